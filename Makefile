@@ -1,0 +1,25 @@
+# The two commands of the README. Both set everything up by themselves.
+PYTHON ?= python3
+VENV := .venv
+
+.PHONY: demo test clean
+
+demo: $(VENV)/demo-ready
+	$(VENV)/bin/python -m examples.demo
+
+test: $(VENV)/test-ready
+	scripts/check
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,faiss]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,56 @@
+"""A folder as a catalogue: names on the command line, objects in the program.
+
+A folder lists its members explicitly, in `__init__.py`, as a mapping from name to class; editors, mypy and readers see the
+same list that `names` and `build` read.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from lookalike.errors import check, unknown
+
+Member = TypeVar("Member")
+FACTS = ("classes", "dim")  # known from data and model; whoever does not need them is not given them
+
+
+def member(kind: str, members: Mapping[str, type[Member]], name: str) -> type[Member]:
+    if name not in members:
+        raise unknown(kind, name, members)
+    return members[name]
+
+
+def settings_of(builder: Callable[..., Any]) -> list[str]:
+    """The names of the settings a member takes."""
+    return [name for name in inspect.signature(builder).parameters if name != "self"]
+
+
+def presets_of(builder: type[Any]) -> Mapping[str, Mapping[str, Any]]:
+    """The `PRESETS` of the file a member is written in: named settings of a paper or its released code."""
+    presets: Mapping[str, Mapping[str, Any]] = getattr(sys.modules[builder.__module__], "PRESETS", {})
+    return presets
+
+
+def build(kind: str, members: Mapping[str, type[Member]], name: str, preset: str | None = None, **settings: Any) -> Member:
+    """The member called `name`, with the settings of `preset` overridden by `settings`; a misspelt one is refused."""
+    builder = member(kind, members, name)
+    possible = settings_of(builder)
+    chosen: dict[str, Any] = {}
+    if preset is not None:
+        presets = presets_of(builder)
+        if preset not in presets:
+            raise unknown(f"preset of {name}", preset, presets)
+        chosen.update(presets[preset])
+    for key, value in settings.items():
+        if key in possible:
+            chosen[key] = value
+        elif key not in FACTS:
+            raise unknown(f"setting of {name}", key, possible)
+    missing = [
+        key
+        for key, parameter in inspect.signature(builder).parameters.items()
+        if parameter.default is parameter.empty and key not in chosen
+    ]
+    check(not missing, f"{kind} '{name}' needs {' and '.join(missing)}: give build('{name}', {missing[0]}=...)")
+    return builder(**chosen)

@@ -1,0 +1,31 @@
+"""`lookalike VERB`: one file per verb. Results on stdout, progress on stderr, a user's mistake is one line and exit code 2."""
+
+import sys
+
+import typer
+
+from lookalike.cli import list_members
+from lookalike.errors import EXIT_CODE, UserError
+
+app = typer.Typer(
+    name="lookalike",
+    help="Learn embeddings in which look-alikes are neighbours, prove it on unseen classes, search with them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("list")(list_members.run)
+
+
+@app.callback()
+def _verbs() -> None:
+    """Keeps `lookalike` a group of verbs."""
+
+
+def main() -> None:
+    try:
+        app()
+    except UserError as mistake:
+        print(f"lookalike: {mistake}", file=sys.stderr)
+        sys.exit(EXIT_CODE)

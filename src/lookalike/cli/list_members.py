@@ -1,0 +1,55 @@
+"""`lookalike list KIND`: the catalogue, with what each member does and the settings it takes."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from lookalike import losses, miners, regularisers
+from lookalike.catalog import presets_of, settings_of
+from lookalike.errors import unknown
+
+CATALOGUES: dict[str, Mapping[str, type[Any]]] = {
+    "losses": losses.MEMBERS,
+    "miners": miners.MEMBERS,
+    "regularisers": regularisers.MEMBERS,
+}
+
+
+def first_sentence(member: Callable[..., Any]) -> str:
+    return (inspect.getdoc(member) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def run(
+    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(CATALOGUES)}. Without it: the kinds.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List what there is: losses, miners, regularisers, …
+
+    Example: lookalike list losses
+    """
+    if not kind:
+        typer.echo("\n".join(CATALOGUES))
+        return
+    if kind not in CATALOGUES:
+        raise unknown("kind", kind, CATALOGUES)
+    rows = [
+        {
+            "name": name,
+            "does": first_sentence(member),
+            "settings": settings_of(member),
+            "presets": sorted(presets_of(member)),
+        }
+        for name, member in sorted(CATALOGUES[kind].items())
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        typer.echo(f"{row['name']:<{width}}  {row['does']}")
+        typer.echo(f"{'':<{width}}    settings: {', '.join(row['settings']) or 'none'}")
+        if row["presets"]:
+            typer.echo(f"{'':<{width}}    presets: {', '.join(row['presets'])}")

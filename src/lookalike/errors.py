@@ -1,0 +1,30 @@
+"""The ways a user can be wrong. Every one of them is a `UserError` with one line: what was given, what was possible.
+
+The command line prints that line and leaves with exit code 2.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+EXIT_CODE = 2
+
+
+class UserError(ValueError):
+    """Something only the user can put right. The message is one line and says what to do."""
+
+
+def check(holds: bool, message: str) -> None:
+    if not holds:
+        raise UserError(message)
+
+
+def unknown(kind: str, given: str, possible: Iterable[str]) -> UserError:
+    """The error for a name that does not exist, with the nearest one that does.
+
+    >>> print(unknown("loss", "tripplet", ["triplet", "margin"]))
+    unknown loss 'tripplet': did you mean 'triplet'? Possible: margin, triplet
+    """
+    names = sorted(possible)
+    nearest = get_close_matches(given, names, n=1, cutoff=0.5)
+    hint = f" did you mean '{nearest[0]}'?" if nearest else ""
+    return UserError(f"unknown {kind} '{given}':{hint} Possible: {', '.join(names) or 'none'}")

@@ -1,0 +1,193 @@
+"""Where vectors live and how two of them are compared: the only file that knows a distance.
+
+sphere: e = z / ‖z‖. ball: e = z / max(1, ‖z‖), the projection onto the unit ball (Chance Constraints, sec. 4.4).
+none: e = z. Half precision is widened to float32 here, and a product is never made in half precision, whatever autocast
+says: the last bits of a similarity decide ranks.
+"""
+
+from typing import Any, Literal, get_args
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from lookalike.errors import check, unknown
+
+Geometry = Literal["sphere", "ball", "none"]
+SATURATION = 1e30  # raw dot products stop here, with gradient 0 beyond
+ROUNDING = 8.0  # squared distances below this many units of rounding are rounding
+
+
+def check_geometry(geometry: str) -> Geometry:
+    if geometry not in get_args(Geometry):
+        raise unknown("geometry", geometry, get_args(Geometry))
+    return geometry
+
+
+def widen(vectors: Tensor) -> Tensor:
+    return vectors.float() if vectors.dtype in (torch.float16, torch.bfloat16) else vectors
+
+
+def _scaled(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows divided by their largest absolute entry, and that entry: no square over- or underflows afterwards."""
+    largest = vectors.detach().abs().amax(1, keepdim=True)
+    largest = torch.where(largest > 0, largest, torch.ones_like(largest))
+    return vectors / largest, largest
+
+
+def _root(squares: Tensor) -> Tensor:
+    """√x with gradient 0 at 0."""
+    positive = squares > 0
+    return torch.where(positive, torch.where(positive, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares))
+
+
+def norms(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+    """‖z‖ per row, exact for norms of 1e-20 and 1e+20 alike; gradient 0 at the zero vector.
+
+    >>> norms(torch.tensor([[3e20, 4e20], [0.0, 0.0]]))
+    tensor([5.0000e+20, 0.0000e+00])
+    """
+    scaled, largest = _scaled(widen(vectors))
+    return (_root(scaled.square().sum(1, keepdim=True)) * largest).squeeze(1)
+
+
+def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor, "n d"]:
+    """The vectors in their geometry. A zero row stays zero, with gradient 0.
+
+    >>> normalise(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), "sphere")
+    tensor([[0.6000, 0.8000],
+            [0.6000, 0.8000]])
+    >>> normalise(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), "ball")
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    vectors = widen(vectors)
+    if geometry == "none":
+        return vectors
+    scaled, largest = _scaled(vectors)
+    lengths = _root(scaled.square().sum(1, keepdim=True))
+    unit = scaled / torch.where(lengths > 0, lengths, torch.ones_like(lengths))
+    if geometry == "sphere":
+        return unit
+    return torch.where(lengths.detach() * largest > 1, unit, vectors)
+
+
+def product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
+    """All dot products, in the wider of the two precisions, untouched by autocast."""
+    dtype = torch.promote_types(rows.dtype, columns.dtype)
+    with torch.autocast(rows.device.type, enabled=False):
+        return rows.to(dtype) @ columns.to(dtype).T
+
+
+def raw_product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
+    """Dot products of vectors of any length, saturating at ±1e30 instead of overflowing."""
+    (scaled_rows, row_size), (scaled_columns, column_size) = _scaled(rows), _scaled(columns)
+    values = product(scaled_rows, scaled_columns) * row_size * column_size.T
+    return values.clamp(-SATURATION, SATURATION)
+
+
+def compare(
+    rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None, geometry: Geometry
+) -> Float[Tensor, "n m"]:
+    """Similarities S = ⟨e_i, e_j⟩ of embeddings with candidates (None: with themselves) in the given geometry."""
+    left = normalise(rows, geometry)
+    right = left if columns is None else normalise(columns, geometry)
+    return raw_product(left, right) if geometry == "none" else product(left, right)
+
+
+def squared_norms(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor, " n"] | None:
+    """‖e‖² per row in the given geometry, or None on the sphere, where every one is 1."""
+    if geometry == "sphere":
+        return None
+    return norms(normalise(vectors, geometry)).clamp(max=SATURATION**0.5).square()
+
+
+class _Euclid(torch.autograd.Function):
+    """d = √max(d², 0) of d² = a + b − 2S, with gradient 0 where d = 0. Distances within rounding of 0 are 0."""
+
+    @staticmethod
+    def forward(ctx: Any, similarities: Tensor, totals: Tensor) -> Tensor:
+        squares = totals - 2 * similarities
+        noise = ROUNDING * torch.finfo(squares.dtype).eps * totals
+        squares = torch.where(squares > noise, squares, torch.zeros_like(squares))
+        distances = squares.sqrt_()
+        ctx.save_for_backward(distances)
+        ctx.wide = totals.numel() > 1
+        return distances
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:  # type: ignore[override]
+        (distances,) = ctx.saved_tensors
+        slope = torch.where(distances > 0, gradient / distances, torch.zeros_like(distances))
+        return -slope, 0.5 * slope if ctx.wide else None
+
+
+def distances(
+    similarities: Float[Tensor, "n m"],
+    row_squares: Float[Tensor, " n"] | None = None,
+    column_squares: Float[Tensor, " m"] | None = None,
+) -> Float[Tensor, "n m"]:
+    """Euclidean distances from similarities: d² = ‖a‖² + ‖b‖² − 2S, on the unit sphere 2 − 2S.
+
+    >>> distances(torch.tensor([[1.0, 0.5, -1.0]]))
+    tensor([[0., 1., 2.]])
+    """
+    if row_squares is None or column_squares is None:
+        totals = similarities.new_full((1, 1), 2.0)
+    else:
+        totals = row_squares[:, None] + column_squares
+    result: Tensor = _Euclid.apply(similarities, totals)
+    return result
+
+
+class _LogSumExp(torch.autograd.Function):
+    """log Σ exp over the kept entries of each row; the backward pass reuses the softmax made on the way."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, kept: Tensor) -> Tensor:
+        shifted = torch.where(kept, values, -torch.inf)
+        peak = shifted.amax(1, keepdim=True)
+        peak = torch.where(peak.isinf(), torch.zeros_like(peak), peak)
+        weights = shifted.sub_(peak).exp_()
+        total = weights.sum(1, keepdim=True)
+        result = (total.log() + peak).squeeze(1)
+        ctx.save_for_backward(weights.div_(torch.where(total > 0, total, torch.ones_like(total))))
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        (softmax,) = ctx.saved_tensors
+        return softmax * gradient[:, None], None
+
+
+def log_sum_exp(values: Float[Tensor, "n m"], kept: Bool[Tensor, "n m"]) -> Float[Tensor, " n"]:
+    """Stable log Σ exp over the kept entries of each row; −∞ for a row that keeps none, with gradient 0.
+
+    >>> log_sum_exp(torch.tensor([[0.0, 0.0, 9.0], [1.0, 2.0, 3.0]]), torch.tensor([[True, True, False], [False] * 3]))
+    tensor([0.6931,   -inf])
+    """
+    result: Tensor = _LogSumExp.apply(values, kept)
+    return result
+
+
+def mean_where(values: Tensor, kept: Tensor) -> Tensor:
+    """The mean over the kept entries, 0 (still attached to the graph) if there are none.
+
+    >>> mean_where(torch.tensor([1.0, 5.0, 9.0]), torch.tensor([True, True, False]))
+    tensor(3.)
+    """
+    return torch.where(kept, values, torch.zeros_like(values)).sum() / kept.sum().clamp(min=1)
+
+
+def check_embeddings(embeddings: Tensor, candidates: Tensor | None = None) -> None:
+    """Shapes and dtypes of what a loss, miner or regulariser is given."""
+    for name, vectors in (("embeddings", embeddings), ("candidates", candidates)):
+        if vectors is None:
+            continue
+        check(vectors.dim() == 2, f"{name} must be a matrix n × d, not of shape {tuple(vectors.shape)}")
+        check(vectors.is_floating_point(), f"{name} must be floating point, not {vectors.dtype}: call .float() on them")
+    if candidates is not None:
+        check(
+            candidates.shape[1] == embeddings.shape[1],
+            f"candidates have {candidates.shape[1]} dimensions, embeddings {embeddings.shape[1]}: they must agree",
+        )

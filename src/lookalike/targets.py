@@ -1,0 +1,141 @@
+"""What a loss is asked to do with a batch: which candidates attract an anchor, which repel it.
+
+Rows are anchors, columns candidates. Memory, proxies, other processes and a gallery are all the same thing: more columns.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Integer
+from torch import Tensor
+
+from lookalike.errors import UserError, check
+from lookalike.geometry import check_embeddings
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two masks, anchors × candidates. A pair in neither mask plays no part; `labels` are the anchors' classes, if known.
+
+    >>> Pairs.within(torch.tensor([7, 7, 9])).positive.int()
+    tensor([[0, 1, 0],
+            [1, 0, 0],
+            [0, 0, 0]], dtype=torch.int32)
+    """
+
+    positive: Bool[Tensor, "n m"]
+    negative: Bool[Tensor, "n m"]
+    labels: Integer[Tensor, " n"] | None = None
+
+    @staticmethod
+    def within(labels: Integer[Tensor, " n"]) -> "Pairs":
+        """All pairs of a batch; a sample is not its own positive (removed by index, whatever the embeddings are)."""
+        labels = as_labels(labels)
+        same = labels[:, None] == labels
+        itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+        return Pairs(same & ~itself, ~same, labels)
+
+    @staticmethod
+    def across(
+        labels: Integer[Tensor, " n"],
+        candidate_labels: Integer[Tensor, " m"],
+        ids: Integer[Tensor, " n"] | None = None,
+        candidate_ids: Integer[Tensor, " m"] | None = None,
+    ) -> "Pairs":
+        """All pairs of anchors with candidates. Equal ids are one and the same sample: that pair plays no part.
+
+        >>> memory = Pairs.across(torch.tensor([5]), torch.tensor([5, 5, 6]), torch.tensor([1]), torch.tensor([0, 1, 2]))
+        >>> memory.positive.tolist(), memory.negative.tolist()
+        ([[True, False, False]], [[False, False, True]])
+        """
+        labels, candidate_labels = as_labels(labels), as_labels(candidate_labels)
+        same = labels[:, None] == candidate_labels
+        if ids is None and candidate_ids is None:
+            return Pairs(same, ~same, labels)
+        check(ids is not None and candidate_ids is not None, "give both ids and candidate_ids, or neither")
+        assert ids is not None and candidate_ids is not None
+        check(len(ids) == len(labels), f"{len(ids)} ids for {len(labels)} labels")
+        check(
+            len(candidate_ids) == len(candidate_labels),
+            f"{len(candidate_ids)} candidate_ids for {len(candidate_labels)} candidate_labels",
+        )
+        other = ids[:, None] != candidate_ids
+        return Pairs(same & other, ~same & other, labels)
+
+
+@dataclass(frozen=True)
+class Triplets:
+    """One (anchor, positive, negative) per entry, as indices; an entry whose `valid` is false plays no part.
+
+    `anchor` counts rows, `positive` and `negative` count columns; `labels` are the columns' classes, if known.
+    """
+
+    anchor: Integer[Tensor, " t"]
+    positive: Integer[Tensor, " t"]
+    negative: Integer[Tensor, " t"]
+    valid: Bool[Tensor, " t"]
+    labels: Integer[Tensor, " m"] | None = None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The class of every sample, for losses that learn a weight per class."""
+
+    labels: Integer[Tensor, " n"]
+
+
+Targets = Tensor | Pairs | Triplets | Classes
+
+
+def as_labels(labels: Tensor) -> Tensor:
+    """Labels as int64: compared as integers, so that ids above 2^24 stay apart."""
+    check(isinstance(labels, Tensor), f"labels must be a tensor, not {type(labels).__name__}")
+    check(labels.dim() == 1, f"labels must be a vector with one class per sample, not of shape {tuple(labels.shape)}")
+    whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
+    check(whole, f"labels must be integers, not {labels.dtype}: number the classes and call .long() on them")
+    return labels.to(torch.int64)
+
+
+def _check_length(labels: Tensor, embeddings: Tensor) -> None:
+    check(len(labels) == len(embeddings), f"{len(labels)} labels for {len(embeddings)} embeddings: give one label each")
+
+
+def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs:
+    """The pairs a loss works on, from pairs or plain labels, checked against the embeddings."""
+    check_embeddings(embeddings, candidates)
+    if isinstance(targets, Tensor):
+        check(candidates is None, "labels alone do not say how candidates relate: give Pairs.across(labels, candidate_labels)")
+        targets = Pairs.within(targets)
+        _check_length(targets.positive, embeddings)
+    if not isinstance(targets, Pairs):
+        raise UserError(f"this loss takes labels or Pairs, not {type(targets).__name__}")
+    expected = (len(embeddings), len(embeddings if candidates is None else candidates))
+    for name, mask in (("positive", targets.positive), ("negative", targets.negative)):
+        check(tuple(mask.shape) == expected, f"the {name} mask is {tuple(mask.shape)}, anchors × candidates are {expected}")
+        check(mask.dtype == torch.bool, f"the {name} mask must be boolean, not {mask.dtype}")
+    return targets
+
+
+def as_pairs_or_triplets(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs | Triplets:
+    """Like `as_pairs`, for losses that also take sampled triplets."""
+    if not isinstance(targets, Triplets):
+        return as_pairs(targets, embeddings, candidates)
+    check_embeddings(embeddings, candidates)
+    sizes = {len(part) for part in (targets.anchor, targets.positive, targets.negative, targets.valid)}
+    check(len(sizes) == 1, f"the four parts of Triplets must be equally long, not {sorted(sizes)}")
+    return targets
+
+
+def as_classes(targets: Targets, embeddings: Tensor, classes: int) -> Tensor:
+    """The class of every sample, from plain labels or Classes, each in 0 … classes − 1."""
+    check_embeddings(embeddings)
+    if isinstance(targets, Classes):
+        targets = targets.labels
+    if not isinstance(targets, Tensor):
+        raise UserError(f"this loss takes labels or Classes, not {type(targets).__name__}")
+    labels = as_labels(targets)
+    _check_length(labels, embeddings)
+    if not torch.compiler.is_compiling() and len(labels):
+        low, high = int(labels.min()), int(labels.max())
+        check(0 <= low and high < classes, f"labels run from {low} to {high}, this loss knows the classes 0 to {classes - 1}")
+    return labels

@@ -1,0 +1,25 @@
+"""Shapes in annotations are checked while testing, and only then; threads are pinned so that two workers share two cores.
+
+`LOOKALIKE_SHAPES=off` leaves the hook out: compilation, and the errors a user sees on bad input (`-m plain`).
+"""
+
+import os
+
+import pytest
+
+if os.environ.get("LOOKALIKE_SHAPES") != "off":
+    from jaxtyping import install_import_hook
+
+    install_import_hook("lookalike", "beartype.beartype")
+
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)
+settings.register_profile("lookalike", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("lookalike")
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)

@@ -1,0 +1,56 @@
+"""The house has floors: a file imports only from lower layers or from its own folder (DESIGN, the tree)."""
+
+import ast
+from pathlib import Path
+
+import lookalike
+
+LAYERS = [
+    {"errors", "targets", "geometry", "catalog", "cluster"},
+    {"miners"},
+    {"losses", "regularisers", "samplers", "data", "models", "memory"},
+    {"evaluation"},
+    {"training"},
+    {"protocols"},
+    {"analysis", "search", "report"},
+    {"recipe"},
+    {"fit"},
+    {"cli"},
+]
+FLOOR = {name: number for number, names in enumerate(LAYERS) for name in names}
+ROOT = Path(lookalike.__file__).parent
+
+
+def imports_of(file: Path) -> set[str]:
+    """The parts of the package that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("lookalike.")}
+    return found
+
+
+def test_files_import_only_from_lower_layers():
+    for file in ROOT.rglob("*.py"):
+        part = file.relative_to(ROOT).parts[0].removesuffix(".py")
+        if part == "__init__":
+            continue
+        assert part in FLOOR, f"{file} belongs to no layer"
+        for other in imports_of(file) - {part}:
+            low = FLOOR[other] < FLOOR[part] or (FLOOR[part] == FLOOR[other] == 0)
+            assert low, f"{file.relative_to(ROOT)} imports {other}, which is not below it"
+
+
+def test_no_class_of_ours_inherits_from_another():
+    trees = [ast.parse(file.read_text()) for file in ROOT.rglob("*.py")]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    ours = {node.name for node in classes}
+    for node in classes:
+        bases = {ast.unparse(base).split(".")[-1].split("[")[0] for base in node.bases}
+        assert not bases & ours, f"{node.name} inherits from {bases & ours}"
+
+
+def test_no_file_name_says_nothing():
+    assert not [file for file in ROOT.rglob("*.py") if file.stem in {"utils", "helpers", "common", "misc", "base"}]
