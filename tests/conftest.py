@@ -1,16 +1,24 @@
-"""Shapes in annotations are checked while testing, and only then; threads are pinned so that two workers share two cores.
+"""Shapes in annotations are checked while testing, and only then; threads are pinned so that two workers share two
+cores.
 
 `LOOKALIKE_SHAPES=off` leaves the hook out: compilation, and the errors a user sees on bad input (`-m plain`).
 """
 
 import os
+import sys
+import types
 
 import pytest
 
 if os.environ.get("LOOKALIKE_SHAPES") != "off":
+    from beartype import BeartypeConf, beartype
     from jaxtyping import install_import_hook
 
-    install_import_hook("lookalike", "beartype.beartype")
+    # the hook wants its checker by name, and an int must pass where a float is asked for
+    checker = types.ModuleType("lookalike_shapes")
+    checker.check = beartype(conf=BeartypeConf(is_pep484_tower=True))
+    sys.modules[checker.__name__] = checker
+    install_import_hook("lookalike", f"{checker.__name__}.check")
 
 import torch
 from hypothesis import settings

@@ -6,7 +6,7 @@ from pathlib import Path
 import lookalike
 
 LAYERS = [
-    {"errors", "targets", "geometry", "catalog", "cluster"},
+    {"errors", "targets", "geometry", "catalog", "cluster", "all_triplets", "soft_histogram"},
     {"miners"},
     {"losses", "regularisers", "samplers", "data", "models", "memory"},
     {"evaluation"},

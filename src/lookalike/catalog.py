@@ -1,7 +1,7 @@
 """A folder as a catalogue: names on the command line, objects in the program.
 
-A folder lists its members explicitly, in `__init__.py`, as a mapping from name to class; editors, mypy and readers see the
-same list that `names` and `build` read.
+A folder lists its members explicitly, in `__init__.py`, as a mapping from name to class; editors, mypy and readers
+see the same list that `names` and `build` read.
 """
 
 import inspect
@@ -32,7 +32,9 @@ def presets_of(builder: type[Any]) -> Mapping[str, Mapping[str, Any]]:
     return presets
 
 
-def build(kind: str, members: Mapping[str, type[Member]], name: str, preset: str | None = None, **settings: Any) -> Member:
+def build(
+    kind: str, members: Mapping[str, type[Member]], name: str, preset: str | None = None, **settings: Any
+) -> Member:
     """The member called `name`, with the settings of `preset` overridden by `settings`; a misspelt one is refused."""
     builder = member(kind, members, name)
     possible = settings_of(builder)
@@ -52,5 +54,8 @@ def build(kind: str, members: Mapping[str, type[Member]], name: str, preset: str
         for key, parameter in inspect.signature(builder).parameters.items()
         if parameter.default is parameter.empty and key not in chosen
     ]
-    check(not missing, f"{kind} '{name}' needs {' and '.join(missing)}: give build('{name}', {missing[0]}=...)")
+    check(
+        not missing,
+        f"{kind} '{name}' needs {' and '.join(missing)}: give build('{name}', {'=..., '.join(missing)}=...)",
+    )
     return builder(**chosen)

@@ -38,7 +38,9 @@ def _scaled(vectors: Tensor) -> tuple[Tensor, Tensor]:
 def _root(squares: Tensor) -> Tensor:
     """√x with gradient 0 at 0."""
     positive = squares > 0
-    return torch.where(positive, torch.where(positive, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares))
+    return torch.where(
+        positive, torch.where(positive, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares)
+    )
 
 
 def norms(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
@@ -49,6 +51,18 @@ def norms(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
     """
     scaled, largest = _scaled(widen(vectors))
     return (_root(scaled.square().sum(1, keepdim=True)) * largest).squeeze(1)
+
+
+def mean_norm(vectors: Float[Tensor, "n d"], squared: bool = False) -> Float[Tensor, ""]:
+    """The mean of ‖z‖ (or of ‖z‖², saturating at 1e30) over the rows: the weight decay of embeddings.
+
+    >>> mean_norm(torch.tensor([[3.0, 4.0], [0.0, 1.0]])), mean_norm(torch.tensor([[3.0, 4.0]]), squared=True)
+    (tensor(3.), tensor(25.))
+    """
+    lengths = norms(vectors)
+    if squared:
+        lengths = lengths.clamp(max=SATURATION**0.5).square()
+    return lengths.sum() / max(1, len(lengths))
 
 
 def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor, "n d"]:
@@ -95,11 +109,17 @@ def compare(
     return raw_product(left, right) if geometry == "none" else product(left, right)
 
 
-def squared_norms(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor, " n"] | None:
-    """‖e‖² per row in the given geometry, or None on the sphere, where every one is 1."""
+def squares(
+    rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None, geometry: Geometry
+) -> tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None:
+    """‖e‖² of embeddings and candidates in the given geometry; None on the sphere, where every one is 1."""
     if geometry == "sphere":
         return None
-    return norms(normalise(vectors, geometry)).clamp(max=SATURATION**0.5).square()
+    left, right = (
+        norms(normalise(vectors, geometry)).clamp(max=SATURATION**0.5).square()
+        for vectors in (rows, rows if columns is None else columns)
+    )
+    return left, right
 
 
 class _Euclid(torch.autograd.Function):
@@ -112,32 +132,35 @@ class _Euclid(torch.autograd.Function):
         squares = torch.where(squares > noise, squares, torch.zeros_like(squares))
         distances = squares.sqrt_()
         ctx.save_for_backward(distances)
-        ctx.wide = totals.numel() > 1
         return distances
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:  # type: ignore[override]
         (distances,) = ctx.saved_tensors
         slope = torch.where(distances > 0, gradient / distances, torch.zeros_like(distances))
-        return -slope, 0.5 * slope if ctx.wide else None
+        return -slope, 0.5 * slope if ctx.needs_input_grad[1] else None
 
 
-def distances(
-    similarities: Float[Tensor, "n m"],
-    row_squares: Float[Tensor, " n"] | None = None,
-    column_squares: Float[Tensor, " m"] | None = None,
-) -> Float[Tensor, "n m"]:
-    """Euclidean distances from similarities: d² = ‖a‖² + ‖b‖² − 2S, on the unit sphere 2 − 2S.
+Squares = tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None
+
+
+def _totals(similarities: Tensor, lengths: Squares) -> Tensor:
+    return similarities.new_full((1, 1), 2.0) if lengths is None else lengths[0][:, None] + lengths[1]
+
+
+def distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:
+    """Euclidean distances from similarities: d² = ‖a‖² + ‖b‖² − 2S, on the unit sphere (lengths None) 2 − 2S.
 
     >>> distances(torch.tensor([[1.0, 0.5, -1.0]]))
     tensor([[0., 1., 2.]])
     """
-    if row_squares is None or column_squares is None:
-        totals = similarities.new_full((1, 1), 2.0)
-    else:
-        totals = row_squares[:, None] + column_squares
-    result: Tensor = _Euclid.apply(similarities, totals)
+    result: Tensor = _Euclid.apply(similarities, _totals(similarities, lengths))
     return result
+
+
+def squared_distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:
+    """d² from similarities, see `distances`."""
+    return (_totals(similarities, lengths) - 2 * similarities).clamp(min=0)
 
 
 class _LogSumExp(torch.autograd.Function):
@@ -168,6 +191,11 @@ def log_sum_exp(values: Float[Tensor, "n m"], kept: Bool[Tensor, "n m"]) -> Floa
     """
     result: Tensor = _LogSumExp.apply(values, kept)
     return result
+
+
+def softplus(values: Tensor) -> Tensor:
+    """log(1 + e^x), to the last digit of float64 (torch's own default is exact to 2e-9 only)."""
+    return torch.nn.functional.softplus(values, threshold=40)
 
 
 def mean_where(values: Tensor, kept: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """What a loss is asked to do with a batch: which candidates attract an anchor, which repel it.
 
-Rows are anchors, columns candidates. Memory, proxies, other processes and a gallery are all the same thing: more columns.
+Rows are anchors, columns candidates. Memory, proxies, other processes and a gallery are all the same thing: more
+columns.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from lookalike.geometry import check_embeddings
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two masks, anchors × candidates. A pair in neither mask plays no part; `labels` are the anchors' classes, if known.
+    """Two masks, anchors × candidates. A pair in neither mask plays no part; the classes of both are kept where known.
 
     >>> Pairs.within(torch.tensor([7, 7, 9])).positive.int()
     tensor([[0, 1, 0],
@@ -26,6 +27,7 @@ class Pairs:
     positive: Bool[Tensor, "n m"]
     negative: Bool[Tensor, "n m"]
     labels: Integer[Tensor, " n"] | None = None
+    candidate_labels: Integer[Tensor, " m"] | None = None
 
     @staticmethod
     def within(labels: Integer[Tensor, " n"]) -> "Pairs":
@@ -33,7 +35,7 @@ class Pairs:
         labels = as_labels(labels)
         same = labels[:, None] == labels
         itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-        return Pairs(same & ~itself, ~same, labels)
+        return Pairs(same & ~itself, ~same, labels, labels)
 
     @staticmethod
     def across(
@@ -44,23 +46,36 @@ class Pairs:
     ) -> "Pairs":
         """All pairs of anchors with candidates. Equal ids are one and the same sample: that pair plays no part.
 
-        >>> memory = Pairs.across(torch.tensor([5]), torch.tensor([5, 5, 6]), torch.tensor([1]), torch.tensor([0, 1, 2]))
-        >>> memory.positive.tolist(), memory.negative.tolist()
+        >>> ids, memory_ids = torch.tensor([1]), torch.tensor([0, 1, 2])
+        >>> pairs = Pairs.across(torch.tensor([5]), torch.tensor([5, 5, 6]), ids, memory_ids)
+        >>> pairs.positive.tolist(), pairs.negative.tolist()
         ([[True, False, False]], [[False, False, True]])
         """
         labels, candidate_labels = as_labels(labels), as_labels(candidate_labels)
         same = labels[:, None] == candidate_labels
         if ids is None and candidate_ids is None:
-            return Pairs(same, ~same, labels)
-        check(ids is not None and candidate_ids is not None, "give both ids and candidate_ids, or neither")
-        assert ids is not None and candidate_ids is not None
+            return Pairs(same, ~same, labels, candidate_labels)
+        if ids is None or candidate_ids is None:
+            raise UserError("give both ids and candidate_ids, or neither")
         check(len(ids) == len(labels), f"{len(ids)} ids for {len(labels)} labels")
         check(
             len(candidate_ids) == len(candidate_labels),
             f"{len(candidate_ids)} candidate_ids for {len(candidate_labels)} candidate_labels",
         )
         other = ids[:, None] != candidate_ids
-        return Pairs(same & other, ~same & other, labels)
+        return Pairs(same & other, ~same & other, labels, candidate_labels)
+
+    def slots(self) -> tuple[Integer[Tensor, "n p"], Bool[Tensor, "n p"]]:
+        """The positives of every anchor as columns' indices, padded to the widest row, and which slots are filled.
+
+        Reads that width on the host: for losses over all tuples, which are not compiled.
+
+        >>> Pairs.within(torch.tensor([4, 4, 4, 9])).slots()[1].sum(1).tolist()
+        [2, 2, 2, 0]
+        """
+        width = max(1, int(self.positive.sum(1).max())) if self.positive.numel() else 0
+        filled, columns = self.positive.to(torch.float32).topk(width, dim=1)
+        return columns, filled > 0
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,16 @@ class Classes:
     labels: Integer[Tensor, " n"]
 
 
+def pick(choices: Bool[Tensor, "n m"], generator: torch.Generator | None = None) -> Integer[Tensor, " n"]:
+    """One of the true columns of every row, uniformly (0 where there is none); None: torch's default generator.
+
+    >>> pick(torch.tensor([[False, True, False], [False, False, True]]))
+    tensor([1, 2])
+    """
+    draws = torch.rand(choices.shape, generator=generator, device=choices.device)
+    return torch.where(choices, draws, -torch.ones_like(draws)).argmax(1)
+
+
 Targets = Tensor | Pairs | Triplets | Classes
 
 
@@ -104,14 +129,20 @@ def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = N
     """The pairs a loss works on, from pairs or plain labels, checked against the embeddings."""
     check_embeddings(embeddings, candidates)
     if isinstance(targets, Tensor):
-        check(candidates is None, "labels alone do not say how candidates relate: give Pairs.across(labels, candidate_labels)")
+        check(
+            candidates is None,
+            "labels alone do not say how candidates relate: give Pairs.across(labels, candidate_labels)",
+        )
         targets = Pairs.within(targets)
         _check_length(targets.positive, embeddings)
     if not isinstance(targets, Pairs):
         raise UserError(f"this loss takes labels or Pairs, not {type(targets).__name__}")
     expected = (len(embeddings), len(embeddings if candidates is None else candidates))
     for name, mask in (("positive", targets.positive), ("negative", targets.negative)):
-        check(tuple(mask.shape) == expected, f"the {name} mask is {tuple(mask.shape)}, anchors × candidates are {expected}")
+        check(
+            tuple(mask.shape) == expected,
+            f"the {name} mask is {tuple(mask.shape)}, anchors × candidates are {expected}",
+        )
         check(mask.dtype == torch.bool, f"the {name} mask must be boolean, not {mask.dtype}")
     return targets
 
@@ -126,16 +157,29 @@ def as_pairs_or_triplets(targets: Targets, embeddings: Tensor, candidates: Tenso
     return targets
 
 
-def as_classes(targets: Targets, embeddings: Tensor, classes: int) -> Tensor:
-    """The class of every sample, from plain labels or Classes, each in 0 … classes − 1."""
+def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
+    """The class of every sample, from plain labels or Classes; `weights` are the loss's own: classes × … × dim."""
     check_embeddings(embeddings)
+    classes, dim = weights.shape[0], weights.shape[-1]
+    check(
+        embeddings.shape[1] == dim,
+        f"embeddings have {embeddings.shape[1]} dimensions, this loss was built with dim={dim}",
+    )
     if isinstance(targets, Classes):
         targets = targets.labels
     if not isinstance(targets, Tensor):
         raise UserError(f"this loss takes labels or Classes, not {type(targets).__name__}")
     labels = as_labels(targets)
     _check_length(labels, embeddings)
-    if not torch.compiler.is_compiling() and len(labels):
-        low, high = int(labels.min()), int(labels.max())
-        check(0 <= low and high < classes, f"labels run from {low} to {high}, this loss knows the classes 0 to {classes - 1}")
+    check_range(labels, classes)
     return labels
+
+
+def check_range(labels: Tensor, classes: int) -> None:
+    """Labels must lie in 0 … classes − 1. Reads them on the host, so not while compiling."""
+    if torch.compiler.is_compiling() or not len(labels):
+        return
+    low, high = int(labels.min()), int(labels.max())
+    check(
+        low >= 0 and high < classes, f"labels run from {low} to {high}, this loss knows the classes 0 to {classes - 1}"
+    )

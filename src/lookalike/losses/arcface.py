@@ -1,0 +1,59 @@
+"""Deng, Guo, Xue, Zafeiriou: ArcFace: Additive Angular Margin Loss, CVPR 2019; Revisiting, eq. 6.
+
+L = mean CE( s · [cos θ_c for c ≠ y; cos(θ_y + γ)] ), θ the angle between embedding and class centre.
+
+Departs from the paper: the printed equation lacks the arccos and sums the denominator over samples instead of classes
+(ERR-7); cosines are clamped to [−1 + 1e-7, 1 − 1e-7] with both signs, and where θ + γ > π the logit continues as
+cos θ − γ sin γ, so that it stays monotone. See also: cosface, normalised_softmax.
+"""
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.targets import Targets, as_classes
+
+
+class ArcFace(nn.Module):
+    """Classifies on the sphere while holding every sample an extra angle away from its class centre."""
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        margin: float = 0.5,  # γ in radians
+        scale: float = 16.0,  # s
+        learning_rate: float = 5e-4,  # of the centres
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(0 <= margin < math.pi, f"margin is an angle in radians between 0 and π, not {margin}")
+        check(scale > 0, f"scale must be positive, not {scale}")
+        self.margin, self.scale, self.learning_rate = margin, scale, learning_rate
+        self.normalise = check_geometry(normalise)
+        self.centres = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
+        return [{"params": [self.centres], "lr": self.learning_rate, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+        labels = as_classes(targets, embeddings, self.centres)
+        cosines = compare(embeddings, self.centres, self.normalise)
+        own = cosines.gather(1, labels[:, None])
+        logits = cosines.scatter(1, labels[:, None], self._widened(own))
+        return cross_entropy(self.scale * logits, labels, reduction="sum") / max(1, len(labels))
+
+    def _widened(self, cosine: Tensor) -> Tensor:
+        """cos(θ + γ) from cos θ."""
+        bounded = cosine.clamp(-1 + 1e-7, 1 - 1e-7)
+        sine = (1 - bounded.square()).sqrt()
+        widened = bounded * math.cos(self.margin) - sine * math.sin(self.margin)
+        beyond = bounded - self.margin * math.sin(self.margin)
+        return torch.where(bounded >= -math.cos(self.margin), widened, beyond)

@@ -1,0 +1,49 @@
+"""Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting, CVPR 2019, supplement eq. 10
+(BinLifted).
+
+Defined by its weights, w− = ½( σ(β(S − λ)) + softmax_N(βS) ) and w+ = ½( σ(α(λ − S)) + softmax_P(−αS) ); this is their
+antiderivative. See also: binomial_deviance, lifted_star.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, softplus
+from lookalike.targets import Pairs, Targets, as_pairs
+
+
+class BinLifted(nn.Module):
+    """Averages the weights of binomial deviance (a pair alone) and of the lifted loss (a pair among its rivals)."""
+
+    def __init__(
+        self,
+        alpha: float = 2.0,  # α
+        beta: float = 50.0,  # β
+        threshold: float = 0.5,  # λ
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(alpha > 0 and beta > 0, f"alpha and beta must be positive, not {alpha} and {beta}")
+        self.alpha, self.beta, self.threshold = alpha, beta, threshold
+        self.normalise = check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        pairs = as_pairs(targets, embeddings, candidates)
+        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+
+    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+        pull = self._half(similarities, pairs.positive, -self.alpha)
+        push = self._half(similarities, pairs.negative, self.beta)
+        return 0.5 * (pull + push).sum() / max(1, len(similarities))
+
+    def _half(self, similarities: Tensor, kept: Tensor, scale: float) -> Tensor:
+        """(1/|c|) [ Σ log(1 + e^{c(S − λ)}) + lse(cS) ] over one side of every anchor, c its signed scale."""
+        alone = torch.where(
+            kept, softplus(scale * (similarities - self.threshold)), torch.zeros_like(similarities)
+        ).sum(1)
+        among = log_sum_exp(scale * similarities, kept)
+        return (alone + torch.where(kept.any(1), among, torch.zeros_like(among))) / abs(scale)

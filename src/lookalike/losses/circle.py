@@ -1,0 +1,40 @@
+"""Sun et al.: Circle Loss: A Unified Perspective of Pair Similarity Optimization, CVPR 2020, eq. 6 (class-level pairs).
+
+L = mean over anchors of softplus( lse_N γ a_n (S_n − m) + lse_P −γ a_p (S_p − 1 + m) ), with the constants
+a_p = [1 + m − S_p]_+ and a_n = [S_n + m]_+.
+"""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, mean_where, softplus
+from lookalike.targets import Pairs, Targets, as_pairs
+
+
+class Circle(nn.Module):
+    """Lets every similarity move at a pace set by its distance from its optimum: a circular decision boundary."""
+
+    def __init__(
+        self,
+        margin: float = 0.25,  # m
+        scale: float = 80.0,  # γ
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(scale > 0, f"scale must be positive, not {scale}")
+        self.margin, self.scale, self.normalise = margin, scale, check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        pairs = as_pairs(targets, embeddings, candidates)
+        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+
+    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+        fixed = similarities.detach()
+        positive_pace, negative_pace = (1 + self.margin - fixed).relu(), (fixed + self.margin).relu()
+        pull = -self.scale * positive_pace * (similarities - 1 + self.margin)
+        push = self.scale * negative_pace * (similarities - self.margin)
+        complete = pairs.positive.any(1) & pairs.negative.any(1)
+        return mean_where(softplus(log_sum_exp(push, pairs.negative) + log_sum_exp(pull, pairs.positive)), complete)

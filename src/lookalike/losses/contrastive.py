@@ -1,0 +1,68 @@
+"""Hadsell, Chopra, LeCun: Dimensionality Reduction by Learning an Invariant Mapping, CVPR 2006.
+
+Revisiting Training Strategies, eq. 1; with similarity="cosine" the form of Multi-Similarity, eq. 4.
+
+Departs from the paper: the mean over positive pairs plus the mean over negative pairs, as the released code, instead
+of the printed sum over b (ERR-1); the same for the b triplets of a miner. See also: cosine_contrastive,
+margin_contrastive.
+"""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_where, squares
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs_or_triplets
+
+
+class Contrastive(nn.Module):
+    """Pulls positives inside a small ball around the anchor and pushes negatives out of a larger one."""
+
+    def __init__(
+        self,
+        positive_margin: float = 0.0,  # m+
+        negative_margin: float = 1.0,  # m−
+        threshold: float = 0.5,  # λ, cosine form only
+        similarity: Literal["euclidean", "cosine"] = "euclidean",
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
+        check(positive_margin >= 0, f"positive_margin must be at least 0, not {positive_margin}")
+        check(negative_margin >= 0, f"negative_margin must be at least 0, not {negative_margin}")
+        self.positive_margin, self.negative_margin, self.threshold = positive_margin, negative_margin, threshold
+        self.similarity, self.normalise = similarity, check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        targets = as_pairs_or_triplets(targets, embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
+
+    def of_similarities(
+        self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None
+    ) -> Float[Tensor, ""]:
+        if self.similarity == "cosine":
+            return self._cosine(similarities, targets)
+        apart = distances(similarities, lengths)
+        if isinstance(targets, Triplets):
+            near, far = apart[targets.anchor, targets.positive], apart[targets.anchor, targets.negative]
+            positive = negative = targets.valid
+        else:
+            near, far, positive, negative = apart, apart, targets.positive, targets.negative
+        pull, push = (near - self.positive_margin).relu(), (self.negative_margin - far).relu()
+        return mean_where(pull, positive) + mean_where(push, negative)
+
+    def _cosine(self, similarities: Tensor, targets: Pairs | Triplets) -> Tensor:
+        """(1/m) Σ_i ( Σ_N [S − λ]_+ − Σ_P S )."""
+        push = (similarities - self.threshold).relu()
+        if isinstance(targets, Triplets):
+            terms = push[targets.anchor, targets.negative] - similarities[targets.anchor, targets.positive]
+            return mean_where(terms, targets.valid)
+        zero = torch.zeros_like(similarities)
+        terms = torch.where(targets.negative, push, zero) - torch.where(targets.positive, similarities, zero)
+        return terms.sum() / max(1, len(similarities))

@@ -1,0 +1,46 @@
+"""Wang et al.: CosFace: Large Margin Cosine Loss for Deep Face Recognition, CVPR 2018, eq. 4.
+
+L = mean CE( s (cos θ_c − m · 1[c = y]) ). See also: arcface, normalised_softmax.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.targets import Targets, as_classes
+
+
+class CosFace(nn.Module):
+    """Classifies on the sphere while asking the own class for an extra margin of cosine."""
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        margin: float = 0.35,  # m
+        scale: float = 64.0,  # s
+        learning_rate: float = 5e-4,  # of the centres, as ArcFace
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check(scale > 0, f"scale must be positive, not {scale}")
+        self.margin, self.scale, self.learning_rate = margin, scale, learning_rate
+        self.normalise = check_geometry(normalise)
+        self.centres = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
+        return [{"params": [self.centres], "lr": self.learning_rate, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+        labels = as_classes(targets, embeddings, self.centres)
+        cosines = compare(embeddings, self.centres, self.normalise)
+        own = cosines.gather(1, labels[:, None])
+        logits = cosines.scatter(1, labels[:, None], own - self.margin)
+        return cross_entropy(self.scale * logits, labels, reduction="sum") / max(1, len(labels))

@@ -1,0 +1,37 @@
+"""Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, supplement, loss "C1"; also Cross-Batch Memory,
+CVPR 2020.
+
+L = (1/m) Σ_i ( Σ_P [1 − S]_+ + Σ_N [S − λ]_+ ): pairs are summed, anchors averaged. See also: contrastive,
+margin_contrastive.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.targets import Pairs, Targets, as_pairs
+
+
+class CosineContrastive(nn.Module):
+    """Aligns positives with the anchor and turns negatives away until their cosine falls below a threshold."""
+
+    def __init__(
+        self,
+        threshold: float = 0.5,  # λ
+        normalise: Geometry = "ball",
+    ) -> None:
+        super().__init__()
+        self.threshold, self.normalise = threshold, check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        pairs = as_pairs(targets, embeddings, candidates)
+        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+
+    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+        zero = torch.zeros_like(similarities)
+        pull = torch.where(pairs.positive, (1 - similarities).relu(), zero)
+        push = torch.where(pairs.negative, (similarities - self.threshold).relu(), zero)
+        return (pull + push).sum() / max(1, len(similarities))

@@ -1,0 +1,92 @@
+"""Own variant of hierarchical proxies (HPL-PA, named in Deep Metric Learning with Chance Constraints, supplement,
+table 1; SPEC A18).
+
+L = PA(e, y; fine proxies) + ω · PA(e, cluster(y); coarse proxies), PA the Proxy Anchor equation. The coarse proxies
+start as the centroids of the fine ones (cosine k-means, K = max(2, √C)) and are then free parameters, until the next
+clustering.
+
+Departs from the paper: it gives numbers but no definition; this reading is ours. Until the first clustering
+(`epoch_started` with epoch ≥ 1, after the warm-up epoch) only the fine level acts. See also: proxy_anchor.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, normalise
+from lookalike.losses.proxy_anchor import anchored
+from lookalike.targets import Targets, as_classes
+
+ITERATIONS = 20
+
+
+class HierarchicalProxy(nn.Module):
+    """Gathers samples around the proxy of their class, and classes around the proxy of their cluster."""
+
+    cluster: Tensor
+    clustered: Tensor
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        alpha: float = 32.0,  # α
+        delta: float = 0.1,  # δ
+        coarse: int | None = None,  # K; None: max(2, √classes)
+        coarse_weight: float = 0.1,  # ω
+        every: int = 1,  # epochs between clusterings
+        rate_factor: float = 100.0,  # of the proxies' rate
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(every >= 1, f"every must be at least 1 epoch, not {every}")
+        count = max(2, round(classes**0.5)) if coarse is None else coarse
+        check(coarse is None or 1 <= count <= classes, f"coarse proxies must number 1 to {classes}, not {count}")
+        self.alpha, self.delta, self.coarse_weight = alpha, delta, coarse_weight
+        self.every, self.rate_factor, self.normalise = every, rate_factor, check_geometry(normalise)
+        self.proxies = nn.Parameter(nn.init.kaiming_normal_(torch.empty(classes, dim), mode="fan_out"))
+        self.coarse_proxies = nn.Parameter(torch.zeros(count, dim))
+        self.register_buffer("cluster", torch.zeros(classes, dtype=torch.int64))
+        self.register_buffer("clustered", torch.zeros((), dtype=torch.bool))
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        parameters = [self.proxies, self.coarse_proxies]
+        return [{"params": parameters, "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+
+    @torch.no_grad()
+    def epoch_started(self, epoch: int, generator: torch.Generator | None = None) -> None:
+        """Clusters the classes anew after the warm-up epoch 0 and then every few epochs."""
+        if epoch < 1 or (epoch - 1) % self.every:
+            return
+        centroids, cluster = cosine_k_means(normalise(self.proxies, "sphere"), len(self.coarse_proxies), generator)
+        self.coarse_proxies.copy_(centroids)
+        self.cluster.copy_(cluster)
+        self.clustered.fill_(True)
+
+    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+        labels = as_classes(targets, embeddings, self.proxies)
+        fine = self._level(embeddings, self.proxies, labels)
+        coarse = self._level(embeddings, self.coarse_proxies, self.cluster[labels])
+        return fine + self.coarse_weight * torch.where(self.clustered, coarse, torch.zeros_like(coarse))
+
+    def _level(self, embeddings: Tensor, proxies: Tensor, labels: Tensor) -> Tensor:
+        own = labels[:, None] == torch.arange(len(proxies), device=labels.device)
+        return anchored(compare(embeddings, proxies, self.normalise), own, self.alpha, self.delta)
+
+
+def cosine_k_means(
+    points: Float[Tensor, "n d"], count: int, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """Unit centroids of unit points and the cluster of each; a centroid without points stays where it was."""
+    centroids = points[torch.randint(len(points), (count,), generator=generator)]
+    if count <= len(points):
+        centroids = points[torch.randperm(len(points), generator=generator)[:count].to(points.device)]
+    for _ in range(ITERATIONS):
+        cluster = (points @ centroids.T).argmax(1)
+        sums = torch.zeros_like(centroids).index_add_(0, cluster, points)
+        centroids = torch.where(sums.abs().sum(1, keepdim=True) > 0, normalise(sums, "sphere"), centroids)
+    return centroids, (points @ centroids.T).argmax(1)

@@ -1,0 +1,39 @@
+"""Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting, CVPR 2019, eq. 16 (LiftedStruct*).
+
+L = (1/m) Σ_i { (1/α) lse_P (−αS) + (1/β) lse_N (βS) }, no hinge: it may be negative. An anchor needs both sets.
+See also: lifted_structure, generalised_lifted, bin_lifted.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp
+from lookalike.targets import Pairs, Targets, as_pairs
+
+
+class LiftedStar(nn.Module):
+    """Lifts the least similar positive and lowers the most similar negative, each by its softmax share alone."""
+
+    def __init__(
+        self,
+        alpha: float = 2.0,  # α
+        beta: float = 50.0,  # β
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(alpha > 0 and beta > 0, f"alpha and beta must be positive, not {alpha} and {beta}")
+        self.alpha, self.beta, self.normalise = alpha, beta, check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        pairs = as_pairs(targets, embeddings, candidates)
+        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+
+    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+        pull = log_sum_exp(-self.alpha * similarities, pairs.positive) / self.alpha
+        push = log_sum_exp(self.beta * similarities, pairs.negative) / self.beta
+        complete = pairs.positive.any(1) & pairs.negative.any(1)
+        return torch.where(complete, pull + push, torch.zeros_like(pull)).sum() / max(1, len(pull))

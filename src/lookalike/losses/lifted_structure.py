@@ -1,0 +1,51 @@
+"""Oh Song, Xiang, Jegelka, Savarese: Deep Metric Learning via Lifted Structured Feature Embedding, CVPR 2016, eq. 4.
+
+J_ij = log( Σ_{k ∈ N_i} e^{α − d_ik} + Σ_{l ∈ N_j} e^{α − d_jl} ) + d_ij,  L = (1 / 2|P|) Σ over positive pairs of
+[J_ij]_+². With candidates, the negatives of column j are the rows it is negative to. See also: generalised_lifted,
+lifted_star.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, log_sum_exp, squares
+from lookalike.targets import Pairs, Targets, as_pairs
+
+NOWHERE = -1e30  # stands for log 0 where its gradient must stay finite
+
+
+class LiftedStructure(nn.Module):
+    """Pushes the nearest negatives of both ends of every positive pair farther away than the pair is long."""
+
+    def __init__(
+        self,
+        margin: float = 1.0,  # α
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        self.margin, self.normalise = margin, check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        pairs = as_pairs(targets, embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
+
+    def of_similarities(
+        self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None
+    ) -> Float[Tensor, ""]:
+        apart = distances(similarities, lengths)
+        closeness = self.margin - apart
+        rows, columns = pairs.negative.any(1), pairs.negative.any(0)
+        of_rows = torch.where(rows, log_sum_exp(closeness, pairs.negative), NOWHERE)
+        of_columns = torch.where(columns, log_sum_exp(closeness.T, pairs.negative.T), NOWHERE)
+        hinges = (torch.logaddexp(of_rows[:, None], of_columns) + apart).relu()
+        # a positive pair without any negative at either end has no term
+        kept = pairs.positive & (rows[:, None] | columns)
+        return (
+            0.5 * torch.where(kept, hinges, torch.zeros_like(hinges)).square().sum() / pairs.positive.sum().clamp(min=1)
+        )

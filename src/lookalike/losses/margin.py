@@ -1,0 +1,84 @@
+"""Wu, Manmatha, Smola, Krähenbühl: Sampling Matters in Deep Embedding Learning, ICCV 2017; Revisiting, eq. 10.
+
+l+ = [d_ap − β + γ]_+, l− = [β − d_an + γ]_+; L = (Σ l+ + Σ l−) / number of active terms + ν Σ β, β learnable.
+
+Departs from the paper: the printed equation misses the hinge (ERR-10); active terms are counted one by one, where the
+released code counts triplets. `reduction="separate"` averages positives and negatives apart (Chance Constraints' code).
+"""
+
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import UserError, check
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_where, squares
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs_or_triplets, check_range
+
+PRESETS = {"roth": {"boundary": 1.2}, "roth_0.6": {"boundary": 0.6}}
+
+
+class Margin(nn.Module):
+    """Draws a boundary at a learnt distance around the anchor: positives inside it, negatives outside, by a margin."""
+
+    def __init__(
+        self,
+        margin: float = 0.2,  # γ
+        boundary: float = 1.2,  # β at the start
+        boundary_weight: float = 0.0,  # ν
+        classes: int | None = None,  # one β per class; None: one for all
+        learning_rate: float = 5e-4,  # of β
+        reduction: Literal["active", "separate"] = "active",
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check(classes is None or classes >= 1, f"classes must be at least 1, not {classes}")
+        check(reduction in ("active", "separate"), f"reduction must be 'active' or 'separate', not {reduction!r}")
+        self.margin, self.boundary_weight, self.reduction = margin, boundary_weight, reduction
+        self.classes, self.learning_rate = classes, learning_rate
+        self.boundary = nn.Parameter(torch.full((classes or 1,), float(boundary)))
+        self.normalise = check_geometry(normalise)
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
+        return [{"params": [self.boundary], "lr": self.learning_rate, "weight_decay": 0.0}]
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        targets = as_pairs_or_triplets(targets, embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
+
+    def of_similarities(
+        self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None
+    ) -> Float[Tensor, ""]:
+        apart = distances(similarities, lengths)
+        if isinstance(targets, Triplets):
+            near, far = apart[targets.anchor, targets.positive], apart[targets.anchor, targets.negative]
+            # an anchor and its positive share their class; `labels` are the columns'
+            boundary = self._boundaries(None if targets.labels is None else targets.labels[targets.positive], apart)
+            positive = negative = targets.valid
+        else:
+            near, far, positive, negative = apart, apart, targets.positive, targets.negative
+            boundary = self._boundaries(targets.labels, apart)[:, None]
+        inside, outside = (near - boundary + self.margin).relu(), (boundary - far + self.margin).relu()
+        positive, negative = positive & (inside > 0), negative & (outside > 0)
+        return self._reduce(inside, outside, positive, negative) + self.boundary_weight * self.boundary.sum()
+
+    def _boundaries(self, labels: Tensor | None, apart: Tensor) -> Tensor:
+        boundary = self.boundary.to(apart.dtype)
+        if self.classes is None:
+            return boundary
+        if labels is None:
+            raise UserError("a boundary per class needs the anchors' classes: give labels, or targets made from labels")
+        check_range(labels, self.classes)
+        return boundary[labels]
+
+    def _reduce(self, inside: Tensor, outside: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        if self.reduction == "separate":
+            return mean_where(inside, positive) + mean_where(outside, negative)
+        zero = torch.zeros_like(inside)
+        total = torch.where(positive, inside, zero).sum() + torch.where(negative, outside, zero).sum()
+        return total / (positive.sum() + negative.sum()).clamp(min=1)

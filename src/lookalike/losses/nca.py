@@ -1,0 +1,41 @@
+"""Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NeurIPS 2004; Multi-Similarity,
+suppl. eq. 1.
+
+L = −(1/m) Σ_i log( Σ_P e^{S/T} / Σ_{k ≠ i} e^{S/T} ).
+
+Departs from the paper: the printed equation lacks the minus sign and sums the denominator over i instead of k (ERR-13).
+See also: supcon (mean of logs instead of log of the sum), proxy_nca.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp
+from lookalike.targets import Pairs, Targets, as_pairs
+
+
+class NCA(nn.Module):
+    """Raises the chance that a soft nearest neighbour of the anchor is one of its positives."""
+
+    def __init__(
+        self,
+        temperature: float = 1.0,  # T
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        self.temperature, self.normalise = temperature, check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        pairs = as_pairs(targets, embeddings, candidates)
+        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+
+    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+        logits = similarities / self.temperature
+        near, all_others = log_sum_exp(logits, pairs.positive), log_sum_exp(logits, pairs.positive | pairs.negative)
+        terms = torch.where(pairs.positive.any(1), all_others - near, torch.zeros_like(near))
+        return terms.sum() / max(1, len(similarities))

@@ -1,0 +1,47 @@
+"""Zhai, Wu: Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; Revisiting, eq. 19.
+
+L = mean CE( e · ψ_c / T ).
+
+Departs from the paper: an ordinary cross entropy, where eq. 19 leaves the own class out of the denominator (ERR-15).
+See also: proxy_nca_pp, cosface.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.targets import Targets, as_classes
+
+PRESETS = {"sop": {"learning_rate": 2e-3}}
+
+
+class NormalisedSoftmax(nn.Module):
+    """Classifies on the sphere by the angle to one weight vector per class."""
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        temperature: float = 0.05,  # T
+        learning_rate: float = 1e-5,  # of the weights
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        self.temperature, self.learning_rate = temperature, learning_rate
+        self.normalise = check_geometry(normalise)
+        self.weights = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
+        return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+        labels = as_classes(targets, embeddings, self.weights)
+        logits = compare(embeddings, self.weights, self.normalise) / self.temperature
+        return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels))

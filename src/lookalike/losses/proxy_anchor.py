@@ -1,0 +1,53 @@
+"""Kim, Kim, Cho, Kwak: Proxy Anchor Loss for Deep Metric Learning, CVPR 2020, eq. 4.
+
+L = (1/|Ψ+|) Σ_{ψ with positives} log(1 + Σ_{x ∈ X+} e^{−α(S − δ)}) + (1/C) Σ_ψ log(1 + Σ_{x ∈ X−} e^{α(S + δ)}).
+See also: hierarchical_proxy, multi_similarity (the same weights with samples as anchors).
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, mean_where, softplus
+from lookalike.targets import Targets, as_classes
+
+
+def anchored(
+    similarities: Float[Tensor, "n c"], own: Bool[Tensor, "n c"], alpha: float, delta: float
+) -> Float[Tensor, ""]:
+    """The equation, for samples × proxies and the mask of samples' own proxies."""
+    by_proxy, mine = similarities.T, own.T
+    pull = softplus(log_sum_exp(-alpha * (by_proxy - delta), mine))
+    push = softplus(log_sum_exp(alpha * (by_proxy + delta), ~mine))
+    return mean_where(pull, mine.any(1)) + push.mean()
+
+
+class ProxyAnchor(nn.Module):
+    """Takes every proxy as an anchor that gathers its class's samples and repels the rest, hardest first."""
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        alpha: float = 32.0,  # α
+        delta: float = 0.1,  # δ
+        rate_factor: float = 100.0,  # of the proxies' rate
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(alpha > 0, f"alpha must be positive, not {alpha}")
+        self.alpha, self.delta, self.rate_factor = alpha, delta, rate_factor
+        self.normalise = check_geometry(normalise)
+        self.proxies = nn.Parameter(nn.init.kaiming_normal_(torch.empty(classes, dim), mode="fan_out"))
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+        labels = as_classes(targets, embeddings, self.proxies)
+        own = labels[:, None] == torch.arange(len(self.proxies), device=labels.device)
+        return anchored(compare(embeddings, self.proxies, self.normalise), own, self.alpha, self.delta)

@@ -1,0 +1,50 @@
+"""Movshovitz-Attias, Toshev, Leung, Ioffe, Singh: No Fuss Distance Metric Learning using Proxies, ICCV 2017;
+Revisiting, eq. 13.
+
+L = mean [ 9‖e − ψ_y‖² + lse_{c ≠ y}( −9‖e − ψ_c‖² ) ]: the own proxy is not in the denominator, the loss may be
+negative.
+
+Departs from the paper: squared distances of vectors scaled to length 3, as the released code, where eq. 13 prints plain
+distances (ERR-14). See also: proxy_nca_pp.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, squared_distances, squares
+from lookalike.targets import Targets, as_classes
+
+
+class ProxyNCA(nn.Module):
+    """Draws a sample to the proxy of its class and away from the soft nearest proxy of any other."""
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        scale: float = 3.0,  # length of embeddings and proxies
+        rate_factor: float = 50.0,  # of the proxies' rate
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(scale > 0, f"scale must be positive, not {scale}")
+        self.scale, self.rate_factor, self.normalise = scale, rate_factor, check_geometry(normalise)
+        self.proxies = nn.Parameter(torch.randn(classes, dim) / 8)
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+        labels = as_classes(targets, embeddings, self.proxies)
+        similarities = compare(embeddings, self.proxies, self.normalise)
+        apart = self.scale**2 * squared_distances(similarities, squares(embeddings, self.proxies, self.normalise))
+        if len(self.proxies) == 1:
+            return 0.0 * apart.sum()
+        others = torch.ones_like(apart, dtype=torch.bool).scatter_(1, labels[:, None], False)
+        terms = apart.gather(1, labels[:, None]).squeeze(1) + log_sum_exp(-apart, others)
+        return terms.sum() / max(1, len(labels))

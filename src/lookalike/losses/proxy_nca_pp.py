@@ -1,0 +1,42 @@
+"""Teh, DeVries, Taylor: ProxyNCA++: Revisiting and Revitalizing Proxy Neighborhood Component Analysis, ECCV 2020.
+
+L = mean CE( S(e, ψ_c) / T ) over all classes, T = 0.1 (Chance Constraints). The paper's own form, softmax of −‖e −
+ψ‖²/T′ with T′ = 1/9, is the cosine temperature T′/2: do not mix the two. See also: proxy_nca, normalised_softmax.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.targets import Targets, as_classes
+
+
+class ProxyNCAPP(nn.Module):
+    """Raises the probability of the own proxy among all proxies, by cosine at a low temperature."""
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        temperature: float = 0.1,  # T
+        rate_factor: float = 100.0,  # of the proxies' rate
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        self.temperature, self.rate_factor, self.normalise = temperature, rate_factor, check_geometry(normalise)
+        self.proxies = nn.Parameter(torch.randn(classes, dim) / 8)
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+        labels = as_classes(targets, embeddings, self.proxies)
+        logits = compare(embeddings, self.proxies, self.normalise) / self.temperature
+        return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels))

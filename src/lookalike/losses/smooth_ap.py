@@ -1,0 +1,66 @@
+"""Brown, Xie, Kalogeiton, Zisserman: Smooth-AP: Smoothing the Path Towards Large-Scale Image Retrieval, ECCV 2020,
+eq. 5.
+
+AP_i = (1/|P|) Σ_p (1 + Σ_{q ∈ P, q ≠ p} σ((S_q − S_p)/T)) / (1 + Σ_{k ≠ p} σ((S_k − S_p)/T)), L = 1 − mean over
+anchors. Only |P| × n comparisons per anchor are made, a chunk of positives at a time, recomputed in the backward pass
+when there is more than one chunk. See also: fastap.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, mean_where
+from lookalike.targets import Pairs, Targets, as_pairs
+
+CHUNK = 2**23  # entries of a chunk: a few buffers of this size are alive at once
+
+
+class SmoothAP(nn.Module):
+    """Raises the average precision of every anchor's ranking, with a sigmoid in place of each comparison of ranks."""
+
+    def __init__(
+        self,
+        temperature: float = 0.01,  # T
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        self.temperature, self.normalise = temperature, check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        pairs = as_pairs(targets, embeddings, candidates)
+        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+
+    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+        slots, filled = pairs.slots()
+        own = similarities.gather(1, slots)
+        everyone = pairs.positive | pairs.negative
+        step = max(1, CHUNK // max(1, similarities.numel()))
+        total = torch.zeros_like(own[:, 0])
+        for start in range(0, slots.shape[1], step):
+            arguments = (similarities, own, everyone, filled, start, start + step)
+            if step >= slots.shape[1]:
+                total = total + self._chunk(*arguments)
+            else:
+                total = total + checkpoint(self._chunk, *arguments, use_reentrant=False)
+        precision = total / filled.sum(1).clamp(min=1)
+        return mean_where(1 - precision, filled.any(1))
+
+    def _chunk(
+        self, similarities: Tensor, own: Tensor, everyone: Tensor, filled: Tensor, start: int, stop: int
+    ) -> Tensor:
+        """Σ over the positives p in slots start … stop of rank among positives / rank among all."""
+        here = own[:, start:stop, None]
+        # σ(0) = ½ stands for p itself, so ½ + Σ counts 1 + everyone else
+        among_positives = 0.5 + self._passed(own[:, None, :] - here, filled[:, None, :])
+        among_all = 0.5 + self._passed(similarities[:, None, :] - here, everyone[:, None, :])
+        return torch.where(filled[:, start:stop], among_positives / among_all, torch.zeros_like(among_all)).sum(1)
+
+    def _passed(self, differences: Tensor, kept: Tensor) -> Tensor:
+        above = (differences / self.temperature).sigmoid()
+        return torch.where(kept, above, torch.zeros_like(above)).sum(2)

@@ -1,0 +1,55 @@
+"""Yuan, Deng, Tang, Tang, Chen: Signal-to-Noise Ratio: A Robust Distance Metric for Deep Metric Learning, CVPR 2019;
+Revisiting, eq. 15.
+
+snr(i, j) = Var(e_i − e_j) / Var(e_i), variances over the coordinates; L = mean over active triplets of
+[snr(a, p) − snr(a, n) + γ]_+ + λ · mean_a |Σ_m e_am|.
+
+Departs from the paper: a ratio of variances, where eq. 15 prints sums of un-squared differences (ERR-19). Not
+symmetric, and not a function of the similarities: it has no pair weights.
+"""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.all_triplets import hinge_sums
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, mean_where, normalise, raw_product
+from lookalike.targets import Targets, Triplets, as_pairs_or_triplets
+
+FAINTEST = 1e-12  # smallest variance of an anchor
+
+
+class SNR(nn.Module):
+    """Reads the difference of two embeddings as noise on the anchor's signal: less for positives than for negatives."""
+
+    def __init__(
+        self,
+        margin: float = 0.2,  # γ
+        sum_weight: float = 0.005,  # λ
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        self.margin, self.sum_weight, self.normalise = margin, sum_weight, check_geometry(normalise)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Float[Tensor, ""]:
+        targets = as_pairs_or_triplets(targets, embeddings, candidates)
+        rows = normalise(embeddings, self.normalise)
+        columns = rows if candidates is None else normalise(candidates, self.normalise)
+        noise = self._noise(rows, columns)
+        balance = self.sum_weight * rows.sum(1).abs().sum() / max(1, len(rows))
+        if isinstance(targets, Triplets):
+            near, far = noise[targets.anchor, targets.positive], noise[targets.anchor, targets.negative]
+            hinges = (near - far + self.margin).relu()
+            return mean_where(hinges, targets.valid & (hinges > 0)) + balance
+        total, active = hinge_sums(noise, targets, self.margin)
+        return total / active.clamp(min=1) + balance
+
+    def _noise(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """snr(i, j) of every row with every column: ‖c_i − c_j‖² / ‖c_i‖² of the vectors less their own mean."""
+        left, right = rows - rows.mean(1, keepdim=True), columns - columns.mean(1, keepdim=True)
+        signal, other = left.square().sum(1, keepdim=True), right.square().sum(1)
+        apart = (signal + other - 2 * raw_product(left, right)).clamp(min=0)
+        return apart / signal.clamp(min=FAINTEST * rows.shape[1])

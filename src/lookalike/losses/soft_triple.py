@@ -1,0 +1,77 @@
+"""Qian, Shang, Sun, Hu, Li, Jin: SoftTriple Loss: Deep Metric Learning Without Triplet Sampling, ICCV 2019;
+Revisiting, eq. 16-18.
+
+S_c = Σ_k softmax_k(s_ck / γ) s_ck over the K centres of class c; L = mean CE( λ(S_c − δ · 1[c = y]) )
++ τ Σ_c Σ_{k < k′} √(2 + 1e-5 − 2 w_ck·w_ck′) / (C K (K − 1)).
+
+Departs from the paper: eq. 16 lacks the factor e·ψ (ERR-16), eq. 18 counts every pair of centres twice (ERR-17).
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare, normalise
+from lookalike.targets import Targets, as_classes
+
+CCP = {"centres": 10, "learning_rate": None, "rate_factor": 100.0}  # common to all sets of Chance Constraints
+PRESETS = {
+    "cub": {"scale": 20.0, "temperature": 0.1, "centre_weight": 0.2, "margin": 0.01, **CCP},
+    "cars": {"scale": 17.69, "temperature": 19.18, "centre_weight": 0.0669, "margin": 0.3588, **CCP},
+    "inshop": {"scale": 20.0, "temperature": 0.1, "centre_weight": 0.2, "margin": 0.01, **CCP},
+    "sop": {"scale": 100.0, "temperature": 47.9, "centre_weight": 0.2, "margin": 0.3145, **CCP},
+}
+
+
+class SoftTriple(nn.Module):
+    """Gives every class several centres, classifies by the softly nearest one, and lets idle centres merge."""
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        centres: int = 2,  # K per class
+        scale: float = 8.0,  # λ
+        temperature: float = 0.1,  # γ
+        margin: float = 0.01,  # δ
+        centre_weight: float = 0.2,  # τ
+        learning_rate: float | None = 1e-5,  # of the centres; None: rate_factor × the network's
+        rate_factor: float = 100.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(centres >= 1, f"a class needs at least 1 centre, not {centres}")
+        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        self.scale, self.temperature, self.margin, self.centre_weight = scale, temperature, margin, centre_weight
+        self.learning_rate, self.rate_factor = learning_rate, rate_factor
+        self.normalise = check_geometry(normalise)
+        self.centres = nn.Parameter(nn.init.kaiming_uniform_(torch.empty(classes * centres, dim), a=5**0.5))
+        self.classes, self.per_class = classes, centres
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        rate = base_lr * self.rate_factor if self.learning_rate is None else self.learning_rate
+        return [{"params": [self.centres], "lr": rate, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+        centres = self.centres.view(self.classes, self.per_class, -1)
+        labels = as_classes(targets, embeddings, centres)
+        by_centre = compare(embeddings, self.centres, self.normalise).view(len(labels), self.classes, self.per_class)
+        by_class = ((by_centre / self.temperature).softmax(2) * by_centre).sum(2)
+        own = by_class.gather(1, labels[:, None])
+        logits = self.scale * by_class.scatter(1, labels[:, None], own - self.margin)
+        return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels)) + self._merging()
+
+    def _merging(self) -> Tensor:
+        """τ times the mean half distance between the centres of a class: pulls idle centres together."""
+        unit = normalise(self.centres, self.normalise).view(self.classes, self.per_class, -1)
+        if self.per_class == 1:
+            return 0.0 * unit.sum()
+        first, second = torch.triu_indices(self.per_class, self.per_class, offset=1, device=unit.device)
+        cosines = (unit[:, first] * unit[:, second]).sum(2)
+        pairs = self.classes * self.per_class * (self.per_class - 1)
+        return self.centre_weight * (2 + 1e-5 - 2 * cosines).clamp(min=0).sqrt().sum() / pairs

@@ -1,0 +1,85 @@
+"""Wang, Zhang, Huang, Scott: Cross-Batch Memory for Embedding Learning, CVPR 2020; SPEC A19.
+
+A ring of past embeddings serves as more candidates for any pair loss. The current batch goes in first, so a sample
+meets its own copy there; ids tell the two apart, and that pair plays no part.
+
+Departs from the released code: a plain modulo ring (that one overwrites the last slots on overflow and takes label 0
+for an empty slot), and self pairs are removed by id, not by similarity. The whole state is in `state_dict`.
+"""
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.targets import Pairs, as_labels
+
+EMPTY = -1  # id of a slot never filled
+
+
+class CrossBatchMemory(nn.Module):
+    """The last `capacity` embeddings with their labels.
+
+    >>> memory = CrossBatchMemory(capacity=4, dim=2)
+    >>> ids = memory.add(torch.eye(2), torch.tensor([0, 1]))
+    >>> memory.pairs(torch.tensor([0, 1]), ids).negative.int()
+    tensor([[0, 1, 0, 0],
+            [1, 0, 0, 0]], dtype=torch.int32)
+    """
+
+    embeddings: Tensor
+    labels: Tensor
+    ids: Tensor
+    added: Tensor
+
+    def __init__(self, capacity: int, dim: int) -> None:
+        super().__init__()
+        check(capacity >= 1 and dim >= 1, f"capacity and dim must be at least 1, not {capacity} and {dim}")
+        self.register_buffer("embeddings", torch.zeros(capacity, dim))
+        self.register_buffer("labels", torch.zeros(capacity, dtype=torch.int64))
+        self.register_buffer("ids", torch.full((capacity,), EMPTY, dtype=torch.int64))
+        self.register_buffer("added", torch.zeros((), dtype=torch.int64))
+
+    def __len__(self) -> int:
+        """How many slots are filled."""
+        return min(int(self.added), len(self.ids))
+
+    @torch.no_grad()
+    def add(self, embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"]) -> Integer[Tensor, " n"]:
+        """Puts a batch in, over the oldest slots, and returns the ids by which its rows are known here."""
+        labels = as_labels(labels)
+        check(
+            len(labels) == len(embeddings),
+            f"{len(labels)} labels for {len(embeddings)} embeddings: give one label each",
+        )
+        check(len(labels) <= len(self.ids), f"a batch of {len(labels)} does not fit a memory of {len(self.ids)}")
+        check(
+            embeddings.shape[1] == self.embeddings.shape[1],
+            f"embeddings have {embeddings.shape[1]} dimensions, the memory {self.embeddings.shape[1]}",
+        )
+        ids = self.added + torch.arange(len(labels), device=self.ids.device)
+        slots = ids % len(self.ids)
+        self.embeddings[slots] = embeddings.detach().to(self.embeddings.dtype)
+        self.labels[slots], self.ids[slots] = labels, ids
+        self.added += len(labels)
+        return ids
+
+    def pairs(self, labels: Integer[Tensor, " n"], ids: Integer[Tensor, " n"]) -> Pairs:
+        """The pairs of anchors (by the ids `add` gave them) with all slots; empty slots and own copies play no part."""
+        pairs = Pairs.across(labels, self.labels, ids, self.ids)
+        filled = self.ids != EMPTY
+        return Pairs(pairs.positive & filled, pairs.negative & filled, pairs.labels, self.labels)
+
+
+def remembered(
+    loss: nn.Module,
+    memory: CrossBatchMemory,
+    embeddings: Float[Tensor, "n d"],
+    labels: Integer[Tensor, " n"],
+    weight: float = 1.0,
+) -> Float[Tensor, ""]:
+    """L(batch) + weight · L(batch, memory), the batch being put into the memory first."""
+    ids = memory.add(embeddings, labels)
+    within: Tensor = loss(embeddings, labels)
+    across: Tensor = loss(embeddings, memory.pairs(labels, ids), candidates=memory.embeddings.to(embeddings.dtype))
+    return within + weight * across

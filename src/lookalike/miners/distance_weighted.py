@@ -1,0 +1,62 @@
+"""Wu, Manmatha, Smola, Krähenbühl: Sampling Matters in Deep Embedding Learning, ICCV 2017; Revisiting, eq. 23-24;
+SPEC B.4.
+
+log w = −(D − 2) log d − ((D − 3)/2) log(1 − d²/4), the inverse density of distances between random points of the
+sphere.
+
+Departs from the paper: d²/4 under the second logarithm (ERR-24); the cut-off λ bounds the distance from below, not
+the weight (ERR-25). Weights are compared per anchor, in log space: a near-duplicate of one anchor cannot starve the
+others.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lookalike.errors import check
+from lookalike.geometry import compare, distances
+from lookalike.targets import Targets, Triplets, as_pairs, pick
+
+
+@dataclass
+class DistanceWeighted:
+    """A uniform positive, and a negative drawn so that all distances on the sphere come up equally often."""
+
+    lower_cutoff: float = 0.5
+    upper_cutoff: float | None = None  # 1.4 in the text, None in the released code
+    generator: torch.Generator | None = None
+
+    def __post_init__(self) -> None:
+        check(0 < self.lower_cutoff < 2, f"lower_cutoff is a distance between 0 and 2, not {self.lower_cutoff}")
+        upper = self.upper_cutoff
+        check(upper is None or upper > 0, f"upper_cutoff is a positive distance or None, not {upper}")
+
+    @torch.no_grad()
+    def __call__(
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
+    ) -> Triplets:
+        pairs = as_pairs(targets, embeddings, candidates)
+        apart = distances(compare(embeddings, candidates, "sphere"))
+        eligible = pairs.negative
+        if self.upper_cutoff is not None:
+            close = eligible & (apart <= self.upper_cutoff)
+            # where no negative is close, every one weighs the same
+            apart = torch.where(close.any(1, keepdim=True), apart, torch.ones_like(apart))
+            eligible = torch.where(close.any(1, keepdim=True), close, eligible)
+        # the largest of log w + Gumbel noise is a draw with probability proportional to w
+        noise = torch.empty_like(apart).exponential_(generator=self.generator).log_().neg_()
+        scores = torch.where(eligible, self.log_weights(apart, embeddings.shape[1]) + noise, -torch.inf)
+        return Triplets(
+            anchor=torch.arange(len(embeddings), device=embeddings.device),
+            positive=pick(pairs.positive, self.generator),
+            negative=scores.argmax(1),
+            valid=pairs.positive.any(1) & pairs.negative.any(1),
+            labels=pairs.candidate_labels,
+        )
+
+    def log_weights(self, apart: Float[Tensor, "n m"], dim: int) -> Float[Tensor, "n m"]:
+        """log w of distances on the unit sphere of `dim` dimensions."""
+        bounded = apart.clamp(min=self.lower_cutoff)
+        return -(dim - 2) * bounded.log() - (dim - 3) / 2 * (1 - bounded.square() / 4).clamp(min=1e-8).log()

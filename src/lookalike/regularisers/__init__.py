@@ -1,0 +1,30 @@
+"""Regularisers: `embeddings -> scalar`, added to any loss."""
+
+from typing import Any
+
+from torch import nn
+
+from lookalike import catalog
+from lookalike.regularisers.embedding_norm import EmbeddingNorm
+from lookalike.regularisers.spectral_decay import SpectralDecay
+
+MEMBERS: dict[str, type[nn.Module]] = {
+    "embedding_norm": EmbeddingNorm,
+    "spectral_decay": SpectralDecay,
+}
+
+__all__ = ["MEMBERS", "EmbeddingNorm", "SpectralDecay", "build", "names"]
+
+
+def names() -> list[str]:
+    """The names of all regularisers."""
+    return sorted(MEMBERS)
+
+
+def build(name: str, preset: str | None = None, **settings: Any) -> nn.Module:
+    """The regulariser called `name`.
+
+    >>> build("embedding_norm", weight=0.01).weight
+    0.01
+    """
+    return catalog.build("regulariser", MEMBERS, name, preset, **settings)

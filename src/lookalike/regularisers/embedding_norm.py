@@ -1,0 +1,26 @@
+"""Sohn: Improved Deep Metric Learning with Multi-class N-pair Loss Objective, NeurIPS 2016, sec. 3.2.2: weight decay
+of embeddings.
+
+ν · mean ‖z‖; squared as printed in Revisiting Training Strategies, un-squared as its released code (ERR-3).
+"""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.geometry import check_embeddings, mean_norm
+
+
+class EmbeddingNorm(nn.Module):
+    """Keeps raw embeddings short, so that dot products cannot grow by length alone."""
+
+    def __init__(
+        self,
+        weight: float = 0.005,  # ν
+        squared: bool = False,
+    ) -> None:
+        super().__init__()
+        self.weight, self.squared = weight, squared
+
+    def forward(self, embeddings: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+        check_embeddings(embeddings)
+        return self.weight * mean_norm(embeddings, self.squared)

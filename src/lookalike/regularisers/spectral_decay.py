@@ -1,0 +1,49 @@
+"""Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies, ICML 2020, sec. 5: the spectral decay ρ;
+SPEC F.7.
+
+ρ = KL(U ‖ p) = −(1/n) Σ log(n p_i), p the singular values of the (uncentred) embeddings, scaled to sum 1: 0 for a
+flat spectrum. Differentiable, to be added to any loss; the evaluation reports the same number.
+
+Departs from the paper: ρ is a measurement there and lowered indirectly (miners.switched); here it can be minimised as
+such.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_embeddings, check_geometry, normalise
+
+FLOOR = 1e-12  # smallest share of a singular value
+
+
+def spectral_decay(embeddings: Float[Tensor, "n d"], drop: int = 0) -> Float[Tensor, ""]:
+    """ρ of the rows, without the `drop` largest singular values.
+
+    >>> spectral_decay(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    tensor(0.0589)
+    """
+    values: Tensor = torch.linalg.svdvals(embeddings)[drop:]
+    if not len(values):
+        return 0.0 * embeddings.sum()
+    shares = values / values.sum().clamp(min=FLOOR)
+    return -(len(values) * shares.clamp(min=FLOOR)).log().mean()
+
+
+class SpectralDecay(nn.Module):
+    """Flattens the spectrum of the batch, so that no few directions carry all that was learnt."""
+
+    def __init__(
+        self,
+        weight: float = 0.1,
+        drop: int = 0,
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(drop >= 0, f"drop must be at least 0, not {drop}")
+        self.weight, self.drop, self.normalise = weight, drop, check_geometry(normalise)
+
+    def forward(self, embeddings: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
+        check_embeddings(embeddings)
+        return self.weight * spectral_decay(normalise(embeddings, self.normalise), self.drop)
