@@ -1,0 +1,101 @@
+"""D²-coreset: points of a bigger batch drawn where its Gaussian is dense and the points drawn before are far.
+
+In the released code of Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies and Generalization
+Performance in Deep Metric Learning, ICML 2020, but not in the paper.
+
+Departs from the released code as coreset does. See also: coreset.
+"""
+
+from functools import partial
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from lookalike.errors import check
+from lookalike.samplers import course
+from lookalike.samplers.bank import EmbeddingBank
+from lookalike.samplers.big_batch import check_bank, coresets, pairwise, projected
+from lookalike.samplers.class_balanced import check_divides
+from lookalike.samplers.course import Course
+from lookalike.samplers.grouping import Groups
+
+
+def log_densities(vectors: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
+    """log N(x; mean, covariance) of the points themselves, up to a constant; flat directions play no part."""
+    centred = (vectors - vectors.mean(0)).double()
+    inverse: Tensor = torch.linalg.pinv(centred.T @ centred / (len(vectors) - 1), hermitian=True)
+    return -0.5 * (centred @ inverse * centred).sum(1)
+
+
+def d2_sample(
+    vectors: Float[Tensor, "b d"], count: int, generator: torch.Generator, power: float = 1.0
+) -> Integer[Tensor, " count"]:
+    """The point nearest to a draw from N(mean, covariance), then points drawn with p ∝ N(x) · (Σ d² to those before)^λ.
+
+    >>> sorted(d2_sample(torch.eye(3), 3, torch.Generator().manual_seed(0)).tolist())
+    [0, 1, 2]
+    """
+    squares = pairwise(vectors).square().double()
+    centre = vectors.mean(0)
+    # (x − mean)ᵀ g / √(b − 1) of independent normals g has exactly the covariance of the points.
+    normal = torch.randn(len(vectors), generator=generator, dtype=vectors.dtype)
+    start = centre + normal @ (vectors - centre) / (len(vectors) - 1) ** 0.5
+    chosen = [int((vectors - start).norm(dim=1).argmin())]
+    free = log_densities(vectors)
+    total = torch.zeros_like(free)
+    for _ in range(count - 1):
+        free[chosen[-1]] = -torch.inf
+        total += squares[chosen[-1]]
+        # Duplicates of chosen points have weight 0; the smallest number keeps them possible when nothing else is left.
+        weights = free + power * total.clamp(min=torch.finfo(total.dtype).tiny).log()
+        noise = torch.rand(len(weights), generator=generator, dtype=torch.float64)
+        chosen.append(int((weights - (-noise.log()).log()).argmax()))
+    return torch.tensor(chosen)
+
+
+class D2Coreset:
+    """D²: m / n typical images of a random big batch that lie far apart, each with n − 1 images of its class.
+
+    `power` is λ, the weight of lying far apart; `projection` measures distances in that many random dimensions.
+
+    >>> labels = torch.arange(8) // 2
+    >>> bank = EmbeddingBank(images=8, dim=2)
+    >>> bank.update(torch.arange(8), torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
+    >>> [len(batch) for batch in D2Coreset(labels, bank, batch_size=4, per_class=2)]
+    [4, 4]
+    """
+
+    __iter__, __len__, step = course.iterate, course.length, course.step
+    set_epoch, state_dict, load_state_dict = course.set_epoch, course.state_dict, course.load_state_dict
+
+    def __init__(
+        self,
+        labels: Integer[Tensor, " n"],
+        bank: EmbeddingBank,
+        batch_size: int = 112,
+        per_class: int = 2,
+        big_batch: int = 512,
+        power: float = 1.0,
+        projection: int | None = None,
+        seed: int = 0,
+        rank: int = 0,
+        ranks: int = 1,
+    ) -> None:
+        check_bank(bank, labels)
+        check_divides(batch_size, per_class)
+        points = batch_size // per_class
+        check(points <= big_batch, f"{points} points cannot be chosen out of a big batch of {big_batch}")
+        self.groups = Groups.of(labels)
+        self.bank, self.big_batch, self.projection = bank, big_batch, projection
+        self.choose = partial(d2_sample, power=power)
+        count, labels = len(labels) // batch_size, self.groups.of_image
+        self.course = Course(self.compose, labels, count, batch_size, per_class, seed, rank, ranks, True)
+
+    def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
+        """One epoch of batches, from the bank as it is now."""
+        self.bank.check_ready()
+        vectors = projected(self.bank.vectors, self.projection, generator)
+        per_class = self.course.per_class
+        shape = (self.course.batches, self.course.batch_size // per_class, per_class)
+        return coresets(self.groups, vectors, self.big_batch, shape, self.choose, generator)
