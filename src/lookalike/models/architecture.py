@@ -1,0 +1,50 @@
+"""A network as plain data: enough to build it again, without its weights."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lookalike.errors import unknown
+from lookalike.models import backbones
+from lookalike.models.embedder import BatchNorm, Embedder, Init
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A backbone by name with its settings, and the embedder around it.
+
+    >>> Architecture("conv4", {"channels": 1}, dim=32).build().dim
+    32
+    """
+
+    backbone: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    dim: int | None = 128
+    pooling: str = "avg"
+    bias: bool = True
+    layer_norm: bool = False
+    init: Init = "default"
+    batch_norm: BatchNorm = "train"
+
+    def build(self, weights: str | Path | None = None, seed: int = 0) -> Embedder:
+        """The embedder, its random parts from `seed`; `weights`: "pretrained" or the file of published ones."""
+        given = {} if weights is None else {"weights": weights}
+        backbone = backbones.build(self.backbone, seed, **self.settings, **given)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return Embedder(backbone, self.dim, self.pooling, self.bias, self.layer_norm, self.init, self.batch_norm)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "settings": dict(self.settings)}
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> "Architecture":
+        """From JSON or TOML; a misspelt key is refused."""
+        names = [part.name for part in fields(Architecture)]
+        for name in values:
+            if name not in names:
+                raise unknown("part of an architecture", name, names)
+        return Architecture(**values)

@@ -1,0 +1,63 @@
+"""The model card: what a person finds in the folder of a model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+SHOWN = 12  # classes named in the card
+
+
+def model_card(description: Mapping[str, Any], parameters: int) -> str:
+    """A short README in Markdown, from what model.json says."""
+    parts = [_opening(description, parameters), _input(description["preprocessing"])]
+    if description["metrics"]:
+        parts.append(_metrics(description["metrics"]))
+    if description["classes"]:
+        parts.append(_classes(description["classes"]))
+    parts.append(_use())
+    return "\n\n".join(parts) + "\n"
+
+
+def _opening(description: Mapping[str, Any], parameters: int) -> str:
+    architecture = description["architecture"]
+    name = architecture["backbone"] if architecture else "a network of its author's own"
+    pooling = f", {architecture['pooling']} pooling" if architecture else ""
+    compared = {
+        "sphere": "unit vectors: compare by dot product",
+        "ball": "vectors in the unit ball",
+        "none": "raw vectors",
+    }
+    return (
+        f"# Embedding model: {name}\n\n"
+        f"{parameters / 1e6:.2f} million parameters{pooling}; embeddings of {description['dim']} dimensions, "
+        f"{compared[description['geometry']]}.\nTrained with lookalike; images that look alike get near vectors."
+    )
+
+
+def _input(how: Mapping[str, Any]) -> str:
+    sides = "both sides" if how["warp"] else "shorter side"
+    size = f"{sides} to {how['resize']} pixels ({how['interpolation']}), " if how["resize"] else ""
+    return (
+        f"## Input\n\n{size}centre crop {how['crop']} × {how['crop']}, {how['order']}, pixels 0 … 255, "
+        f"(x − mean) / std with mean {_numbers(how['mean'])} and std {_numbers(how['std'])}."
+    )
+
+
+def _numbers(values: Any) -> str:
+    return "(" + ", ".join(f"{value:g}" for value in values) + ")"
+
+
+def _metrics(metrics: Mapping[str, float]) -> str:
+    rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in metrics.items())
+    return f"## Measured on classes never seen in training\n\n| metric | value |\n|---|---|\n{rows}"
+
+
+def _classes(classes: Any) -> str:
+    names = ", ".join(str(name) for name in classes[:SHOWN])
+    return f"## Trained on {len(classes)} classes\n\n{names}{', …' if len(classes) > SHOWN else ''}"
+
+
+def _use() -> str:
+    return (
+        "## Use\n\n```python\nfrom lookalike.models import Model\n\n"
+        'model = Model.load("this/folder")\nembeddings = model.encode(["a.jpg", "b.jpg"])\n```'
+    )

@@ -1,0 +1,122 @@
+"""Backbone, pooling and a linear head: images in, raw embeddings out.
+
+Embeddings are not normalised here: losses apply their own geometry, and a saved model remembers the one to search with.
+Frozen batch normalisation (SPEC G): "train" learns everything; "frozen_statistics" keeps the running statistics and
+learns scale and shift (G.1, G.3); "frozen" keeps both (G.2).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, Self, get_args
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from lookalike.errors import check, unknown
+from lookalike.models.pooling import POOLINGS
+from lookalike.models.stages import After, Backbone, check_stages, stage_of
+
+BatchNorm = Literal["train", "frozen_statistics", "frozen"]
+Init = Literal["default", "glorot"]
+
+
+class Embedder(nn.Module):
+    """f(x) = W pool(backbone(x)) + b, of `dim` numbers; with `dim=None` the pooled features themselves.
+
+    `layer_norm` standardises the pooled features, without parameters (Teh et al., "ProxyNCA++", ECCV 2020, sec. 3.5).
+
+    >>> import torch
+    >>> from lookalike.models.conv4 import Conv4
+    >>> Embedder(Conv4(channels=1), dim=32)(torch.zeros(2, 1, 28, 28)).shape
+    torch.Size([2, 32])
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        dim: int | None = 128,
+        pooling: str = "avg",
+        bias: bool = True,
+        layer_norm: bool = False,
+        init: Init = "default",
+        batch_norm: BatchNorm = "train",
+    ) -> None:
+        super().__init__()
+        for kind, given, possible in (
+            ("pooling", pooling, tuple(POOLINGS)),
+            ("initialisation", init, get_args(Init)),
+            ("batch normalisation", batch_norm, get_args(BatchNorm)),
+        ):
+            if given not in possible:
+                raise unknown(kind, given, possible)
+        check(dim is None or dim > 0, f"an embedding needs at least one dimension, not {dim}")
+        self.backbone = backbone
+        self.pooling = POOLINGS[pooling]()
+        self.head = _head(backbone.width, dim, bias, layer_norm, init)
+        self.dim = backbone.width if dim is None else dim
+        self.batch_norm = batch_norm
+        self.frozen: tuple[str, ...] = ()
+        self.freeze(())
+
+    def forward(self, images: Float[Tensor, "n c h w"], after: After | None = None) -> Float[Tensor, "n dim"]:
+        embeddings: Tensor = self.head(self.features(images, after))
+        return embeddings
+
+    def features(self, images: Float[Tensor, "n c h w"], after: After | None = None) -> Float[Tensor, "n width"]:
+        """The pooled features that go into `head`: computed once, they train a head in minutes."""
+        pooled: Tensor = self.pooling(self.backbone(images, after), getattr(self.backbone, "prefix_tokens", 0))
+        return pooled
+
+    def freeze(self, stages: Iterable[str]) -> None:
+        """From now on exactly these stages stand still: no gradients, no running statistics, no dropout."""
+        stages = tuple(stages)
+        check_stages(stages, self.backbone.stages)
+        self.frozen = stages
+        fixed = set(_normalisation_parameters(self.backbone)) if self.batch_norm == "frozen" else set()
+        for name, parameter in self.backbone.named_parameters():
+            parameter.requires_grad_(name not in fixed and stage_of(name, self.backbone.stages) not in stages)
+        self.train(self.training)
+
+    def train(self, mode: bool = True) -> Self:
+        """Training mode, except for what is frozen."""
+        super().train(mode)
+        standing = tuple(start for stage in self.frozen for start in self.backbone.stages[stage])
+        for name, module in _modules(self.backbone):
+            normalises = isinstance(module, _BatchNorm) and self.batch_norm != "train"
+            if normalises or f"{name}.".startswith(standing):
+                module.training = False
+        return self
+
+    def parameter_groups(
+        self, base_lr: float, head_lr: float | None = None, weight_decay: float = 0.0
+    ) -> Iterator[dict[str, Any]]:
+        """Groups for an optimiser: the backbone, and the head (with a learnt pooling) at its own rate."""
+        body = [parameter for _, parameter in self.backbone.named_parameters()]
+        yield {"name": "backbone", "params": body, "lr": base_lr, "weight_decay": weight_decay}
+        head = [*self.pooling.parameters(), *self.head.parameters()]
+        if head:
+            yield {"name": "head", "params": head, "lr": head_lr or base_lr, "weight_decay": weight_decay}
+
+
+def _head(width: int, dim: int | None, bias: bool, layer_norm: bool, init: Init) -> nn.Sequential:
+    head = nn.Sequential()
+    if layer_norm:
+        head.add_module("norm", nn.LayerNorm(width, elementwise_affine=False))
+    if dim is not None:
+        linear = nn.Linear(width, dim, bias=bias)
+        if init == "glorot":
+            nn.init.xavier_uniform_(linear.weight)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+        head.add_module("linear", linear)
+    return head
+
+
+def _modules(backbone: Backbone) -> list[tuple[str, nn.Module]]:
+    return list(backbone.named_modules()) if isinstance(backbone, nn.Module) else []
+
+
+def _normalisation_parameters(backbone: Backbone) -> Iterator[str]:
+    for name, module in _modules(backbone):
+        if isinstance(module, _BatchNorm):
+            yield from (f"{name}.{parameter}" for parameter, _ in module.named_parameters())

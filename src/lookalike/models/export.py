@@ -1,0 +1,120 @@
+"""Export to ONNX, and the proof that the file does what the model does.
+
+The colours' order, mean and standard deviation and the final normalisation are in the graph: it takes the evaluation
+crop as RGB (or grey) pixels 0 … 255 in float32, n × channels × crop × crop, and gives embeddings that are ready to
+compare. Resizing and cropping stay outside; how, stands in the file's metadata under "preprocessing".
+"""
+
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import UserError, check
+from lookalike.geometry import normalise
+from lookalike.models.model import Model
+from lookalike.models.preprocess import scale
+
+TOLERANCE = 1e-4  # largest difference of an embedding's entries, relative to the largest entry
+BATCHES = (1, 3)  # the number of images must be free
+
+
+class PixelsToEmbeddings(nn.Module):
+    """A model as one function of pixels."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.embedder = model.embedder
+        self.how = model.preprocessing
+        self.geometry = model.geometry
+
+    def forward(self, pixels: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        return normalise(self.embedder(scale(pixels, self.how)), self.geometry)
+
+
+def export_onnx(model: Model, path: str | Path) -> float:
+    """Write the model as an ONNX file and run it; the largest relative difference to torch is returned."""
+    onnx = _library("onnx")
+    _library("onnxscript")
+    runtime = _library("onnxruntime")
+    path = Path(path)
+    whole = PixelsToEmbeddings(model).eval().cpu()
+    examples = [_pixels(model, count) for count in BATCHES]
+    with _quiet():
+        program: Any = torch.onnx.export(
+            whole,
+            (examples[1],),
+            input_names=["pixels"],
+            output_names=["embeddings"],
+            dynamic_shapes=({0: torch.export.Dim("images", min=1)},),
+            dynamo=True,
+            verbose=False,
+        )
+    proto = program.model_proto
+    _describe(onnx, proto, model)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        onnx.save(proto, str(partial))
+        difference = _largest_difference(runtime, partial, whole, examples)
+        check(
+            difference <= TOLERANCE,
+            f"the ONNX file differs from torch by {difference:.1e}, more than {TOLERANCE:.0e}: not written",
+        )
+        partial.replace(path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return difference
+
+
+def _library(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UserError(f"export needs {name}: pip install 'lookalike[export]'") from error
+
+
+def _pixels(model: Model, count: int) -> Tensor:
+    how = model.preprocessing
+    generator = torch.Generator().manual_seed(count)
+    return torch.rand(count, how.channels, how.crop, how.crop, generator=generator) * 255
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter warns of its own insides."""
+    level = logging.getLogger("torch.onnx").level
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            logging.getLogger("torch.onnx").setLevel(level)
+
+
+def _describe(onnx: Any, proto: Any, model: Model) -> None:
+    how = {**model.preprocessing.as_dict(), "in_graph": ["order", "mean", "std"]}
+    onnx.helper.set_model_props(proto, {"preprocessing": json.dumps(how), "geometry": model.geometry})
+
+
+def _largest_difference(runtime: Any, path: Path, whole: nn.Module, examples: list[Tensor]) -> float:
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    worst = 0.0
+    for pixels in examples:
+        with torch.no_grad():
+            expected = whole(pixels).numpy()
+        (given,) = session.run(None, {"pixels": pixels.numpy()})
+        worst = max(worst, float(np.abs(given - expected).max() / max(np.abs(expected).max(), 1e-12)))
+    return worst

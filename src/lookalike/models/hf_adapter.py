@@ -1,0 +1,128 @@
+"""Vision networks of transformers as backbones (DINOv2, CLIP, SigLIP, ConvNeXt, …): `hf:NAME` or `hf:FOLDER`.
+
+Of a network with a text side only the vision side is kept. Tokens come out as the network's own last normalisation
+leaves them; CLIP, which normalises its class token only, has it applied to all.
+"""
+
+import inspect
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import UserError, check
+from lookalike.models.found_stages import find_stages, watched
+from lookalike.models.hf_preprocess import from_processor
+from lookalike.models.preprocess import Preprocessing
+from lookalike.models.stages import After
+
+POOLERS = ("pooler", "head")  # the network's own pooling: ours takes its place
+
+
+class HuggingFace(nn.Module):
+    """Any vision network of transformers; `weights=None`: random, `config`: built without looking at its source."""
+
+    def __init__(
+        self,
+        source: str,
+        weights: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        preprocessing: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        check(
+            weights in (None, "pretrained"), f"hf:… takes weights='pretrained' or none, not '{weights}': give hf:FOLDER"
+        )
+        settings = _config(source, config)
+        self.network = _without_poolers(_network(source, settings, weights == "pretrained"))
+        self.width = _width(settings)
+        self.prefix_tokens = _prefix_tokens(self.network, settings)
+        self.stages = find_stages(self.network, prefix="network.")
+        self.preprocessing = Preprocessing.from_dict(preprocessing) if preprocessing else _preprocessing(source)
+        # What builds it again without the folder or the network it came from.
+        self.rebuild = {"config": settings.to_dict(), "preprocessing": self.preprocessing.as_dict()}
+        self.any_size = "interpolate_pos_encoding" in inspect.signature(self.network.forward).parameters
+        self.half_normalised = str(settings.model_type).endswith("clip_vision_model")
+
+    def forward(
+        self, images: Float[Tensor, "n c h w"], after: After | None = None
+    ) -> Float[Tensor, "n width rows columns"] | Float[Tensor, "n t width"]:
+        options = {"interpolate_pos_encoding": True} if self.any_size else {}
+        with watched(self.network, self.stages, after):
+            features: Tensor = self.network(pixel_values=images, **options).last_hidden_state
+            if self.half_normalised:
+                features = getattr(self.network, "vision_model", self.network).post_layernorm(features)
+        return features
+
+
+def _library() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise UserError("hf:… needs transformers: pip install 'lookalike[hf]'") from error
+    return transformers
+
+
+def _config(name: str, config: Mapping[str, Any] | None) -> Any:
+    automatic = _library().AutoConfig
+    if config is not None:
+        check("model_type" in config, f"the config of hf:{name} names no model_type")
+        return automatic.for_model(**config)
+    try:
+        found = automatic.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        reason = str(error).split("\n")[0]
+        raise UserError(f"no network hf:{name}: {reason}") from error
+    return getattr(found, "vision_config", found)
+
+
+def _network(name: str, config: Any, pretrained: bool) -> Any:
+    automatic = _library().AutoModel
+    try:
+        return (
+            automatic.from_pretrained(name, config=config, use_safetensors=True)
+            if pretrained
+            else automatic.from_config(config)
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).split("\n")[0]
+        raise UserError(f"transformers cannot make '{name}': {reason}") from error
+
+
+def _without_poolers(network: Any) -> Any:
+    inner = getattr(network, "vision_model", network)
+    for name in POOLERS:
+        part = getattr(inner, name, None)
+        if isinstance(part, nn.Module) and any(True for _ in part.parameters()):
+            setattr(inner, name, nn.Identity())
+    return network
+
+
+def _width(config: Any) -> int:
+    width = getattr(config, "hidden_size", None) or (getattr(config, "hidden_sizes", None) or [None])[-1]
+    check(
+        isinstance(width, int),
+        f"a {config.model_type} does not say how wide it is: it is no vision network that can be used here",
+    )
+    return int(width)
+
+
+def _prefix_tokens(network: nn.Module, config: Any) -> int:
+    special = ("cls_token", "class_embedding", "distillation_token")
+    single = sum(name.endswith(special) for name, _ in network.named_parameters())
+    return single + int(getattr(config, "num_register_tokens", 0) or 0)
+
+
+def _preprocessing(name: str) -> Preprocessing:
+    from transformers.utils import cached_file
+
+    try:
+        path = cached_file(name, "preprocessor_config.json")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"hf:{name} has no preprocessor_config.json: give preprocessing={{'crop': …, 'mean': …}}"
+        ) from error
+    with open(path, encoding="utf-8") as file:
+        return from_processor(json.load(file))

@@ -1,0 +1,177 @@
+"""A trained embedder with everything needed to use it: encode images, save to a folder, load again.
+
+Paths, arrays and PIL images go in, embeddings in the model's own geometry come out. How files are decoded is the
+caller's choice (`decode`); without one Pillow reads them, turned upright as their EXIF says.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import UserError, check
+from lookalike.geometry import Geometry, check_geometry, normalise
+from lookalike.models import model_folder
+from lookalike.models.architecture import Architecture
+from lookalike.models.preprocess import Preprocessing, prepare
+
+Decode = Callable[
+    [Path], Any
+]  # a file -> a PIL image, an array (rows × columns × channels) or a tensor (channels first)
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Model:
+    """An embedder, how pixels reach it, the geometry its embeddings are compared in, and where it comes from.
+
+    >>> model = Model.create(Architecture("conv4", {"channels": 1}, dim=16))
+    >>> model.encode(np.zeros((5, 28, 28), dtype=np.uint8)).shape
+    torch.Size([5, 16])
+    """
+
+    embedder: nn.Module
+    preprocessing: Preprocessing
+    architecture: Architecture | None = None  # None: a network of the user's own, given again when loading
+    geometry: Geometry = "sphere"
+    classes: Sequence[str] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    recipe: str | None = None  # TOML
+
+    def __post_init__(self) -> None:
+        check_geometry(self.geometry)
+
+    @staticmethod
+    def create(
+        architecture: Architecture,
+        weights: str | Path | None = None,
+        seed: int = 0,
+        preprocessing: Preprocessing | None = None,
+    ) -> "Model":
+        """A model of this architecture, random or with published weights, with its backbone's own preprocessing."""
+        embedder = architecture.build(weights, seed).eval()
+        return Model(embedder, preprocessing or embedder.backbone.preprocessing, architecture)
+
+    @property
+    def device(self) -> torch.device:
+        return next((parameter.device for parameter in self.embedder.parameters()), torch.device("cpu"))
+
+    def encode(
+        self,
+        images: Any,
+        batch_size: int = 64,
+        progress: Progress | None = None,
+        decode: Decode | None = None,
+    ) -> Float[Tensor, "n d"]:
+        """Embeddings, one row per image, on the CPU.
+
+        `images`: a sequence of paths, PIL images, arrays or tensors, or one array (n × rows × columns × channels) or
+        tensor (n × channels × rows × columns). uint8 counts 0 … 255, floats 0 … 1.
+        """
+        check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
+        _check_many(images)
+        read = decode or _read
+        was_training = self.embedder.training
+        self.embedder.eval()
+        rows = []
+        try:
+            for start in range(0, len(images), batch_size):
+                rows.append(self._embed(images[start : start + batch_size], read))
+                if progress is not None:
+                    progress(min(start + batch_size, len(images)), len(images))
+        finally:
+            self.embedder.train(was_training)
+        return torch.cat(rows)
+
+    @torch.no_grad()
+    def _embed(self, images: Any, read: Decode) -> Tensor:
+        if not isinstance(images, Tensor | np.ndarray):
+            images = [read(Path(image)) if isinstance(image, str | Path) else image for image in images]
+        batch = prepare(images, self.preprocessing).to(self.device)
+        return normalise(self.embedder(batch).float(), self.geometry).cpu()
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as a folder, whole or not at all; a model that is there already is replaced."""
+        description = {
+            "architecture": self._architecture(),
+            "preprocessing": self.preprocessing.as_dict(),
+            "geometry": self.geometry,
+            "dim": getattr(self.embedder, "dim", None),
+            "classes": list(self.classes),
+            "metrics": dict(self.metrics),
+        }
+        model_folder.write(Path(folder), description, self.embedder, self.recipe)
+
+    def _architecture(self) -> dict[str, Any] | None:
+        if self.architecture is None:
+            return None
+        rebuild = getattr(getattr(self.embedder, "backbone", None), "rebuild", {})
+        values = self.architecture.as_dict()
+        return {**values, "settings": {**values["settings"], **rebuild}}
+
+    @staticmethod
+    def load(folder: str | Path, embedder: nn.Module | None = None, device: str = "cpu") -> "Model":
+        """The model in a folder. `embedder`: the network to fill, where it is one that is not built by name."""
+        folder = Path(folder)
+        description, recipe = model_folder.read(folder)
+        values = description["architecture"]
+        architecture = None if values is None else Architecture.from_dict(values)
+        if embedder is None:
+            if architecture is None:
+                raise UserError(
+                    f"the model in {folder} is a network of your own: give Model.load(folder, embedder=...)"
+                )
+            embedder = architecture.build()
+        model_folder.fill(folder, embedder)
+        return Model(
+            embedder.eval().to(checked_device(device)),
+            Preprocessing.from_dict(description["preprocessing"]),
+            architecture,
+            description["geometry"],
+            tuple(description["classes"]),
+            description["metrics"],
+            recipe,
+        )
+
+
+def checked_device(name: str) -> torch.device:
+    """A device that is there.
+
+    >>> checked_device("cpu")
+    device(type='cpu')
+    """
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UserError(f"no such device: '{name}'; possible are cpu, cuda, cuda:0, mps, …") from error
+    absent = {"cuda": not torch.cuda.is_available(), "mps": not torch.backends.mps.is_available()}
+    check(not absent.get(device.type, False), f"device '{name}' was asked for, but torch sees none: use cpu")
+    return device
+
+
+def _check_many(images: Any) -> None:
+    if isinstance(images, str | Path):
+        raise UserError(f"encode takes many images: give ['{images}']")
+    several = hasattr(images, "__len__") and hasattr(images, "__getitem__")
+    check(several, f"encode takes a sequence of images, not {type(images).__name__}: put it into a list")
+    check(len(images) > 0, "there are no images to encode")
+    single = isinstance(images, np.ndarray) and images.ndim == 3 and images.shape[-1] == 3
+    single = single or (isinstance(images, Tensor) and images.ndim == 3 and images.shape[0] == 3)
+    check(not single, "this looks like one image: encode takes many, give [image]")
+
+
+def _read(path: Path) -> Any:
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            return ImageOps.exif_transpose(image).copy()
+    except FileNotFoundError as error:
+        raise UserError(f"no image at {path}") from error
+    except (OSError, UnidentifiedImageError) as error:
+        raise UserError(f"cannot read {path} as an image: {error}") from error

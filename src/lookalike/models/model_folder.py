@@ -1,0 +1,84 @@
+"""A model on disk: model.json (what it is), weights.safetensors, recipe.toml (how it came to be), README.md (its card).
+
+Nothing in the folder is code: loading cannot run anything.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from lookalike.errors import UserError, check
+from lookalike.models import weights
+from lookalike.models.card import model_card
+
+FORMAT = 1
+DESCRIPTION, WEIGHTS, RECIPE, CARD = "model.json", "weights.safetensors", "recipe.toml", "README.md"
+PARTS = ("architecture", "preprocessing", "geometry", "dim", "classes", "metrics")
+
+
+def write(folder: Path, description: Mapping[str, Any], embedder: nn.Module, recipe: str | None) -> None:
+    """All files into a new folder beside it, then renamed: a reader sees the old model or the new one."""
+    ours = not folder.exists() or (folder / DESCRIPTION).is_file() or (folder.is_dir() and not any(folder.iterdir()))
+    check(ours, f"{folder} is not a model folder: give an empty or a new one")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        _write_files(partial, description, embedder, recipe)
+        _swap(partial, folder)
+    except OSError as error:
+        raise UserError(f"cannot save the model to {folder}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _write_files(folder: Path, description: Mapping[str, Any], embedder: nn.Module, recipe: str | None) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    state = {key: value.detach().cpu().contiguous().clone() for key, value in embedder.state_dict().items()}
+    try:
+        save_file(state, folder / WEIGHTS)
+    except SafetensorError as error:
+        raise OSError(f"writing {WEIGHTS} failed ({error})") from error
+    text = json.dumps({"format": FORMAT, **description}, indent=2, ensure_ascii=False)
+    (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
+    parameters = sum(parameter.numel() for parameter in embedder.parameters())
+    (folder / CARD).write_text(model_card(description, parameters), encoding="utf-8")
+    if recipe is not None:
+        (folder / RECIPE).write_text(recipe, encoding="utf-8")
+
+
+def _swap(partial: Path, folder: Path) -> None:
+    old = partial.with_suffix(".old")
+    if folder.exists():
+        folder.rename(old)
+    partial.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def read(folder: Path) -> tuple[dict[str, Any], str | None]:
+    """What model.json says, checked, and the recipe if there is one."""
+    path = folder / DESCRIPTION
+    check(path.is_file(), f"no model in {folder}: there is no {DESCRIPTION}")
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path}: {error}") from error
+    missing = [part for part in PARTS if not isinstance(description, dict) or part not in description]
+    check(not missing, f"{path} is not complete: it lacks {', '.join(missing)}")
+    version = description.get("format")
+    check(version == FORMAT, f"{path} is of format {version}, this version reads {FORMAT}: update lookalike")
+    recipe = folder / RECIPE
+    return description, recipe.read_text(encoding="utf-8") if recipe.is_file() else None
+
+
+def fill(folder: Path, embedder: nn.Module) -> None:
+    path = folder / WEIGHTS
+    check(path.is_file(), f"the model in {folder} has no {WEIGHTS}")
+    weights.fill(embedder, weights.read(path), str(path))

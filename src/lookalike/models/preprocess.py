@@ -1,0 +1,189 @@
+"""How pixels become a network's input: plain data, saved with the model, and the evaluation view made from it.
+
+Pixels are 0 … 255 everywhere; mean and standard deviation are in the same unit, so that there is one convention for
+networks fed with 0 … 1, −1 … 1 and mean-subtracted BGR. Training crops come from elsewhere as uint8 RGB and meet the
+network through the same `scale`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from lookalike.errors import UserError, check, unknown
+
+Order = Literal["RGB", "BGR", "L"]
+Interpolation = Literal["bilinear", "bicubic"]
+LUMA = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """The evaluation view: shorter side to `resize` (`warp`: both), centre `crop`, then (x − mean) / std in `order`.
+
+    >>> Preprocessing(crop=128, resize=144).as_dict()["crop"]
+    128
+    """
+
+    crop: int = 224
+    resize: int | None = 256  # None: as large as it comes
+    warp: bool = False
+    mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # ImageNet's, as torchvision has them, in 0 … 255
+    std: tuple[float, ...] = (58.395, 57.12, 57.375)
+    order: Order = "RGB"
+    interpolation: Interpolation = "bilinear"
+
+    def __post_init__(self) -> None:
+        check(self.crop > 0, f"the crop must be at least one pixel, not {self.crop}")
+        fits = self.resize is None or self.resize >= self.crop
+        check(fits, f"images resized to {self.resize} are smaller than the crop of {self.crop}: give a larger resize")
+        check(not self.warp or self.resize is not None, "warp needs a size: give resize")
+        for kind, value, possible in (
+            ("colour order", self.order, get_args(Order)),
+            ("interpolation", self.interpolation, get_args(Interpolation)),
+        ):
+            if value not in possible:
+                raise unknown(kind, value, possible)
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            check(
+                len(values) == self.channels,
+                f"{name} has {len(values)} values for the {self.channels} channels of {self.order}",
+            )
+        check(min(self.std) > 0, f"std must be positive, not {min(self.std)}")
+
+    @property
+    def channels(self) -> int:
+        return 1 if self.order == "L" else 3
+
+    def sized(self, crop: int, resize: int | None = None) -> "Preprocessing":
+        """The same colours at another size; without `resize` in the proportion of before.
+
+        >>> Preprocessing(crop=224, resize=256).sized(112).resize
+        128
+        """
+        if resize is None and self.resize is not None:
+            resize = round(self.resize * crop / self.crop)
+        return replace(self, crop=crop, resize=resize)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> "Preprocessing":
+        """From JSON or TOML; a misspelt key is refused."""
+        names = [field.name for field in fields(Preprocessing)]
+        for name in values:
+            if name not in names:
+                raise unknown("preprocessing", name, names)
+        listed: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
+        }
+        return Preprocessing(**listed)
+
+
+GREY = Preprocessing(mean=(127.5,), std=(127.5,), order="L")
+
+
+def as_pixels(image: Any) -> Shaped[Tensor, "... c h w"]:
+    """An image (or a batch of one size) as channels × rows × columns, 0 … 255: uint8, or float32 from floats in 0 … 1.
+
+    PIL images and numpy arrays (rows × columns × channels, or rows × columns) as they come, tensors channels first.
+
+    >>> as_pixels(np.zeros((5, 4, 3), dtype=np.uint8)).shape
+    torch.Size([3, 5, 4])
+    """
+    if hasattr(image, "getbands"):  # a PIL image
+        check(
+            image.mode[0] not in "IF",
+            f"a PIL image of mode {image.mode} has no 8-bit pixels: convert it to RGB or L first",
+        )
+        image = np.array(image.convert("L" if image.mode in ("1", "L", "LA") else "RGB"))
+    if isinstance(image, np.ndarray):
+        image = torch.from_numpy(np.ascontiguousarray(image[..., None] if image.ndim == 2 else image))
+        image = image.movedim(-1, -3)
+    if not isinstance(image, Tensor):
+        raise UserError(f"an image must be a path, a PIL image, an array or a tensor, not {type(image).__name__}")
+    image = image[None] if image.dim() == 2 else image
+    shape = tuple(image.shape)
+    check(
+        image.dim() in (3, 4) and shape[-3] in (1, 3),
+        f"an image needs 1 or 3 channels (tensors: channels first), not {shape}",
+    )
+    check(min(shape[-2:]) > 0, f"an image without pixels: {shape}")
+    return _to_range(image)
+
+
+def _to_range(image: Tensor) -> Tensor:
+    if image.dtype == torch.uint8:
+        return image
+    check(image.is_floating_point(), f"pixels must be uint8 (0 … 255) or floats in 0 … 1, not {image.dtype}")
+    low, high = (float(value) for value in image.aminmax()) if image.numel() else (0.0, 0.0)
+    inside = low >= -1e-3 and high <= 1 + 1e-3  # interpolation overshoots a little; NaN is not inside
+    check(inside, f"pixels in floats must lie in 0 … 1, not {low:g} … {high:g}: give uint8 for 0 … 255")
+    return image.float() * 255
+
+
+def evaluation_view(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[Tensor, "*n c crop crop"]:
+    """Resized and centre-cropped, still pixels. The middle is rounded down, as in torchvision.
+
+    >>> evaluation_view(torch.zeros(3, 300, 200, dtype=torch.uint8), Preprocessing(crop=224, resize=256)).shape
+    torch.Size([3, 224, 224])
+    """
+    height, width = pixels.shape[-2:]
+    size = _resized(height, width, how)
+    if size != (height, width):
+        batch = pixels if pixels.dim() == 4 else pixels[None]
+        batch = interpolate(batch, size, mode=how.interpolation, antialias=True, align_corners=False)
+        pixels = batch if pixels.dim() == 4 else batch[0]
+    height, width = size
+    check(min(size) >= how.crop, f"an image of {height} × {width} is smaller than the crop of {how.crop}: give resize")
+    top, left = round((height - how.crop) / 2), round((width - how.crop) / 2)
+    return pixels[..., top : top + how.crop, left : left + how.crop]
+
+
+def _resized(height: int, width: int, how: Preprocessing) -> tuple[int, int]:
+    if how.resize is None:
+        return height, width
+    if how.warp:
+        return how.resize, how.resize
+    shorter = min(height, width)
+    return how.resize * height // shorter, how.resize * width // shorter
+
+
+def coloured(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[Tensor, "*n k h w"]:
+    """Grey or RGB pixels in the network's colour order."""
+    if how.order == "L":
+        if pixels.shape[-3] == 1:
+            return pixels
+        weights = torch.tensor(LUMA, device=pixels.device)[:, None, None]
+        return (pixels * weights).sum(-3, keepdim=True)
+    if pixels.shape[-3] == 1:
+        return pixels.expand(*pixels.shape[:-3], 3, *pixels.shape[-2:])
+    return pixels.flip(-3) if how.order == "BGR" else pixels
+
+
+def scale(pixels: Shaped[Tensor, "n c h w"], how: Preprocessing) -> Float[Tensor, "n k h w"]:
+    """Pixels 0 … 255, grey or RGB, as the network's input: what training crops and the evaluation view have in common.
+
+    >>> white = torch.full((1, 1, 1, 1), 255, dtype=torch.uint8)
+    >>> scale(white, Preprocessing(mean=(127, 127, 127), std=(128, 128, 128)))
+    tensor([[[[1.]],
+    <BLANKLINE>
+             [[1.]],
+    <BLANKLINE>
+             [[1.]]]])
+    """
+    mean, std = (torch.tensor(values, device=pixels.device)[:, None, None] for values in (how.mean, how.std))
+    return (coloured(pixels, how).float() - mean) / std
+
+
+def prepare(images: Any, how: Preprocessing) -> Float[Tensor, "n k crop crop"]:
+    """Images (a sequence of any kind and size, or one 4-dimensional array or tensor) as the network's input."""
+    if isinstance(images, Tensor | np.ndarray) and images.ndim == 4:
+        return scale(evaluation_view(as_pixels(images), how), how)
+    return torch.cat([scale(evaluation_view(as_pixels(image), how)[None], how) for image in images])
