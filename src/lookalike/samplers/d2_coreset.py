@@ -23,7 +23,7 @@ from lookalike.samplers.grouping import Groups
 
 def log_densities(vectors: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
     """log N(x; mean, covariance) of the points themselves, up to a constant; flat directions play no part."""
-    centred = (vectors - vectors.mean(0)).double()
+    centred = vectors.double() - vectors.double().mean(0)
     inverse: Tensor = torch.linalg.pinv(centred.T @ centred / (len(vectors) - 1), hermitian=True)
     return -0.5 * (centred @ inverse * centred).sum(1)
 

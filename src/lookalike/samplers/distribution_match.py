@@ -40,7 +40,7 @@ def histograms(
     rows, columns = torch.triu_indices(m, m, 1)
     inside = bins[places[:, rows], places[:, columns]] + BINS * torch.arange(k)[:, None]
     parts = inside.flatten().bincount(minlength=BINS * k).view(k, BINS)
-    return whole / whole.sum(), parts / len(rows), width
+    return whole.to(big.dtype) / whole.sum(), parts.to(big.dtype) / len(rows), width
 
 
 def matching_costs(
