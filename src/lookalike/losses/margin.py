@@ -61,7 +61,9 @@ class Margin(nn.Module):
             boundary = self._boundaries(None if targets.labels is None else targets.labels[targets.positive], apart)
             positive = negative = targets.valid
         else:
-            near, far, positive, negative = apart, apart, targets.positive, targets.negative
+            # like the triplets they stand for: nothing where the batch lacks one of the two kinds (SPEC A21)
+            both = targets.positive.any() & targets.negative.any()
+            near, far, positive, negative = apart, apart, targets.positive & both, targets.negative & both
             boundary = self._boundaries(targets.labels, apart)[:, None]
         inside, outside = (near - boundary + self.margin).relu(), (boundary - far + self.margin).relu()
         positive, negative = positive & (inside > 0), negative & (outside > 0)
