@@ -72,6 +72,7 @@ class Coreset:
         big_batch: int = 512,
         softened: bool = False,
         projection: int | None = None,
+        batches: int | None = None,
         seed: int = 0,
         rank: int = 0,
         ranks: int = 1,
@@ -83,8 +84,9 @@ class Coreset:
         self.groups = Groups.of(labels)
         self.bank, self.big_batch, self.projection = bank, big_batch, projection
         self.choose = partial(farthest_first, softened=softened)
-        count, labels = len(labels) // batch_size, self.groups.of_image
-        self.course = Course(self.compose, labels, count, batch_size, per_class, seed, rank, ranks, True)
+        count = len(labels) // batch_size if batches is None else batches
+        classes = self.groups.of_image
+        self.course = Course(self.compose, classes, count, batch_size, per_class, seed, rank, ranks, True)
 
     def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
         """One epoch of batches, from the bank as it is now."""

@@ -78,6 +78,7 @@ class D2Coreset:
         big_batch: int = 512,
         power: float = 1.0,
         projection: int | None = None,
+        batches: int | None = None,
         seed: int = 0,
         rank: int = 0,
         ranks: int = 1,
@@ -89,8 +90,9 @@ class D2Coreset:
         self.groups = Groups.of(labels)
         self.bank, self.big_batch, self.projection = bank, big_batch, projection
         self.choose = partial(d2_sample, power=power)
-        count, labels = len(labels) // batch_size, self.groups.of_image
-        self.course = Course(self.compose, labels, count, batch_size, per_class, seed, rank, ranks, True)
+        count = len(labels) // batch_size if batches is None else batches
+        classes = self.groups.of_image
+        self.course = Course(self.compose, classes, count, batch_size, per_class, seed, rank, ranks, True)
 
     def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
         """One epoch of batches, from the bank as it is now."""

@@ -87,6 +87,7 @@ class DistributionMatch:
         candidates: int = 10,
         roth: bool = False,
         roth_w1: bool = False,
+        batches: int | None = None,
         seed: int = 0,
         rank: int = 0,
         ranks: int = 1,
@@ -96,7 +97,7 @@ class DistributionMatch:
         classes_per_batch(groups, batch_size, per_class)
         self.bank, self.roth_w1 = bank, roth_w1
         self.matching = Matching(groups, batch_size, per_class, big_batch, candidates, roth)
-        count = len(labels) // batch_size
+        count = len(labels) // batch_size if batches is None else batches
         self.course = Course(self.compose, groups.of_image, count, batch_size, per_class, seed, rank, ranks, True)
 
     def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:

@@ -76,6 +76,7 @@ class Frechet:
         big_batch: int = 512,
         candidates: int = 10,
         roth: bool = False,
+        batches: int | None = None,
         seed: int = 0,
         rank: int = 0,
         ranks: int = 1,
@@ -85,7 +86,7 @@ class Frechet:
         classes_per_batch(groups, batch_size, per_class)
         self.bank = bank
         self.matching = Matching(groups, batch_size, per_class, big_batch, candidates, roth)
-        count = len(labels) // batch_size
+        count = len(labels) // batch_size if batches is None else batches
         self.course = Course(self.compose, groups.of_image, count, batch_size, per_class, seed, rank, ranks, True)
 
     def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
