@@ -65,6 +65,18 @@ def test_state_is_a_copy_that_fits_only_its_own_size(tmp_path):
         samplers.EmbeddingBank(5, 3).load_state_dict(bank.state_dict())
 
 
+@pytest.mark.parametrize(("index", "run"), [(-1, "-1 to 0"), (4, "0 to 4")])
+def test_images_the_bank_does_not_hold_are_refused(index, run):
+    with pytest.raises(UserError, match=f"indices run from {run}, the bank holds images 0 to 3"):
+        samplers.EmbeddingBank(4, 2).update(torch.tensor([0, index]), torch.ones(2, 2))
+
+
+def test_an_update_with_nothing_changes_nothing():
+    bank = samplers.EmbeddingBank(4, 2)
+    bank.update(torch.tensor([], dtype=torch.int64), torch.ones(0, 2))
+    assert not bank.filled.any()
+
+
 @pytest.mark.plain
 def test_what_does_not_fit_is_said():
     bank = samplers.EmbeddingBank(4, 2)

@@ -119,7 +119,7 @@ def test_too_many_combinations_need_a_number_of_batches():
         ({"batch_size": 5}, "2 categories do not share a batch of 5 evenly"),
         ({"batch_size": 8, "categories_per_batch": 4}, "a batch mixes 4 categories, the data has 3"),
         ({"batch_size": 6, "batches_per_combination": 0}, "batches_per_combination must be positive, not 0"),
-        ({"batch_size": 6, "batches": 0}, "do not fill one batch"),
+        ({"batch_size": 6, "batches": 0}, "an epoch has at least one batch, not 0"),
     ],
 )
 def test_what_cannot_be_done_is_said(settings, message):

@@ -9,6 +9,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from lookalike import samplers
+from lookalike.catalog import settings_of
 from lookalike.errors import UserError
 
 IMAGES = 96
@@ -131,10 +132,8 @@ def test_ranks_share_the_batch_of_one_rank(name, ranks):
         assert Counter(image for part in parts for image in part) == Counter(batch)
 
 
-@every
+@pytest.mark.parametrize("name", [name for name in samplers.names() if "per_class" in SETTINGS[name]])
 def test_ranks_keep_the_classes_of_balanced_batches_whole(name):
-    if SETTINGS[name].get("per_class") != 2:
-        pytest.skip("only batches with as many images of every class can be shared without cutting one")
     shared = [list(build(name, rank=rank, ranks=2)) for rank in range(2)]
     for left, right in zip(*shared, strict=True):
         for part in (left, right):
@@ -175,6 +174,15 @@ def test_a_loader_that_prefetches_resumes_exactly(workers):
     resumed = build("class_balanced")
     resumed.load_state_dict(sampler.state_dict())
     assert [batch[0].tolist() for batch in loader(resumed)] == whole[4:]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in samplers.names() if "batches" in settings_of(samplers.MEMBERS[name])]
+)
+@pytest.mark.parametrize("batches", [1, 30])
+def test_an_epoch_can_be_any_number_of_batches(name, batches):
+    sampler = build(name, batches=batches)
+    assert len(list(sampler)) == len(sampler) == batches
 
 
 def test_a_loader_without_steps_gets_a_new_epoch_every_time():
@@ -227,7 +235,8 @@ def test_a_state_of_other_data_is_refused():
         ({"rank": -1}, "rank must be from 0 to 0, not -1"),
         ({"ranks": 8}, "each of 8 ranks gets 1 images, which 2 per class do not divide"),
         ({"seed": -1}, "seed must not be negative, not -1"),
-        ({"batch_size": 200, "per_class": 20}, "96 images do not fill one batch of 200"),
+        ({"batch_size": 200, "per_class": 20}, "96 images do not fill one batch of 200: choose a smaller batch_size"),
+        ({"batches": 0}, "an epoch has at least one batch, not 0"),
         ({"batch_size": 7}, "2 images per class do not divide a batch of 7"),
         ({"batch_size": 0}, "do not divide a batch of 0"),
         ({"per_class": 0}, "0 images per class do not divide"),

@@ -38,6 +38,11 @@ class EmbeddingBank:
         dim = self.vectors.shape[1]
         check(embeddings.shape[1] == dim, f"the bank holds {dim} dimensions, the embeddings have {embeddings.shape[1]}")
         places = indices.cpu()
+        low, high = (int(places.min()), int(places.max())) if len(places) else (0, 0)
+        check(
+            low >= 0 and high < len(self),
+            f"indices run from {low} to {high}, the bank holds images 0 to {len(self) - 1}",
+        )
         self.vectors[places] = widen(embeddings.detach()).float().cpu()
         self.filled[places] = True
 

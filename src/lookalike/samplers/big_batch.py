@@ -68,7 +68,7 @@ class Matching:
         visits = torch.full((classes,), count // classes)
         visits[torch.randperm(classes, generator=generator)[: count % classes]] += 1
         parts = []
-        for times in {count // classes, count // classes + 1} - {0}:
+        for times in sorted({count // classes, count // classes + 1} - {0}):
             drawn = (visits == times).nonzero()[:, 0]
             places = distinct_if_possible(self.groups.sizes[drawn], times * self.per_class, generator)
             parts.append(self.groups.pick(drawn[:, None].expand_as(places), places).flatten())

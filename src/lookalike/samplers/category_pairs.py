@@ -21,7 +21,7 @@ from lookalike.samplers.grouping import Groups
 
 PRESETS = {"sop": {"batches_per_combination": 5}, "inshop": {"batches_per_combination": 2}, "vehicle_id": {}}
 UNKNOWN = -1
-LIMIT = 1_000_000  # combinations of categories listed one by one
+LIMIT = 20_000  # combinations of categories; more are an epoch that nobody wants to wait for, or to store
 
 
 def occurrence(values: Integer[Tensor, " n"]) -> Integer[Tensor, " n"]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.samplers import course
-from lookalike.samplers.course import Course
+from lookalike.samplers.course import Course, epoch_length
 from lookalike.samplers.grouping import Groups
 
 
@@ -32,7 +32,7 @@ class CategoryRandom:
     ) -> None:
         check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
         self.groups = Groups.of(labels)
-        count = len(labels) // batch_size
+        count = epoch_length(len(labels), batch_size, None)
         self.course = Course(self.compose, self.groups.of_image, count, batch_size, seed=seed, rank=rank, ranks=ranks)
 
     def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:

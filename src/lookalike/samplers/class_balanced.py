@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.samplers import course
-from lookalike.samplers.course import Course
+from lookalike.samplers.course import Course, epoch_length
 from lookalike.samplers.drawing import distinct, distinct_if_possible, uniform
 from lookalike.samplers.grouping import Groups
 
@@ -66,7 +66,7 @@ class ClassBalanced:
         self.groups = Groups.of(labels)
         self.classes = classes_per_batch(self.groups, batch_size, per_class)
         self.roth = roth
-        count = len(labels) // batch_size if batches is None else batches
+        count = epoch_length(len(labels), batch_size, batches)
         self.course = Course(self.compose, self.groups.of_image, count, batch_size, per_class, seed, rank, ranks)
 
     def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lookalike.samplers import course
 from lookalike.samplers.class_balanced import classes_per_batch
-from lookalike.samplers.course import Course
+from lookalike.samplers.course import Course, epoch_length
 from lookalike.samplers.drawing import uniform
 from lookalike.samplers.grouping import Groups
 
@@ -61,7 +61,7 @@ class ClassChunks:
         self.groups = Groups.of(labels)
         self.classes = classes_per_batch(self.groups, batch_size, per_class)
         self.xbm = xbm
-        count = len(labels) // batch_size if batches is None else batches
+        count = epoch_length(len(labels), batch_size, batches)
         self.course = Course(self.compose, self.groups.of_image, count, batch_size, per_class, seed, rank, ranks)
 
     def choose(self, left: Integer[Tensor, " classes"], generator: torch.Generator) -> Integer[Tensor, " chosen"]:

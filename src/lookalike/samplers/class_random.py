@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.samplers import course
-from lookalike.samplers.course import Course
+from lookalike.samplers.course import Course, epoch_length
 from lookalike.samplers.drawing import uniform
 from lookalike.samplers.grouping import Groups
 
@@ -44,7 +44,7 @@ class ClassRandom:
         check(batch_size > 1, f"a batch with a positive pair has at least 2 images, not {batch_size}")
         self.groups = Groups.of(labels)
         check(bool((self.groups.sizes > 1).any()), "no class has two images: no batch can hold a positive pair")
-        count = len(labels) // batch_size if batches is None else batches
+        count = epoch_length(len(labels), batch_size, batches)
         self.course = Course(self.compose, self.groups.of_image, count, batch_size, seed=seed, rank=rank, ranks=ranks)
 
     def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:

@@ -19,7 +19,7 @@ from lookalike.samplers import course
 from lookalike.samplers.bank import EmbeddingBank
 from lookalike.samplers.big_batch import check_bank, coresets, pairwise, projected
 from lookalike.samplers.class_balanced import check_divides
-from lookalike.samplers.course import Course
+from lookalike.samplers.course import Course, epoch_length
 from lookalike.samplers.drawing import uniform
 from lookalike.samplers.grouping import Groups
 
@@ -84,7 +84,7 @@ class Coreset:
         self.groups = Groups.of(labels)
         self.bank, self.big_batch, self.projection = bank, big_batch, projection
         self.choose = partial(farthest_first, softened=softened)
-        count = len(labels) // batch_size if batches is None else batches
+        count = epoch_length(len(labels), batch_size, batches)
         classes = self.groups.of_image
         self.course = Course(self.compose, classes, count, batch_size, per_class, seed, rank, ranks, True)
 

@@ -27,6 +27,18 @@ from lookalike.errors import check
 from lookalike.samplers.sharing import shares
 
 
+def epoch_length(images: int, batch_size: int, batches: int | None) -> int:
+    """The number of batches asked for, or else ⌊images / batch_size⌋."""
+    if batches is not None:
+        return batches
+    check(
+        images >= batch_size,
+        f"{images} images do not fill one batch of {batch_size}: choose a smaller batch_size, or say how many batches "
+        "make an epoch",
+    )
+    return images // batch_size
+
+
 @dataclass
 class Course:
     """Where training stands. `labels` numbers the class of every image; each rank receives its share of every batch."""
@@ -46,8 +58,8 @@ class Course:
     iterated: int | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        images, m = len(self.labels), self.batch_size
-        check(self.batches > 0, f"{images} images do not fill one batch of {m}: choose a smaller batch_size")
+        m = self.batch_size
+        check(self.batches > 0, f"an epoch has at least one batch, not {self.batches}")
         check(self.seed >= 0, f"seed must not be negative, not {self.seed}")
         check(self.ranks > 0 and m % self.ranks == 0, f"a batch of {m} cannot be shared evenly by {self.ranks} ranks")
         check(0 <= self.rank < self.ranks, f"rank must be from 0 to {self.ranks - 1}, not {self.rank}")

@@ -17,7 +17,7 @@ from lookalike.samplers import course
 from lookalike.samplers.bank import EmbeddingBank
 from lookalike.samplers.big_batch import check_bank, coresets, pairwise, projected
 from lookalike.samplers.class_balanced import check_divides
-from lookalike.samplers.course import Course
+from lookalike.samplers.course import Course, epoch_length
 from lookalike.samplers.grouping import Groups
 
 
@@ -90,7 +90,7 @@ class D2Coreset:
         self.groups = Groups.of(labels)
         self.bank, self.big_batch, self.projection = bank, big_batch, projection
         self.choose = partial(d2_sample, power=power)
-        count = len(labels) // batch_size if batches is None else batches
+        count = epoch_length(len(labels), batch_size, batches)
         classes = self.groups.of_image
         self.course = Course(self.compose, classes, count, batch_size, per_class, seed, rank, ranks, True)
 

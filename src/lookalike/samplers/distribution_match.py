@@ -18,7 +18,7 @@ from lookalike.samplers import course
 from lookalike.samplers.bank import EmbeddingBank
 from lookalike.samplers.big_batch import Matching, check_bank, pairwise
 from lookalike.samplers.class_balanced import classes_per_batch
-from lookalike.samplers.course import Course
+from lookalike.samplers.course import Course, epoch_length
 from lookalike.samplers.grouping import Groups
 
 BINS = 50
@@ -97,7 +97,7 @@ class DistributionMatch:
         classes_per_batch(groups, batch_size, per_class)
         self.bank, self.roth_w1 = bank, roth_w1
         self.matching = Matching(groups, batch_size, per_class, big_batch, candidates, roth)
-        count = len(labels) // batch_size if batches is None else batches
+        count = epoch_length(len(labels), batch_size, batches)
         self.course = Course(self.compose, groups.of_image, count, batch_size, per_class, seed, rank, ranks, True)
 
     def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
