@@ -5,6 +5,7 @@ none: e = z. Half precision is widened to float32 here, and a product is never m
 says: the last bits of a similarity decide ranks.
 """
 
+import math
 from typing import Any, Literal, get_args
 
 import torch
@@ -93,11 +94,30 @@ def product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Float[
         return rows.to(dtype) @ columns.to(dtype).T
 
 
+class _Saturating(torch.autograd.Function):
+    """Dot products of vectors of any length: rows and columns are scaled first, so that nothing overflows on the way."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, columns: Tensor) -> Tensor:
+        (scaled_rows, row_size), (scaled_columns, column_size) = _scaled(rows), _scaled(columns)
+        values = (scaled_rows @ scaled_columns.T).mul_(row_size).mul_(column_size.T)
+        values.clamp_(-SATURATION, SATURATION)
+        ctx.save_for_backward(rows, columns, values)
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        rows, columns, values = ctx.saved_tensors
+        inside = torch.where(values.abs() < SATURATION, gradient, torch.zeros_like(gradient))
+        return inside @ columns, inside.T @ rows
+
+
 def raw_product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
-    """Dot products of vectors of any length, saturating at ±1e30 instead of overflowing."""
-    (scaled_rows, row_size), (scaled_columns, column_size) = _scaled(rows), _scaled(columns)
-    values = product(scaled_rows, scaled_columns) * row_size * column_size.T
-    return values.clamp(-SATURATION, SATURATION)
+    """Dot products of vectors of any length, saturating at ±1e30 (with gradient 0 beyond) instead of overflowing."""
+    dtype = torch.promote_types(rows.dtype, columns.dtype)
+    with torch.autocast(rows.device.type, enabled=False):
+        result: Tensor = _Saturating.apply(rows.to(dtype), columns.to(dtype))
+    return result
 
 
 def compare(
@@ -163,27 +183,32 @@ def squared_distances(similarities: Float[Tensor, "n m"], lengths: Squares = Non
     return (_totals(similarities, lengths) - 2 * similarities).clamp(min=0)
 
 
+def _without_denormals(exponents: Tensor) -> Tensor:
+    """Exponents too small for a normal number become −∞, in place: eˣ is then 0, and not 40 times slower to compute."""
+    return torch.nn.functional.threshold_(exponents, math.ceil(math.log(torch.finfo(exponents.dtype).tiny)), -torch.inf)
+
+
 class _LogSumExp(torch.autograd.Function):
     """log Σ exp over the kept entries of each row; the backward pass reuses the softmax made on the way."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, kept: Tensor) -> Tensor:
         shifted = torch.where(kept, values, -torch.inf)
-        peak = shifted.amax(1, keepdim=True)
+        peak = shifted.amax(-1, keepdim=True)
         peak = torch.where(peak.isinf(), torch.zeros_like(peak), peak)
-        weights = shifted.sub_(peak).exp_()
-        total = weights.sum(1, keepdim=True)
-        result = (total.log() + peak).squeeze(1)
+        weights = _without_denormals(shifted.sub_(peak)).exp_()
+        total = weights.sum(-1, keepdim=True)
+        result = (total.log() + peak).squeeze(-1)
         ctx.save_for_backward(weights.div_(torch.where(total > 0, total, torch.ones_like(total))))
         return result
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
         (softmax,) = ctx.saved_tensors
-        return softmax * gradient[:, None], None
+        return softmax * gradient[..., None], None
 
 
-def log_sum_exp(values: Float[Tensor, "n m"], kept: Bool[Tensor, "n m"]) -> Float[Tensor, " n"]:
+def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."]) -> Float[Tensor, "*n"]:
     """Stable log Σ exp over the kept entries of each row; −∞ for a row that keeps none, with gradient 0.
 
     >>> log_sum_exp(torch.tensor([[0.0, 0.0, 9.0], [1.0, 2.0, 3.0]]), torch.tensor([[True, True, False], [False] * 3]))
@@ -195,7 +220,7 @@ def log_sum_exp(values: Float[Tensor, "n m"], kept: Bool[Tensor, "n m"]) -> Floa
 
 def softplus(values: Tensor) -> Tensor:
     """log(1 + e^x), to the last digit of float64 (torch's own default is exact to 2e-9 only)."""
-    return torch.nn.functional.softplus(values, threshold=40)
+    return torch.nn.functional.softplus(_without_denormals(values.clone()), threshold=40)
 
 
 def mean_where(values: Tensor, kept: Tensor) -> Tensor:

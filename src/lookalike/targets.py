@@ -93,6 +93,15 @@ class Triplets:
 
 
 @dataclass(frozen=True)
+class Quadruplets:
+    """Triplets, each with a fourth sample of yet another class; `complete` is false where there is none."""
+
+    triplets: Triplets
+    other: Integer[Tensor, " t"]
+    complete: Bool[Tensor, " t"]
+
+
+@dataclass(frozen=True)
 class Classes:
     """The class of every sample, for losses that learn a weight per class."""
 
@@ -109,7 +118,7 @@ def pick(choices: Bool[Tensor, "n m"], generator: torch.Generator | None = None)
     return torch.where(choices, draws, -torch.ones_like(draws)).argmax(1)
 
 
-Targets = Tensor | Pairs | Triplets | Classes
+Targets = Tensor | Pairs | Triplets | Quadruplets | Classes
 
 
 def as_labels(labels: Tensor) -> Tensor:

@@ -17,8 +17,17 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, log_sum_exp, normalise, product, softplus
-from lookalike.losses.n_pair import NPair, one_positive
+from lookalike.geometry import (
+    Geometry,
+    check_geometry,
+    compare,
+    log_sum_exp,
+    mean_norm,
+    normalise,
+    product,
+    softplus,
+)
+from lookalike.losses.n_pair import one_positive
 from lookalike.targets import Pairs, Targets, as_pairs
 
 CHUNK = 2**23  # entries of a chunk: a few buffers of this size are alive at once
@@ -32,18 +41,20 @@ class Angular(nn.Module):
         alpha: float = 45.0,  # α in degrees
         angular_weight: float = 2.0,  # λ
         norm_weight: float = 0.005,  # ν of the N-pair part
+        norm_squared: bool = False,
         positives: Literal["mean", "one"] = "mean",
         normalise: Geometry = "sphere",  # of the angular part
     ) -> None:
         super().__init__()
         check(0 < alpha < 90, f"alpha is an angle between 0 and 90 degrees, not {alpha}")
+        check(positives in ("mean", "one"), f"positives must be 'mean' or 'one', not {positives!r}")
         self.tangent_squared = math.tan(math.radians(alpha)) ** 2
-        self.angular_weight, self.positives = angular_weight, positives
-        self.n_pair = NPair(norm_weight=norm_weight, positives=positives)
-        self.normalise = check_geometry(normalise)
+        self.angular_weight, self.norm_weight, self.norm_squared = angular_weight, norm_weight, norm_squared
+        self.positives, self.normalise = positives, check_geometry(normalise)
 
     def targets(self, labels: Tensor, generator: torch.Generator | None = None) -> Pairs:
-        return self.n_pair.targets(labels, generator)
+        pairs = Pairs.within(labels)
+        return one_positive(pairs, generator) if self.positives == "one" else pairs
 
     def forward(
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
@@ -51,44 +62,43 @@ class Angular(nn.Module):
         pairs = as_pairs(targets, embeddings, candidates)
         if isinstance(targets, Tensor) and self.positives == "one":
             pairs = one_positive(pairs)
-        rows = normalise(embeddings, self.normalise)
-        columns = rows if candidates is None else normalise(candidates, self.normalise)
-        agreement: Tensor = self.n_pair(embeddings, pairs, candidates)
-        return agreement + self.angular_weight * self._angles(rows, columns, pairs)
-
-    def _angles(self, rows: Tensor, columns: Tensor, pairs: Pairs) -> Tensor:
-        """Mean over anchors of the mean over its positives p of log(1 + Σ_n e^{f_apn})."""
-        similarities = product(rows, columns)
-        others = similarities if columns is rows else None
         slots, filled = pairs.slots()
-        weights = filled / filled.sum(1, keepdim=True).clamp(min=1) / filled.any(1).sum().clamp(min=1)
-        step = max(1, CHUNK // max(1, similarities.numel()))
-        total = similarities.sum() * 0
+        agreements = compare(embeddings, candidates, "none")
+        weights = filled.to(agreements.dtype) / filled.sum(1, keepdim=True).clamp(min=1)
+        weights = weights / filled.any(1).sum().clamp(min=1)
+        n_pair = softplus(log_sum_exp(agreements, pairs.negative)[:, None] - agreements.gather(1, slots))
+        angles = self._angles(embeddings, candidates, pairs.negative, slots, weights)
+        norm = self.norm_weight * mean_norm(embeddings, self.norm_squared)
+        return (n_pair * weights).sum() + norm + self.angular_weight * angles
+
+    def _angles(
+        self, embeddings: Tensor, candidates: Tensor | None, negative: Tensor, slots: Tensor, weights: Tensor
+    ) -> Tensor:
+        """Σ weight · log(1 + Σ_n e^{f_apn}) over all positives p."""
+        rows = normalise(embeddings, self.normalise)
+        columns = None if candidates is None else normalise(candidates, self.normalise)
+        lifted = self._lifted(rows, rows if columns is None else columns)
+        step = max(1, CHUNK // max(1, lifted.numel()))
+        total = 0 * lifted.sum()
         for start in range(0, slots.shape[1], step):
             part = slice(start, start + step)
-            arguments = (similarities, others, columns, pairs.negative, slots[:, part], weights[:, part])
+            arguments = (lifted, columns, negative, slots[:, part], weights[:, part])
             if step >= slots.shape[1]:
                 total = total + self._chunk(*arguments)
             else:
                 total = total + checkpoint(self._chunk, *arguments, use_reentrant=False)
         return total
 
+    def _lifted(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """4 tan²α ⟨e_i, e_j⟩."""
+        return product(4 * self.tangent_squared * rows, columns)
+
     def _chunk(
-        self,
-        similarities: Tensor,
-        others: Tensor | None,
-        columns: Tensor,
-        negative: Tensor,
-        slots: Tensor,
-        weights: Tensor,
+        self, lifted: Tensor, columns: Tensor | None, negative: Tensor, slots: Tensor, weights: Tensor
     ) -> Tensor:
-        """Σ weight · log(1 + Σ_n e^{f_apn}) over the positives p in these slots; `others` are p's similarities, if
-        known.
-        """
-        chosen = slots.T.flatten()
-        of_positive = product(columns[chosen], columns) if others is None else others.index_select(0, chosen)
-        repeats = slots.shape[1]
-        sums = 4 * self.tangent_squared * (similarities.repeat(repeats, 1) + of_positive)
-        between = similarities.gather(1, slots).T.flatten()
-        exponents = log_sum_exp(sums, negative.repeat(repeats, 1)) - 2 * (1 + self.tangent_squared) * between
-        return (softplus(exponents) * weights.T.flatten()).sum()
+        """Σ weight · log(1 + Σ_n e^{f_apn}) over the positives p in these slots."""
+        chosen = slots.flatten()
+        of_positive = lifted.index_select(0, chosen) if columns is None else self._lifted(columns[chosen], columns)
+        sums = lifted[:, None, :] + of_positive.view(*slots.shape, -1)
+        closeness = (1 + self.tangent_squared) / (2 * self.tangent_squared) * lifted.gather(1, slots)
+        return (softplus(log_sum_exp(sums, negative[:, None, :]) - closeness) * weights).sum()

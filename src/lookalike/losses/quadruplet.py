@@ -6,27 +6,16 @@ Departs from the paper: the second term starts with d_ap (ERR-18); the fourth sa
 released code compares indices. Values as printed; the released code ran with 0.2 and 0.2 (preset "roth").
 """
 
-from dataclasses import dataclass
-
 import torch
-from jaxtyping import Bool, Float, Integer
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_where, squares
 from lookalike.miners.distance_weighted import DistanceWeighted
-from lookalike.targets import Targets, Triplets, as_pairs_or_triplets, pick
+from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs_or_triplets, pick
 
 PRESETS = {"roth": {"margin": 0.2, "second_margin": 0.2}, "doc": {"margin": 1.0, "second_margin": 0.5}}
-
-
-@dataclass(frozen=True)
-class Quadruplets:
-    """Triplets, each with a fourth sample of yet another class; `complete` is false where there is none."""
-
-    triplets: Triplets
-    other: Integer[Tensor, " t"]
-    complete: Bool[Tensor, " t"]
 
 
 class Quadruplet(nn.Module):
@@ -56,11 +45,10 @@ class Quadruplet(nn.Module):
     def forward(
         self,
         embeddings: Float[Tensor, "n d"],
-        targets: Targets | Quadruplets,
+        targets: Targets,
         candidates: Float[Tensor, "m d"] | None = None,
     ) -> Float[Tensor, ""]:
-        if not isinstance(targets, Quadruplets):
-            targets = self.complete(self._triplets(embeddings, targets, candidates))
+        targets = self.sampled(embeddings, targets, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         lengths = squares(embeddings, candidates, self.normalise)
         if candidates is None:
@@ -84,10 +72,13 @@ class Quadruplet(nn.Module):
         first = mean_where((near - far + self.margin).relu(), triplets.valid)
         return first + mean_where((near - between + self.second_margin).relu(), targets.complete)
 
-    def _triplets(self, embeddings: Tensor, targets: Targets, candidates: Tensor | None) -> Triplets:
+    def sampled(self, embeddings: Tensor, targets: Targets, candidates: Tensor | None = None) -> Quadruplets:
+        """The quadruplets of this batch: labels are mined by distance, triplets completed, quadruplets kept."""
+        if isinstance(targets, Quadruplets):
+            return targets
         if isinstance(targets, Tensor) and candidates is None:
-            return DistanceWeighted(generator=self.generator)(embeddings, targets)
-        checked = as_pairs_or_triplets(targets, embeddings, candidates)
-        if not isinstance(checked, Triplets):
+            return self.complete(DistanceWeighted(generator=self.generator)(embeddings, targets))
+        triplets = as_pairs_or_triplets(targets, embeddings, candidates)
+        if not isinstance(triplets, Triplets):
             raise UserError("quadruplet takes labels or Triplets, not Pairs: sample them with a miner")
-        return checked
+        return self.complete(triplets)

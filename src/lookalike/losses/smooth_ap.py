@@ -38,12 +38,13 @@ class SmoothAP(nn.Module):
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         slots, filled = pairs.slots()
-        own = similarities.gather(1, slots)
+        logits = similarities / self.temperature
+        own = logits.gather(1, slots)
         everyone = pairs.positive | pairs.negative
         step = max(1, CHUNK // max(1, similarities.numel()))
         total = torch.zeros_like(own[:, 0])
         for start in range(0, slots.shape[1], step):
-            arguments = (similarities, own, everyone, filled, start, start + step)
+            arguments = (logits, own, everyone, filled, start, start + step)
             if step >= slots.shape[1]:
                 total = total + self._chunk(*arguments)
             else:
@@ -51,16 +52,15 @@ class SmoothAP(nn.Module):
         precision = total / filled.sum(1).clamp(min=1)
         return mean_where(1 - precision, filled.any(1))
 
-    def _chunk(
-        self, similarities: Tensor, own: Tensor, everyone: Tensor, filled: Tensor, start: int, stop: int
-    ) -> Tensor:
+    def _chunk(self, logits: Tensor, own: Tensor, everyone: Tensor, filled: Tensor, start: int, stop: int) -> Tensor:
         """Σ over the positives p in slots start … stop of rank among positives / rank among all."""
         here = own[:, start:stop, None]
         # σ(0) = ½ stands for p itself, so ½ + Σ counts 1 + everyone else
         among_positives = 0.5 + self._passed(own[:, None, :] - here, filled[:, None, :])
-        among_all = 0.5 + self._passed(similarities[:, None, :] - here, everyone[:, None, :])
+        among_all = 0.5 + self._passed(logits[:, None, :] - here, everyone[:, None, :])
         return torch.where(filled[:, start:stop], among_positives / among_all, torch.zeros_like(among_all)).sum(1)
 
     def _passed(self, differences: Tensor, kept: Tensor) -> Tensor:
-        above = (differences / self.temperature).sigmoid()
+        # beyond ±80 the sigmoid is 0 or 1 to the last digit, and its exponentials are slow
+        above = differences.clamp(-80, 80).sigmoid()
         return torch.where(kept, above, torch.zeros_like(above)).sum(2)

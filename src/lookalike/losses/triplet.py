@@ -43,13 +43,15 @@ class Triplet(nn.Module):
         margin: float = 0.2,  # γ
         squared: bool = False,
         similarity: Literal["euclidean", "cosine"] = "euclidean",
+        reduction: Literal["mean", "sum"] = "mean",
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
         check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check(reduction in ("mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
         check(not (squared and similarity == "cosine"), "squared goes with similarity='euclidean' only")
-        self.margin, self.squared, self.similarity = margin, squared, similarity
+        self.margin, self.squared, self.similarity, self.reduction = margin, squared, similarity, reduction
         self.normalise = check_geometry(normalise)
 
     def forward(
@@ -62,13 +64,14 @@ class Triplet(nn.Module):
     def of_similarities(
         self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None
     ) -> Float[Tensor, ""]:
-        """Mean over a list of triplets, zeros included; over all triplets, the mean of the active ones."""
+        """Mean over a list of triplets, zeros included; over all triplets, the mean of the active ones. Or the sum."""
         apart = self._apart(similarities, lengths)
         if isinstance(targets, Triplets):
             near, far = apart[targets.anchor, targets.positive], apart[targets.anchor, targets.negative]
-            return mean_where((near - far + self.margin).relu(), targets.valid)
+            mean, counted = mean_where((near - far + self.margin).relu(), targets.valid), targets.valid.sum()
+            return mean * counted if self.reduction == "sum" else mean
         total, active = hinge_sums(apart, targets, self.margin)
-        return total / active.clamp(min=1)
+        return total if self.reduction == "sum" else total / active.clamp(min=1)
 
     def _apart(self, similarities: Tensor, lengths: Squares) -> Tensor:
         if self.similarity == "cosine":
