@@ -1,0 +1,109 @@
+"""Datasets: a folder, a table, arrays, the always-there glyphs, and the official sets; splits, images, audit.
+
+`load("glyphs")`, `load("photos/")`, `load("table.csv")`, `load("cub200=/data/CUB_200_2011")` all give a `Dataset`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+from lookalike import catalog
+from lookalike.data import cars196 as _cars196
+from lookalike.data import cub200 as _cub200
+from lookalike.data import inshop as _inshop
+from lookalike.data import omniglot as _omniglot
+from lookalike.data import sop as _sop
+from lookalike.data import vehicle_id as _vehicle_id
+from lookalike.data.arrays import arrays
+from lookalike.data.audit import audit
+from lookalike.data.augment import Augmentation, preset
+from lookalike.data.dataset import Dataset, Problem
+from lookalike.data.decoded import decoded
+from lookalike.data.duplicates import near_duplicate_groups
+from lookalike.data.folder import folder
+from lookalike.data.glyphs import glyphs
+from lookalike.data.splits import class_disjoint, class_folds, halves, last_classes_validate
+from lookalike.data.table import KINDS, table
+from lookalike.data.view import AugmentedImages, Tickets, loader
+from lookalike.errors import UserError, unknown
+
+MEMBERS: dict[str, Callable[..., Dataset]] = {
+    "arrays": arrays,
+    "cars196": _cars196.cars196,
+    "cub200": _cub200.cub200,
+    "folder": folder,
+    "glyphs": glyphs,
+    "inshop": _inshop.inshop,
+    "omniglot": _omniglot.omniglot,
+    "sop": _sop.sop,
+    "table": table,
+    "vehicle_id": _vehicle_id.vehicle_id,
+}
+_OFFICIAL = (_cars196, _cub200, _inshop, _omniglot, _sop, _vehicle_id)
+
+
+def names() -> list[str]:
+    """The datasets that `build` knows."""
+    return sorted(MEMBERS)
+
+
+def build(name: str, **settings: Any) -> Dataset:
+    """A dataset by name; a misspelt name or setting is refused with the nearest one."""
+    return cast(Dataset, catalog.build("dataset", cast(Any, MEMBERS), name, **settings))
+
+
+def load(source: str | Path, **settings: Any) -> Dataset:
+    """A dataset from one word: a name (glyphs), name=folder (cub200=birds/), a table, or a folder, official or not.
+
+    >>> load("glyfs")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    lookalike.errors.UserError: unknown dataset 'glyfs': did you mean 'glyphs'? ...
+    """
+    name, equals, place = str(source).partition("=")
+    if equals and name in MEMBERS:
+        return build(name, **{"path" if name == "table" else "root": place}, **settings)
+    path = Path(source).expanduser()
+    if not path.exists() and "/" not in str(source) and path.suffix.lower() not in KINDS:
+        if name in MEMBERS:
+            return build(name, **settings)
+        raise unknown("dataset", str(source), [*MEMBERS, "or a folder or table"])
+    if path.is_file():
+        return build("table", path=path, **settings)
+    if not path.is_dir():
+        raise UserError(f"there is no folder or table '{path}', and no dataset of that name: see lookalike list data")
+    return build(recognised(path), root=path, **settings)
+
+
+def recognised(root: Path) -> str:
+    """Which official layout a folder has; `folder` if none."""
+    for module in _OFFICIAL:
+        if any((root / marker).exists() for marker in module.MARKERS):
+            return module.__name__.rsplit(".", 1)[1]
+    return "folder"
+
+
+__all__ = [
+    "MEMBERS",
+    "Augmentation",
+    "AugmentedImages",
+    "Dataset",
+    "Problem",
+    "Tickets",
+    "arrays",
+    "audit",
+    "build",
+    "class_disjoint",
+    "class_folds",
+    "decoded",
+    "folder",
+    "glyphs",
+    "halves",
+    "last_classes_validate",
+    "load",
+    "loader",
+    "names",
+    "near_duplicate_groups",
+    "preset",
+    "table",
+]

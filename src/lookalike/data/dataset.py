@@ -1,0 +1,135 @@
+"""What a dataset is, wherever it comes from: a source of images, and one column per fact about them.
+
+Columns, not objects: a million rows are a few tensors. Labels are 0 … C − 1 with their names beside them; categories,
+splits, roles and groups are optional, and −1 in them means that this row has none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int64, Integer
+from torch import Tensor
+
+from lookalike.data.source import Source
+from lookalike.errors import check, unknown
+
+SPLITS = ("train", "validation", "test")
+ROLES = ("query", "gallery")
+Column = Int64[Tensor, " n"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with one file (or with the whole set: then `path` is its root)."""
+
+    path: str
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images with labels; rows are never Python objects.
+
+    >>> from lookalike.data.arrays import arrays
+    >>> birds = arrays(np.zeros((3, 8, 8, 3), np.uint8), ["owl", "hen", "owl"], splits=["train", "train", "test"])
+    >>> birds.labels, birds.label_names, len(birds.where(split="train"))
+    (tensor([1, 0, 1]), ('hen', 'owl'), 2)
+    """
+
+    name: str
+    images: Source
+    labels: Int64[Tensor, " n"]
+    label_names: tuple[str, ...]
+    categories: Int64[Tensor, " n"] | None = None
+    category_names: tuple[str, ...] = ()
+    splits: Int64[Tensor, " n"] | None = None
+    roles: Int64[Tensor, " n"] | None = None
+    groups: Int64[Tensor, " n"] | None = None
+    root: Path | None = None
+    problems: tuple[Problem, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("images", *self.columns()):
+            rows = len(getattr(self, name))
+            check(rows == len(self.labels), f"{self.name}: {rows} {name} for {len(self.labels)} labels: give one each")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes, with or without images in this part of the data."""
+        return len(self.label_names)
+
+    @property
+    def present(self) -> int:
+        """The number of classes that have images here."""
+        return int((self.class_sizes() > 0).sum())
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that this dataset has."""
+        possible = ("labels", "categories", "splits", "roles", "groups")
+        return tuple(name for name in possible if getattr(self, name) is not None)
+
+    def label_id(self, name: str) -> int:
+        """The number of a class by its name."""
+        if name not in self.label_names:
+            raise unknown("class", name, self.label_names[:1000])
+        return self.label_names.index(name)
+
+    def class_sizes(self) -> Int64[Tensor, " classes"]:
+        """How many images each class has here."""
+        return torch.bincount(self.labels, minlength=self.classes)
+
+    def subset(self, rows: Integer[Tensor, " k"] | Bool[Tensor, " n"] | Sequence[int] | np.ndarray) -> "Dataset":
+        """Some rows, by number or by mask; classes keep their numbers (`dense` renumbers them)."""
+        chosen = torch.as_tensor(rows)
+        if chosen.dtype == torch.bool:
+            check(len(chosen) == len(self), f"a mask of {len(chosen)} for {len(self)} rows")
+            chosen = chosen.nonzero().squeeze(1)
+        chosen = chosen.to(torch.int64)
+        columns = {name: getattr(self, name)[chosen] for name in self.columns()}
+        return replace(self, images=self.images.take(chosen.numpy()), **columns)
+
+    def where(self, *, split: str | None = None, role: str | None = None, category: str | None = None) -> "Dataset":
+        """The rows of one split, role or category."""
+        mask = torch.ones(len(self), dtype=torch.bool)
+        for kind, given, names in (
+            ("split", split, SPLITS),
+            ("role", role, ROLES),
+            ("category", category, self.category_names),
+        ):
+            if given is not None:
+                mask &= self._column(kind) == _place(kind, given, names)
+        return self.subset(mask)
+
+    def _column(self, kind: str) -> Tensor:
+        column = getattr(self, {"split": "splits", "role": "roles", "category": "categories"}[kind])
+        check(column is not None, f"{self.name} has no {kind} column")
+        assert isinstance(column, Tensor)
+        return column
+
+    def dense(self) -> "Dataset":
+        """The same rows with the classes that occur numbered 0 … C − 1, for losses with a weight per class."""
+        present = self.class_sizes() > 0
+        names = tuple(self.label_names[index] for index in present.nonzero().flatten().tolist())
+        return replace(self, labels=(present.cumsum(0) - 1)[self.labels], label_names=names)
+
+    def summary(self) -> str:
+        """One line: rows, classes, categories, splits."""
+        parts = [f"{len(self):,} images", f"{self.present:,} classes"]
+        if self.categories is not None:
+            parts.append(f"{len(self.category_names)} categories")
+        if self.splits is not None:
+            parts += [f"{name} {int((self.splits == place).sum()):,}" for place, name in enumerate(SPLITS)]
+        return f"{self.name}: " + ", ".join(parts)
+
+
+def _place(kind: str, given: str, names: tuple[str, ...]) -> int:
+    if given not in names:
+        raise unknown(kind, given, names)
+    return names.index(given)

@@ -1,0 +1,42 @@
+"""Near duplicates among many images: hashes that differ in few bits, confirmed by the correlation of the thumbnails.
+
+All pairs are compared, 100,000 images in seconds; two that are in one group already are not confirmed again, so a
+thousand copies of one photo cost no more than others. Imported only by who needs it: it compiles on first use.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def _bits(word: np.uint64) -> np.uint64:
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit(nogil=True, cache=True)
+def _root(parent: np.ndarray, node: int) -> int:
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
+
+
+@njit(nogil=True, cache=True)
+def link(hashes: np.ndarray, shapes: np.ndarray, parent: np.ndarray, bits: int, least: float) -> None:
+    """Unite (in `parent`, a forest) all rows whose hashes differ in at most `bits` and whose shapes correlate."""
+    count = len(hashes)
+    near = np.empty(count, np.uint8)
+    for row in range(count):
+        this = hashes[row]
+        for other in range(row + 1, count):  # no branch in this loop: it runs on vectors
+            near[other] = _bits(this ^ hashes[other]) <= np.uint64(bits)
+        for other in range(row + 1, count):
+            if near[other] and _root(parent, row) != _root(parent, other):
+                product = np.float32(0)
+                for place in range(shapes.shape[1]):
+                    product += shapes[row, place] * shapes[other, place]
+                if product >= least:
+                    parent[_root(parent, other)] = _root(parent, row)

@@ -1,0 +1,126 @@
+"""Train, validation and test of disjoint classes: what is proven on test was never seen in training.
+
+Three ways: by share, drawn at random and stratified by category; k contiguous ranges of classes (Musgrave et al., ECCV
+2020); the first part of the classes and the rest (the fixed halves of the papers). Classes that share a group (the same
+photo session, near-duplicate images) can be kept on one side.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from lookalike.data.dataset import SPLITS, Dataset
+from lookalike.errors import check, unknown
+
+
+def class_disjoint(
+    dataset: Dataset, shares: Mapping[str, float], *, seed: int = 0, together: Int64[Tensor, " n"] | None = None
+) -> Dataset:
+    """The dataset with its classes drawn into splits of these shares, in every category alike.
+
+    Classes that have images in one group of `together` (−1: none) come into the same split; give it the groups of
+    `near_duplicate_groups`, and no near duplicate straddles a split. Without it the dataset's own groups are used.
+
+    >>> from lookalike.data.arrays import arrays
+    >>> digits = arrays(torch.zeros(6, 4, 4, dtype=torch.uint8), [0, 0, 1, 1, 2, 2])
+    >>> class_disjoint(digits, {"train": 2 / 3, "test": 1 / 3}).splits
+    tensor([2, 2, 0, 0, 0, 0])
+    """
+    together = dataset.groups if together is None else together
+    blocks = _blocks(dataset.labels, together, dataset.classes)
+    categories = torch.full((dataset.classes,), -1)
+    if dataset.categories is not None:
+        categories[dataset.labels] = dataset.categories
+    first = torch.full((dataset.classes,), -1).scatter_(0, blocks.flip(0), torch.arange(dataset.classes).flip(0))
+    heads = first[first >= 0]  # one class stands for each block
+    assigned = torch.full((dataset.classes,), -1)
+    assigned[blocks[heads]] = assign_classes(categories[heads], shares, torch.Generator().manual_seed(seed))
+    return replace(dataset, splits=assigned[blocks[dataset.labels]])
+
+
+def assign_classes(
+    categories: Int64[Tensor, " classes"], shares: Mapping[str, float], generator: torch.Generator
+) -> Int64[Tensor, " classes"]:
+    """A split per class, of the given shares over all and, up to one class, in every category."""
+    for name in shares:
+        if name not in SPLITS:
+            raise unknown("split", name, SPLITS)
+    total = sum(shares.values())
+    check(min(shares.values(), default=-1) >= 0 and abs(total - 1) < 1e-6, f"shares must add up to 1, not {total}")
+    count = len(categories)
+    mixed = torch.randperm(count, generator=generator)
+    order = mixed[categories[mixed].argsort(stable=True)]  # at random within a category, one category after the other
+    # every class in this order falls into the split that is furthest behind its share
+    wanted = torch.tensor([shares[name] for name in shares], dtype=torch.float64)
+    numbers = torch.tensor([SPLITS.index(name) for name in shares])
+    given = torch.zeros(len(wanted), dtype=torch.float64)
+    result = torch.empty(count, dtype=torch.int64)
+    for step, row in enumerate(order.tolist(), start=1):
+        behind = int((wanted * step - given).argmax())
+        given[behind] += 1
+        result[row] = numbers[behind]
+    return result
+
+
+def _blocks(labels: Tensor, together: Tensor | None, classes: int) -> Tensor:
+    """The number of the block of every class: classes linked by a common group are one block."""
+    parent = list(range(classes))
+
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    if together is not None:
+        known = together >= 0
+        seen: dict[int, int] = {}
+        for group, label in torch.stack([together[known], labels[known]], 1).tolist():
+            parent[root(label)] = root(seen.setdefault(group, label))
+    return torch.tensor([root(node) for node in range(classes)], dtype=torch.int64)
+
+
+def halves(dataset: Dataset, train_classes: int | None = None) -> Dataset:
+    """The papers' fixed split: the first classes (by number; half of them if not said) train, the rest test."""
+    first = dataset.classes // 2 if train_classes is None else train_classes
+    check(0 < first < dataset.classes, f"{first} train classes of {dataset.classes} leave one side empty")
+    return replace(dataset, splits=torch.where(dataset.labels < first, 0, 2))
+
+
+def last_classes_validate(dataset: Dataset, share: float = 0.2) -> Dataset:
+    """Of the train classes the last `share`, in every category, become validation (Roth et al., ICML 2020)."""
+    check(0 < share < 1, f"share is between 0 and 1, not {share}")
+    check(dataset.splits is not None, f"{dataset.name} has no splits: call halves or class_disjoint first")
+    assert dataset.splits is not None
+    category = torch.zeros_like(dataset.labels) if dataset.categories is None else dataset.categories
+    splits = dataset.splits.clone()
+    for value in category.unique(sorted=True).tolist():  # type: ignore[no-untyped-call]
+        rows = (dataset.splits == 0) & (category == value)
+        present = _present(dataset.labels[rows])
+        late = present[int(len(present) * (1 - share) + 1e-9) :]
+        splits[rows & torch.isin(dataset.labels, late)] = 1
+    return replace(dataset, splits=splits)
+
+
+def class_folds(dataset: Dataset, folds: int = 4) -> list[Dataset]:
+    """k versions of the dataset whose train classes are cut into k contiguous ranges, one of which validates.
+
+    As in the released code of chance constraints, the first version validates on the last range (SPEC G.2).
+    """
+    check(dataset.splits is not None, f"{dataset.name} has no splits: call halves or class_disjoint first")
+    assert dataset.splits is not None
+    train = dataset.splits == 0
+    present = _present(dataset.labels[train])
+    check(2 <= folds <= len(present), f"{folds} folds of {len(present)} train classes: give 2 to {len(present)}")
+    ranges = [present[len(present) * fold // folds : len(present) * (fold + 1) // folds] for fold in range(folds)]
+    return [
+        replace(dataset, splits=torch.where(train & torch.isin(dataset.labels, late), 1, dataset.splits))
+        for late in reversed(ranges)
+    ]
+
+
+def _present(labels: Tensor) -> Tensor:
+    return torch.bincount(labels).nonzero().squeeze(1)

@@ -1,0 +1,54 @@
+"""Names to numbers: labels, categories and groups arrive as strings, losses and samplers want integers."""
+
+from array import array
+
+import numpy as np
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+UNKNOWN = -1  # no category, no group, no split: the row has none
+
+
+class Vocabulary:
+    """Collects one name per row; `finish` numbers the names in sorted order, whatever the order of rows.
+
+    >>> names = Vocabulary()
+    >>> for name in ["10", "9", "", "10"]:
+    ...     names.add(name)
+    >>> names.finish()
+    (tensor([ 1,  0, -1,  1]), ('9', '10'))
+    """
+
+    def __init__(self) -> None:
+        self.seen: dict[str, int] = {}
+        self.rows = array("q")
+
+    def add(self, name: str) -> None:
+        """The name of the next row; the empty name means that the row has none."""
+        self.rows.append(self.seen.setdefault(name, len(self.seen)) if name else UNKNOWN)
+
+    def finish(self) -> tuple[Int64[Tensor, " n"], tuple[str, ...]]:
+        names = _sorted(list(self.seen))
+        place = np.full(len(names) + 1, UNKNOWN, np.int64)  # the last entry serves the rows without a name
+        place[[self.seen[name] for name in names]] = np.arange(len(names))
+        return torch.from_numpy(place[np.frombuffer(self.rows, np.int64)]), tuple(names)
+
+
+def _sorted(names: list[str]) -> list[str]:
+    """In numeric order if all names are whole numbers (class ids of the official sets), else by spelling."""
+    if all(name.isdecimal() for name in names):
+        return sorted(names, key=lambda name: (int(name), name))
+    return sorted(names)
+
+
+def numbered(names: list[str]) -> tuple[Int64[Tensor, " n"], tuple[str, ...]]:
+    """Ids and sorted names of a short column.
+
+    >>> numbered(["owl", "hen", "owl"])
+    (tensor([1, 0, 1]), ('hen', 'owl'))
+    """
+    vocabulary = Vocabulary()
+    for name in names:
+        vocabulary.add(name)
+    return vocabulary.finish()
