@@ -1,0 +1,126 @@
+"""Counting on the CPU: one score block, one sweep for its rows and one for its columns."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lookalike.evaluation.panel import Panel, clean
+from lookalike.evaluation.question import Question
+from lookalike.evaluation.space import Space
+
+FEW = 24  # up to so many relevant items a branch-free sweep per item beats a lookup table
+NEAR = 2**16  # so many scores of a block are settled one by one; beyond, the block is scored again in float64
+
+
+class Counter:
+    """Counts, for the relevant items of a panel of queries, the irrelevant items above them."""
+
+    def __init__(self, question: Question, queries: Space, gallery: Space, tolerance: float) -> None:
+        from lookalike.evaluation import kernel
+
+        self.kernel: Any = kernel
+        self.question, self.queries, self.gallery = question, queries, gallery
+        self.tolerance = tolerance
+
+    def panel(self, rows: slice) -> Panel:
+        question = self.question
+        first, last = question.first[rows], question.last[rows]
+        scores = np.full((len(first), int((last - first).max())), -np.inf)
+        vectors, half = self.queries.vectors.numpy()[self.shifted(rows)], self.queries.half.numpy()[self.shifted(rows)]
+        self.kernel.relevant_scores(
+            vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), first, last, scores
+        )
+        counts, relevant = clean(question, rows, scores)
+        band = self.tolerance + self.queries.rounding
+        low, high = (relevant - band).astype(np.float32), (relevant + band).astype(np.float32)
+        none = np.zeros(relevant.shape, np.int32)
+        return Panel(rows, counts, relevant, low, high, none, none.copy())
+
+    def shifted(self, rows: slice) -> slice:
+        """Rows of the queries' space: in leave-one-out that is the gallery's, which starts with the lonely items."""
+        return (
+            slice(rows.start + self.question.offset, rows.stop + self.question.offset) if self.question.alone else rows
+        )
+
+    def count(self, panel: Panel, columns: slice, other: Panel | None, buffer: Tensor) -> None:
+        """Scores the panel with some gallery columns; if they are another panel's rows, serves that one as well."""
+        height, width = panel.rows.stop - panel.rows.start, columns.stop - columns.start
+        padded = -(-height // 8) * 8
+        whole = buffer[: padded * width].view(padded, width)
+        whole[height:] = -torch.inf
+        self.queries.block(self.shifted(panel.rows), self.gallery, columns, whole[:height])
+        scores = whole.numpy()
+        self.hide(scores[:height], panel, columns)
+        if not self.sweep(panel, scores[:height], columns, by_column=False):
+            self.sweep_exactly(panel, columns)
+        if other is not None and not self.sweep(other, scores, self.shifted(panel.rows), by_column=True):
+            self.sweep_exactly(other, self.shifted(panel.rows))
+
+    def hide(self, scores: Any, panel: Panel, columns: slice) -> None:
+        """−∞ for the query's own class (relevant items and itself) and for what it ignores."""
+        question = self.question
+        self.kernel.hide_classes(scores, question.first[panel.rows], question.last[panel.rows], columns.start)
+        ignore = question.ignore
+        if ignore is None:
+            return
+        queries, items = question.queries[panel.rows], question.gallery[columns]
+        if ignore.query_groups is not None and ignore.gallery_groups is not None:
+            self.kernel.hide_groups(scores, ignore.query_groups[queries], ignore.gallery_groups[items])
+        else:
+            scores[ignore.hides(queries[:, None], items)] = -np.inf
+
+    def sweep(self, panel: Panel, scores: Any, columns: slice, by_column: bool) -> bool:
+        """Counts what float32 can tell and settles the rest one by one; false if there is too much to settle."""
+        many = len(panel.relevant) > FEW
+        near = self.sweep_many(panel, scores, by_column) if many else self.sweep_few(panel, scores, by_column)
+        if near is None:
+            return False
+        above, pairs = near
+        over, upto = above.copy(), above
+        if len(pairs):
+            rows = self.shifted(panel.rows)
+            self.kernel.settle(
+                self.queries.vectors.numpy()[rows], self.gallery.vectors.numpy()[columns],
+                self.queries.half.numpy()[rows], self.gallery.half.numpy()[columns],
+                pairs, panel.relevant, self.tolerance, over, upto,
+            )  # fmt: skip
+        panel.add(over, upto)
+        return True
+
+    def sweep_few(self, panel: Panel, scores: Any, by_column: bool) -> tuple[Any, Any] | None:
+        at_least = np.empty(panel.low.shape, np.int32)
+        above = np.empty(panel.low.shape, np.int32)
+        (self.kernel.few_columns if by_column else self.kernel.few_rows)(scores, panel.low, panel.high, at_least, above)
+        inside = at_least - above
+        total = int(inside.sum())
+        if total > NEAR:
+            return None
+        near = np.empty((total, 4), np.int64)
+        if total:
+            edges, flagged = inside.nonzero()
+            find = self.kernel.near_columns if by_column else self.kernel.near_rows
+            find(scores, panel.low, panel.high, flagged, edges, near)
+        return above, near
+
+    def sweep_many(self, panel: Panel, scores: Any, by_column: bool) -> tuple[Any, Any] | None:
+        if by_column:
+            scores = torch.from_numpy(scores).T.contiguous().numpy()
+        above = np.zeros(panel.low.shape, np.int32)
+        near = np.empty((NEAR, 4), np.int64)
+        found = self.kernel.many_rows(scores, panel.low, panel.high, panel.counts, above, near)
+        return None if found < 0 else (above, near[:found])
+
+    def sweep_exactly(self, panel: Panel, columns: slice) -> None:
+        """The block in float64, for embeddings so close together that float32 cannot order them."""
+        scores = self.queries.exact_block(self.shifted(panel.rows), self.gallery, columns).numpy()
+        self.hide(scores, panel, columns)
+        low, high = panel.relevant - self.tolerance, panel.relevant + self.tolerance
+        over, upto = np.zeros(low.shape, np.int32), np.zeros(low.shape, np.int32)
+        if len(panel.relevant) > FEW:
+            self.kernel.many_exact(scores, high, panel.counts, over)
+            self.kernel.many_exact(scores, np.nextafter(low, -np.inf), panel.counts, upto)
+        else:
+            self.kernel.few_rows(scores, low, high, upto, over)
+        panel.add(over, upto)

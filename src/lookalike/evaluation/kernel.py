@@ -1,0 +1,228 @@
+"""The compiled loops of the counting engine (CPU). Imported only when a ranking is asked for: numba is not light.
+
+No prange and no numba threads: numba's threading layers abort under fork or with two callers. Every loop releases the
+interpreter lock, and `ranking` runs them on ordinary threads. `low` and `high` are the two edges around each relevant
+score, items × queries, the best first. Between the two a float32 score proves nothing and is settled in float64.
+"""
+
+from typing import no_type_check
+
+import numpy as np
+from numba import njit
+
+FAST_SUMS = {"reassoc", "nsz", "contract"}  # lets the compiler vectorise a float64 dot product, nothing else
+
+
+@njit(nogil=True, cache=True, fastmath=FAST_SUMS)
+@no_type_check
+def dot(a, b):
+    total = 0.0
+    for k in range(a.shape[0]):
+        total += np.float64(a[k]) * np.float64(b[k])
+    return total
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def relevant_scores(q, g, half_q, half_g, first, last, out):
+    """Float64 scores of row i with the columns first[i] … last[i] − 1 of the gallery."""
+    for i in range(q.shape[0]):
+        for j in range(first[i], last[i]):
+            out[i, j - first[i]] = dot(q[i], g[j]) - half_q[i] - half_g[j]
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def hide_classes(scores, first, last, start):
+    """−∞ for the columns of the query's own class; `start` is the gallery position of column 0."""
+    for i in range(first.shape[0]):
+        begin = max(first[i] - start, 0)
+        end = min(last[i] - start, scores.shape[1])
+        for j in range(begin, end):
+            scores[i, j] = -np.inf
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def hide_groups(scores, row_groups, column_groups):
+    for i in range(row_groups.shape[0]):
+        group = row_groups[i]
+        for j in range(column_groups.shape[0]):
+            if column_groups[j] == group:
+                scores[i, j] = -np.inf
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def few_rows(scores, low, high, at_least, above):
+    """How many scores of row i are ≥ low[p, i] and > high[p, i]. Branch-free: one sweep of the row per edge pair."""
+    for i in range(low.shape[1]):
+        row = scores[i]
+        for p in range(low.shape[0]):
+            edge, far = low[p, i], high[p, i]
+            m, n = np.int32(0), np.int32(0)
+            for j in range(row.shape[0]):
+                m = np.int32(m + np.int32(row[j] >= edge))
+                n = np.int32(n + np.int32(row[j] > far))
+            at_least[p, i] = m
+            above[p, i] = n
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def few_columns(scores, low, high, at_least, above):
+    """The same for the columns, without a transposed copy: eight rows at a time, which must divide their number."""
+    at_least[:] = 0
+    above[:] = 0
+    for i in range(0, scores.shape[0], 8):
+        a, b, c, d = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
+        e, f, g, h = scores[i + 4], scores[i + 5], scores[i + 6], scores[i + 7]
+        for p in range(low.shape[0]):
+            edge, far, m, n = low[p], high[p], at_least[p], above[p]
+            for j in range(low.shape[1]):
+                x, y = edge[j], far[j]
+                m[j] += (
+                    (np.int32(a[j] >= x) + np.int32(b[j] >= x) + np.int32(c[j] >= x) + np.int32(d[j] >= x))
+                    + (np.int32(e[j] >= x) + np.int32(f[j] >= x) + np.int32(g[j] >= x) + np.int32(h[j] >= x))
+                )  # fmt: skip
+                n[j] += (
+                    (np.int32(a[j] > y) + np.int32(b[j] > y) + np.int32(c[j] > y) + np.int32(d[j] > y))
+                    + (np.int32(e[j] > y) + np.int32(f[j] > y) + np.int32(g[j] > y) + np.int32(h[j] > y))
+                )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def near_rows(scores, low, high, flagged, edges, near):
+    """Lists (query, column, first edge, last edge + 1) of the scores inside a flagged edge band, rows as queries."""
+    found = 0
+    for k in range(flagged.shape[0]):
+        i, p = flagged[k], edges[k]
+        for j in range(scores.shape[1]):
+            if low[p, i] <= scores[i, j] <= high[p, i]:
+                near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, j, p, p + 1
+                found += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def near_columns(scores, low, high, flagged, edges, near):
+    """The same with columns as queries; rows outermost, so that memory is read in order."""
+    found = 0
+    for i in range(scores.shape[0]):
+        for k in range(flagged.shape[0]):
+            j, p = flagged[k], edges[k]
+            if low[p, j] <= scores[i, j] <= high[p, j]:
+                near[found, 0], near[found, 1], near[found, 2], near[found, 3] = j, i, p, p + 1
+                found += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def buckets(edges, table, size):
+    """table[b] = number of (ascending) edges in buckets before b; any monotone map to buckets gives exact starts."""
+    base = edges[0]
+    span = edges[edges.shape[0] - 1] - base
+    scale = size / span if span > 0 else 0.0
+    table[: size + 1] = 0
+    for k in range(edges.shape[0]):
+        table[min(size - 1, int((edges[k] - base) * scale)) + 1] += 1
+    for b in range(size):
+        table[b + 1] += table[b]
+    return scale
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def many_rows(scores, low, high, counts, above, near):  # noqa: C901 - one loop, and calls inside it cost
+    """`few_rows` for queries with many relevant items: a lookup table finds the edges a score has passed.
+
+    Returns the number of near scores listed, or −1 if there were too many.
+    """
+    found, pairs = 0, 0
+    limit = near.shape[0]
+    table = np.empty(65537, np.int32)
+    up = np.empty(high.shape[0], high.dtype)
+    down = np.empty(high.shape[0], high.dtype)
+    passed = np.empty(high.shape[0] + 1, np.int32)
+    for i in range(counts.shape[0]):
+        n = counts[i]
+        if n == 0:
+            continue
+        for k in range(n):
+            up[k] = high[n - 1 - k, i]
+            down[k] = low[n - 1 - k, i]
+        size = min(65536, max(64, 4 * n))
+        base, lowest = up[0], down[0]
+        scale = buckets(up[:n], table, size)
+        passed[: n + 1] = 0
+        for j in range(scores.shape[1]):
+            score = scores[i, j]
+            if score < lowest:
+                continue
+            k = table[max(0, min(size - 1, int(min((score - base) * scale, 1e9))))]
+            while k < n and up[k] < score:
+                k += 1
+            passed[k] += 1
+            if k < n and down[k] <= score:
+                end = k + 1
+                while end < n and down[end] <= score:
+                    end += 1
+                pairs += end - k
+                if found == limit or pairs > limit:
+                    return -1
+                near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, j, n - end, n - k
+                found += 1
+        total = 0
+        for k in range(n - 1, -1, -1):
+            total += passed[k + 1]
+            above[n - 1 - k, i] = total
+    return found
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def many_exact(scores, edges, counts, above):
+    """How many scores of row i are > edges[p, i], for many edges and scores that need no second look."""
+    table = np.empty(65537, np.int32)
+    up = np.empty(edges.shape[0], edges.dtype)
+    passed = np.empty(edges.shape[0] + 1, np.int32)
+    for i in range(counts.shape[0]):
+        n = counts[i]
+        if n == 0:
+            continue
+        for k in range(n):
+            up[k] = edges[n - 1 - k, i]
+        size = min(65536, max(64, 4 * n))
+        base = up[0]
+        scale = buckets(up[:n], table, size)
+        passed[: n + 1] = 0
+        for j in range(scores.shape[1]):
+            score = scores[i, j]
+            if score < base:
+                continue
+            k = table[min(size - 1, int(min((score - base) * scale, 1e9)))]
+            while k < n and up[k] < score:
+                k += 1
+            passed[k] += 1
+        total = 0
+        for k in range(n - 1, -1, -1):
+            total += passed[k + 1]
+            above[n - 1 - k, i] = total
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def settle(q, g, half_q, half_g, near, relevant, tolerance, over, upto):
+    """Scores too close to call in float32, compared again in float64."""
+    for k in range(near.shape[0]):
+        i, j = near[k, 0], near[k, 1]
+        score = dot(q[i], g[j]) - half_q[i] - half_g[j]
+        for p in range(near[k, 2], near[k, 3]):
+            difference = score - relevant[p, i]
+            if difference > tolerance:
+                over[p, i] += 1
+            if difference >= -tolerance:
+                upto[p, i] += 1

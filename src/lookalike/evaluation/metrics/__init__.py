@@ -1,0 +1,30 @@
+"""Ranking metrics: each takes where the relevant items stand and gives one value per query; averages come later."""
+
+from collections.abc import Callable
+
+from lookalike.evaluation.metrics.average_precision import map_1000, map_c, map_full, map_lim, map_r
+from lookalike.evaluation.metrics.f1_retrieval import f1_retrieval
+from lookalike.evaluation.metrics.gain import ndcg
+from lookalike.evaluation.metrics.precision import precision, precision_c_doc, r_precision
+from lookalike.evaluation.metrics.recall import recall
+from lookalike.evaluation.metrics.reciprocal_rank import mrr
+from lookalike.evaluation.ranks import Order, Values
+
+AT_K: dict[str, Callable[[Order, int], Values]] = {
+    "recall": recall,
+    "precision": precision,
+    "f1_retrieval": f1_retrieval,
+    "ndcg": ndcg,
+}
+PLAIN: dict[str, Callable[[Order], Values]] = {
+    "r_precision": r_precision,
+    "map@r": map_r,
+    "map@c": map_c,
+    "map@1000": map_1000,
+    "map_lim": map_lim,
+    "map": map_full,
+    "precision@c_doc": precision_c_doc,
+    "precision@1000_doc": lambda order: precision(order, 1000),
+    "mrr": mrr,
+}
+__all__ = ["AT_K", "PLAIN"]

@@ -1,0 +1,22 @@
+"""Precision@K (SPEC F.2): the share of relevant items among the first K (of the whole gallery where that is smaller).
+
+The document forms of SPEC F.4 (eq. 29 and 30 of Roth et al. as printed, ERR-31): precision@c_doc with K = class size
+including the query, precision@1000_doc with K = 1000. R-precision (SPEC F.3): K = R_q, the number of relevant items.
+"""
+
+import numpy as np
+
+from lookalike.evaluation.ranks import Order, Values
+
+
+def precision(order: Order, k: int) -> Values:
+    return order.hits_within(k) / np.minimum(k, order.size)
+
+
+def precision_c_doc(order: Order) -> Values:
+    k = np.minimum(order.counts + 1, order.size)
+    return order.hits_within(k) / k
+
+
+def r_precision(order: Order) -> Values:
+    return order.hits_within(order.counts) / order.counts

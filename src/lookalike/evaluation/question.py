@@ -1,0 +1,104 @@
+"""The question an evaluation asks: which gallery items are relevant to which query, and which are left out.
+
+Queries and gallery are put in an order in which the relevant items of a query are neighbours in memory, and queries
+with similarly many relevant items follow each other.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lookalike.errors import check
+from lookalike.evaluation.inputs import Codes, encode, values_of
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """Gallery items that a query must not see: those of its own group, or those marked in a mask queries × gallery."""
+
+    query_groups: Codes | None = None
+    gallery_groups: Codes | None = None
+    mask: NDArray[np.bool_] | None = None
+
+    def hides(self, query: Codes, item: Codes) -> NDArray[np.bool_]:
+        """Whether a query ignores an item, element by element (shapes are broadcast)."""
+        if self.mask is not None:
+            return self.mask[query, item]
+        assert self.query_groups is not None
+        assert self.gallery_groups is not None
+        hidden: NDArray[np.bool_] = self.query_groups[query] == self.gallery_groups[item]
+        return hidden
+
+    def count(self, alone: bool) -> Codes:
+        """How many items each query ignores; itself, which `alone` puts in the gallery, is not counted."""
+        if self.mask is not None:
+            itself = np.diagonal(self.mask) if alone else 0
+            ignored: Codes = self.mask.sum(1) - itself
+            return ignored
+        assert self.query_groups is not None
+        assert self.gallery_groups is not None
+        groups = int(max(self.query_groups.max(), self.gallery_groups.max())) + 1
+        sizes: Codes = np.bincount(self.gallery_groups, minlength=groups)[self.query_groups] - int(alone)
+        return sizes
+
+
+def read_ignore(ignore: Any, queries: int, gallery: int, alone: bool) -> Ignore | None:
+    """`ignore` as users write it: groups, (query groups, gallery groups), or a mask queries × gallery."""
+    if ignore is None:
+        return None
+    array = ignore.detach().cpu().numpy() if isinstance(ignore, Tensor) else ignore
+    if isinstance(array, np.ndarray) and array.ndim == 2:
+        check(array.dtype == np.bool_, f"an ignore mask must be boolean, not {array.dtype}")
+        wanted = (queries, gallery)
+        check(array.shape == wanted, f"the ignore mask is {array.shape}, queries × gallery are {wanted}")
+        return Ignore(mask=array)
+    if alone:
+        (codes,), _ = encode(values_of(array, "ignore groups", queries))
+        return Ignore(codes, codes)
+    pair = isinstance(ignore, tuple) and len(ignore) == 2
+    check(pair, "with a gallery, ignore must be (query groups, gallery groups) or a boolean mask queries × gallery")
+    left = values_of(ignore[0], "ignore groups of the queries", queries)
+    right = values_of(ignore[1], "ignore groups of the gallery", gallery)
+    (query_groups, gallery_groups), _ = encode(left, right)
+    return Ignore(query_groups, gallery_groups)
+
+
+@dataclass(frozen=True)
+class Question:
+    """Query k is row `queries[k]` of the user's; its class is the items first[k] … last[k] − 1 of `gallery`."""
+
+    queries: Codes
+    gallery: Codes
+    first: Codes
+    last: Codes
+    alone: bool  # leave-one-out: query k is the gallery item at position `offset + k`
+    offset: int
+    size: Codes  # how many gallery items each query may see
+    ignore: Ignore | None
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the score block of rows I and columns J also answers the queries J."""
+        return self.alone and (self.ignore is None or self.ignore.mask is None)
+
+
+def ask(query_codes: Codes, gallery_codes: Codes | None, ignore: Ignore | None) -> Question:
+    """The order of queries and gallery. Queries whose class is not in the gallery are left out."""
+    alone = gallery_codes is None
+    codes = query_codes if gallery_codes is None else gallery_codes
+    classes = int(max(query_codes.max(), codes.max())) + 1
+    sizes = np.bincount(codes, minlength=classes)
+    gallery = np.lexsort((codes, sizes[codes]))
+    begins = np.zeros(classes, np.int64)
+    begins[codes[gallery][::-1]] = np.arange(len(codes))[::-1]  # the last write wins: the first position of each class
+    queries = gallery if alone else np.lexsort((query_codes, sizes[query_codes]))
+    offset = int(np.searchsorted(sizes[query_codes[queries]], 2 if alone else 1))
+    queries = queries[offset:]
+    first = begins[query_codes[queries]]
+    size = np.full(len(query_codes), len(codes) - int(alone), np.int64)
+    if ignore is not None:
+        size -= ignore.count(alone)
+    return Question(queries, gallery, first, first + sizes[query_codes[queries]], alone, offset, size[queries], ignore)

@@ -1,0 +1,105 @@
+"""What the counting engine finds, and how ties are read: where the relevant items of each query stand in its ranking.
+
+With `over` irrelevant items clearly above a relevant item and `upto` above it or tied with it, the i-th relevant item
+stands at i + upto (pessimistic) or i + over (optimistic). Expected means the expectation of the metric itself over all
+orders of the tied items (McSherry & Najork, Computing Information Retrieval Performance Measures Efficiently in the
+Presence of Tied Scores, ECIR 2008): relevant items that share a tied irrelevant item form one group, in random order.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lookalike.errors import unknown
+from lookalike.evaluation.inputs import Codes
+
+Ties = Literal["pessimistic", "optimistic", "expected"]
+Values = NDArray[np.float64]
+
+
+def check_ties(ties: str) -> None:
+    if ties not in get_args(Ties):
+        raise unknown("ties", ties, get_args(Ties))
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """`counts[k]` relevant items of query `queries[k]` follow each other in `over` and `upto`, the best first."""
+
+    queries: Codes
+    counts: Codes
+    size: Codes  # gallery items that the query may see
+    over: Codes
+    upto: Codes
+
+    def tied(self) -> NDArray[np.bool_]:
+        """Whether a relevant item of the query is tied with an irrelevant one."""
+        owner = np.repeat(np.arange(len(self.counts)), self.counts)
+        return np.bincount(owner[self.over != self.upto], minlength=len(self.counts)) > 0
+
+
+@dataclass(frozen=True)
+class Order:
+    """Groups of `relevant` items tied with `others` irrelevant ones, after `before` items of which `hits` are relevant.
+
+    Without ties, or once they are resolved, a group is one relevant item at rank `before` + 1.
+    """
+
+    counts: Codes  # relevant items per query, R_q
+    size: Codes
+    query: Codes  # per group, from here on
+    before: Codes
+    hits: Codes
+    relevant: Codes
+    others: Codes
+    known: dict[int, Values] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> bool:
+        return not self.others.any()
+
+    def per_query(self, values: Values) -> Values:
+        """Sums over the groups of each query."""
+        return np.bincount(self.query, weights=values, minlength=len(self.counts)).astype(np.float64, copy=False)
+
+    def hits_within(self, k: int | Codes) -> Values:
+        """Expected number of relevant items among the first k; k may differ from query to query."""
+        if isinstance(k, int) and k in self.known:
+            return self.known[k]
+        inside = (k if isinstance(k, int) else k[self.query]) - self.before
+        if self.plain:
+            hits = np.bincount(self.query[inside > 0], minlength=len(self.counts)).astype(np.float64)
+        else:
+            members = self.relevant + self.others
+            hits = self.per_query(np.clip(inside, 0, members).astype(np.float64) * (self.relevant / members))
+        if isinstance(k, int):
+            self.known[k] = hits
+        return hits
+
+    def first(self) -> Codes:
+        """The first group of every query."""
+        return np.flatnonzero(np.r_[True, self.query[1:] != self.query[:-1]])
+
+
+def order(ranks: Ranks, ties: Ties) -> Order:
+    """The ranking of each query under a rule for ties. Queries without a relevant item must have been dropped.
+
+    >>> ranks = Ranks(np.array([0]), np.array([2]), np.array([9]), np.array([0, 3]), np.array([2, 3]))
+    >>> (order(ranks, "pessimistic").before + 1).tolist(), (order(ranks, "optimistic").before + 1).tolist()
+    ([3, 5], [1, 5])
+    """
+    query = np.repeat(np.arange(len(ranks.counts)), ranks.counts)
+    begins = np.cumsum(ranks.counts) - ranks.counts
+    index = np.arange(len(query)) - begins[query]
+    if ties != "expected":
+        before: Codes = index + (ranks.upto if ties == "pessimistic" else ranks.over)
+        return Order(ranks.counts, ranks.size, query, before, index, np.ones_like(index), np.zeros_like(index))
+    fresh = np.ones(len(query), np.bool_)
+    fresh[1:] = (index[1:] == 0) | (ranks.over[1:] >= ranks.upto[:-1])
+    start = np.flatnonzero(fresh)
+    last = np.r_[start[1:], len(query)] - 1
+    hits, over = index[start], ranks.over[start]
+    others = ranks.upto[last] - over
+    return Order(ranks.counts, ranks.size, query[start], hits + over, hits, last - start + 1, others)

@@ -1,0 +1,73 @@
+"""A result as JSON text and back, without a bit lost: arrays are packed as base64 of zlib of little-endian float64."""
+
+import base64
+import json
+import zlib
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lookalike.errors import UserError
+from lookalike.evaluation.ranks import Values
+
+if TYPE_CHECKING:
+    from lookalike.evaluation.result import Result
+
+FORMAT = "lookalike result 1"
+
+
+def pack(values: Values) -> str:
+    return base64.b64encode(zlib.compress(values.astype("<f8").tobytes(), 6)).decode()
+
+
+def unpack(text: str) -> Values:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), "<f8").astype(np.float64)
+
+
+def dump(result: "Result") -> str:
+    content = {
+        "format": FORMAT,
+        "metrics": result.values_by_name,
+        "facts": result.facts,
+        "curves": {
+            name: {axis: list(points) for axis, points in curve.items()} for name, curve in result.curves.items()
+        },
+        "labels": result.labels,
+        "categories": result.categories,
+        "per_query": {name: pack(values) for name, values in result.per_query.items()},
+    }
+    try:
+        return json.dumps(content, indent=1)
+    except TypeError as error:
+        raise UserError(
+            f"labels and categories must be numbers, strings or tuples of them to be saved ({error})"
+        ) from None
+
+
+def hashable(value: Any) -> Hashable:
+    """JSON knows no tuples: a label that was one comes back as a list."""
+    return tuple(hashable(part) for part in value) if isinstance(value, list) else value
+
+
+def load(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"this is not a saved result: {error}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError(f"this is not a saved result: 'format' should be '{FORMAT}'")
+    categories = content["categories"]
+    return {
+        "values_by_name": content["metrics"],
+        "per_query": {name: unpack(packed) for name, packed in content["per_query"].items()},
+        "labels": [hashable(label) for label in content["labels"]],
+        "facts": content["facts"] | {"confused": [tuple(map(hashable, pair)) for pair in content["facts"]["confused"]]}
+        if "confused" in content["facts"]
+        else content["facts"],
+        "categories": None if categories is None else [hashable(value) for value in categories],
+        "curves": {
+            name: {axis: np.array(points) for axis, points in curve.items()}
+            for name, curve in content["curves"].items()
+        },
+    }

@@ -1,0 +1,68 @@
+"""A result as a table for the terminal: metrics at K side by side, the others below, in percent if they are shares."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lookalike.evaluation.metrics import AT_K
+from lookalike.evaluation.names import GEOMETRY
+
+if TYPE_CHECKING:
+    from lookalike.evaluation.result import Result
+
+NOT_SHARES = (*GEOMETRY, "inter_class_distance")
+
+
+def shown(name: str, value: float) -> str:
+    return f"{value:.4f}" if name in NOT_SHARES else f"{100 * value:.2f}"
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Rows of words as lines: the first column to the left, numbers to the right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    cells = [
+        [row[0].ljust(widths[0])] + [word.rjust(width) for word, width in zip(row[1:], widths[1:], strict=True)]
+        for row in rows
+    ]
+    return ["  ".join(row).rstrip() for row in cells]
+
+
+def at_k(metrics: Mapping[str, float]) -> list[str]:
+    """recall@1, recall@2, … as one row per family and one column per K."""
+    found: dict[str, dict[int, float]] = {}
+    for name, value in metrics.items():
+        family, _, k = name.partition("@")
+        if family in AT_K and k.isdecimal():
+            found.setdefault(family, {})[int(k)] = value
+    if not found:
+        return []
+    ks = sorted({k for values in found.values() for k in values})
+    rows = [["%", *(f"@{k}" for k in ks)]]
+    for family, values in found.items():
+        rows.append([family, *(shown(family, values[k]) if k in values else "" for k in ks)])
+    return aligned(rows)
+
+
+def others(metrics: Mapping[str, float]) -> list[str]:
+    rows = [[name, shown(name, value)] for name, value in metrics.items() if not is_at_k(name)]
+    return aligned(rows) if rows else []
+
+
+def is_at_k(name: str) -> bool:
+    family, _, k = name.partition("@")
+    return family in AT_K and k.isdecimal()
+
+
+def of_result(result: "Result") -> str:
+    facts = result.facts
+    sizes = [facts.get(key, 0) for key in ("queries", "gallery", "classes")]
+    lines = ["{:,} queries, {:,} in the gallery, {:,} classes".format(*sizes)]
+    if facts.get("excluded"):
+        lines.append(f"{facts['excluded']:,} queries have no relevant item and are not counted")
+    if facts.get("tied"):
+        lines.append(
+            f"{facts['tied']:,} queries have ties between relevant and other items, resolved as {facts['ties']}"
+        )
+    for part in (at_k(result), others(result)):
+        if part:
+            lines += ["", *part]
+    return "\n".join(lines)

@@ -1,0 +1,231 @@
+"""Ranks by counting against full rankings as loops, whatever the classes, ties, masks, block sizes and threads."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from lookalike.evaluation import counting, device, evaluate, panel, ranking
+
+EXACT = 1e-12
+
+
+def same(result, expected):
+    assert set(result.per_query) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(result.per_query[name], values, rtol=0, atol=EXACT, err_msg=name)
+        assert result[name] == pytest.approx(np.nanmean(values), abs=EXACT)
+
+
+@st.composite
+def sets(draw, most=24):
+    """Embeddings and labels: smooth or full of ties, balanced or with singletons, numbers or strings or huge ids."""
+    rows, width = draw(st.integers(2, most)), draw(st.integers(1, 4))
+    if draw(st.booleans()):
+        vectors = draw(hnp.arrays(np.float32, (rows, width), elements=st.integers(-2, 2).map(float)))
+    else:
+        vectors = np.random.default_rng(draw(st.integers(0, 10**6))).standard_normal((rows, width)).astype(np.float32)
+    kind = draw(st.sampled_from((str, lambda code: code + 2**24, lambda code: code + 2**60, lambda code: (code, "x"))))
+    codes = draw(st.lists(st.integers(0, draw(st.integers(0, 6))), min_size=rows, max_size=rows))
+    return vectors, [kind(code) for code in codes]
+
+
+def has_pairs(labels):
+    return len(set(labels)) < len(labels)
+
+
+def check_leave_one_out(data, ties, tolerance, reference):
+    vectors, labels = data
+    if has_pairs(labels):
+        expected = reference(vectors, labels, ties=ties, tolerance=max(tolerance, 1e-12))
+        same(evaluate(vectors, labels, ties=ties, tie_tolerance=tolerance), expected)
+
+
+def check_query_gallery(query, item, ties, reference):
+    width = min(query[0].shape[1], item[0].shape[1])
+    queries, gallery = query[0][:, :width].copy(), item[0][:, :width].copy()
+    labels, gallery_labels = [str(label) for label in query[1]], [str(label) for label in item[1]]
+    if set(labels) & set(gallery_labels):
+        result = evaluate(queries, labels, gallery=gallery, gallery_labels=gallery_labels, ties=ties)
+        same(result, reference(queries, labels, gallery, gallery_labels, ties=ties))
+        assert result.facts["excluded"] == sum(label not in gallery_labels for label in labels)
+
+
+ties_modes = st.sampled_from(("pessimistic", "optimistic"))
+tolerances = st.sampled_from((1e-6, 1e-3, 0.0))
+
+
+@settings(max_examples=100)
+@given(data=sets(), ties=ties_modes, tolerance=tolerances)
+def test_leave_one_out_is_the_full_ranking(data, ties, tolerance, reference):
+    check_leave_one_out(data, ties, tolerance, reference)
+
+
+@settings(max_examples=80)
+@given(query=sets(12), item=sets(16), ties=ties_modes)
+def test_query_gallery_is_the_full_ranking(query, item, ties, reference):
+    check_query_gallery(query, item, ties, reference)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, derandomize=False)
+@given(data=sets(), ties=ties_modes, tolerance=tolerances)
+def test_leave_one_out_is_the_full_ranking_on_new_cases(data, ties, tolerance, reference):
+    check_leave_one_out(data, ties, tolerance, reference)
+
+
+@pytest.mark.slow
+@settings(max_examples=400, derandomize=False)
+@given(query=sets(12), item=sets(16), ties=ties_modes)
+def test_query_gallery_is_the_full_ranking_on_new_cases(query, item, ties, reference):
+    check_query_gallery(query, item, ties, reference)
+
+
+@settings(max_examples=50)
+@given(data=sets(7))
+def test_expected_ties_are_the_mean_over_all_orders(data, reference):
+    vectors, labels = data
+    if has_pairs(labels):
+        same(evaluate(vectors, labels, ties="expected"), reference(vectors, labels, ties="expected"))
+
+
+@settings(max_examples=50)
+@given(data=sets(14), seed=st.integers(0, 10**6))
+def test_ignored_items_are_not_seen(data, seed, reference):
+    vectors, labels = data
+    draw = np.random.default_rng(seed)
+    groups = draw.integers(0, 3, len(labels))
+    mask = draw.random((len(labels), len(labels))) < 0.3
+    for ignore, hidden in ((groups, groups[:, None] == groups), (mask, mask)):
+        expected = reference(vectors, labels, ignored=hidden)
+        if not np.isnan(expected["map"]).all():
+            same(evaluate(vectors, labels, ignore=ignore), expected)
+
+
+def test_ignored_groups_with_a_gallery(reference):
+    draw = np.random.default_rng(5)
+    queries, gallery = draw.standard_normal((20, 3)).astype("f"), draw.standard_normal((40, 3)).astype("f")
+    labels, items = draw.integers(0, 5, 20), draw.integers(0, 5, 40)
+    cameras, others = draw.integers(0, 3, 20), draw.integers(0, 3, 40)
+    result = evaluate(queries, labels, gallery=gallery, gallery_labels=items, ignore=(cameras, others))
+    same(result, reference(queries, labels, gallery, items, ignored=cameras[:, None] == others))
+    # re-identification: only images of the same identity by the same camera are junk
+    left, right = list(zip(labels, cameras, strict=True)), list(zip(items, others, strict=True))
+    junk = (labels[:, None] == items) & (cameras[:, None] == others)
+    result = evaluate(queries, labels, gallery=gallery, gallery_labels=items, ignore=(left, right))
+    same(result, reference(queries, labels, gallery, items, ignored=junk))
+
+
+def crowded(rows=300, width=16, classes=40):
+    """Long-tailed classes, and a third of the rows repeated under another label."""
+    draw = np.random.default_rng(1)
+    labels = np.minimum(draw.geometric(0.06, rows), classes)
+    vectors = (draw.standard_normal((classes + 1, width))[labels] + draw.standard_normal((rows, width))).astype(
+        np.float32
+    )
+    repeated = rows // 3
+    vectors[-repeated:] = vectors[:repeated] * 3
+    return vectors, labels
+
+
+@pytest.mark.parametrize("few", [0, 3, 24])
+@pytest.mark.parametrize("near", [0, 2**16])
+@pytest.mark.parametrize(("rows", "entries", "budget"), [(7, 60, 200), (64, 500, 900), (1024, 2**20, 2**20)])
+def test_no_result_hangs_on_blocks_or_method(monkeypatch, reference, few, near, rows, entries, budget):
+    vectors, labels = crowded()
+    monkeypatch.setattr(counting, "FEW", few)
+    monkeypatch.setattr(counting, "NEAR", near)
+    for module, name, value in (
+        (panel, "ROWS", rows), (panel, "ENTRIES", entries), (panel, "BUDGET", budget),
+        (ranking, "ROWS", rows), (ranking, "AREA", max(rows, 8) * max(rows, 1024)),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    result = evaluate(vectors, labels)
+    same(result, crowded_reference(reference))
+    assert result.facts["tied"] > 50
+
+
+def crowded_reference(reference, cache={}):  # noqa: B006
+    if not cache:
+        cache.update(reference(*crowded()))
+    return cache
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_no_result_hangs_on_threads(reference, threads):
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        same(evaluate(*crowded()), crowded_reference(reference))
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_collapsed_embedding_scores_near_zero(reference):
+    draw = np.random.default_rng(0)
+    labels = np.arange(200) % 20
+    for spread in (0, 1e-5, 1e-4, 1e-3):
+        vectors = (1 + spread * draw.standard_normal((200, 8))).astype(np.float32)
+        result = evaluate(vectors, labels)
+        same(result, reference(vectors, labels))
+        if spread < 1e-3:
+            assert result["recall@100"] == 0
+            assert result.facts["tied"] == 200
+    assert evaluate(np.ones((200, 8), "f"), labels, ties="optimistic")["map@r"] == 1
+    expected = evaluate(np.ones((200, 8), "f"), labels, ties="expected")
+    assert expected["recall@1"] == pytest.approx(9 / 199, abs=EXACT)
+
+
+def test_float32_scores_sorted_give_the_same(reference):
+    vectors, labels = crowded(200, 12, 20)
+    same(
+        evaluate(vectors, labels, tie_tolerance=1e-5), reference(vectors, labels, precision=np.float32, tolerance=1e-5)
+    )
+
+
+@pytest.mark.parametrize("geometry", ["ball", "none"])
+def test_other_geometries_rank_by_euclidean_distance(geometry):
+    draw = np.random.default_rng(3)
+    vectors, labels = draw.standard_normal((80, 5)) * 1e25, np.arange(80) % 9
+    if geometry == "ball":
+        vectors = vectors / 1e25
+    vectors = vectors.astype(np.float32)
+    placed = vectors.astype(np.float64)
+    placed = placed / (np.maximum(1, np.linalg.norm(placed, axis=1, keepdims=True)) if geometry == "ball" else 1e25)
+    distances = ((placed[:, None] - placed) ** 2).sum(2)
+    firsts = [
+        np.flatnonzero((labels == labels[row])[np.argsort(distances[row], kind="stable")])[1]
+        for row in range(len(labels))
+    ]
+    result = evaluate(vectors, labels, normalise=geometry)
+    np.testing.assert_allclose(result.per_query["mrr"], 1 / np.array(firsts), atol=EXACT)
+
+
+def test_half_precision_double_and_torch_agree():
+    vectors, labels = crowded(100)
+    half = torch.tensor(vectors).half()
+    for other in (half.float(), half.double(), half.float().numpy(), half.float().requires_grad_()):
+        assert dict(evaluate(other, torch.tensor(labels[:100]))) == dict(evaluate(half, labels[:100]))
+
+
+@pytest.mark.parametrize("near", [0, 2**16])
+def test_torch_operations_count_the_same(monkeypatch, reference, near):
+    monkeypatch.setattr(ranking, "counter_for", device.DeviceCounter)
+    monkeypatch.setattr(device, "NEAR", near)
+    monkeypatch.setattr(panel, "ROWS", 64)
+    monkeypatch.setattr(ranking, "ROWS", 64)
+    same(evaluate(*crowded()), crowded_reference(reference))
+    draw = np.random.default_rng(2)
+    vectors, labels, groups = draw.standard_normal((50, 4)).astype("f"), np.arange(50) % 7, np.arange(50) % 3
+    same(evaluate(vectors, labels, ignore=groups), reference(vectors, labels, ignored=groups[:, None] == groups))
+    result = evaluate(vectors[:20], labels[:20], gallery=vectors[20:], gallery_labels=labels[20:])
+    same(result, reference(vectors[:20], labels[:20], vectors[20:], labels[20:]))
+
+
+def test_progress_reaches_its_total():
+    seen = []
+    evaluate(*crowded(), progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] == len(seen)
