@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from lookalike.cli import list_members
+from lookalike.cli import audit, list_members
 from lookalike.errors import EXIT_CODE, UserError
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("list")(list_members.run)
+app.command("audit")(audit.run)
 
 
 @app.callback()

@@ -151,6 +151,10 @@ def _of_duplicates(dataset: Dataset, seen: Scan) -> list[Finding]:
             ("within a class", "harmless, but they make retrieval look easier than it is"),
         ):
             chosen = _in_scope(dataset, groups, scope)
+            if groups is near:  # what is a copy to the byte has been told already
+                chosen = [
+                    rows for rows in chosen if not bool((exact[rows] == exact[rows[0]]).all() and exact[rows[0]] >= 0)
+                ]
             findings.append(
                 Finding(f"{kind} {scope}", len(chosen), meaning, [_names(dataset, rows) for rows in chosen])
             )

@@ -29,7 +29,7 @@ def near_groups(seen: Scan) -> Int64[Tensor, " n"]:
     exact = exact_groups(seen).numpy()
     parent = np.arange(len(seen.hashes))
     # copies to the byte are united first, and one of them stands for all
-    first = np.full(exact.max(initial=-1) + 1, -1, np.int64)
+    first = np.full(exact.max(initial=-1) + 2, -1, np.int64)  # the last entry serves the −1 of those without a copy
     rows = np.flatnonzero(exact >= 0)[::-1]
     first[exact[rows]] = rows
     alone = np.flatnonzero(seen.readable & ((exact < 0) | (first[exact] == np.arange(len(exact)))))

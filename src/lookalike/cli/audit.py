@@ -1,0 +1,82 @@
+"""`lookalike audit DATA`: is this data fit to learn from?"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lookalike import data
+from lookalike.cli.bars import bar
+from lookalike.data.audit import Audit
+from lookalike.errors import UserError
+
+SHOWN = 3  # examples per finding in the table; the JSON has all
+
+
+def run(
+    source: Annotated[str, typer.Argument(metavar="DATA", help="A folder, a table, a name, or name=folder.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Also write everything to this JSON file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+    embeddings: Annotated[
+        Path | None, typer.Option("--embeddings", help="A .npy file, one row per image: also doubt labels.")
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that read images.")] = 2,
+) -> None:
+    """Look for unreadable files, copies, near duplicates across classes and splits, and lonely classes.
+
+    Exit code 0: usable; 1: not usable; 2: the data cannot be found.
+
+    Example: lookalike audit photos/ --out audit.json
+    """
+    dataset = data.load(source, **_partial(source))
+    vectors = _vectors(embeddings) if embeddings is not None else None
+    with bar("looking at images") as progress:
+        result = data.audit(dataset, embeddings=vectors, threads=threads, progress=progress)
+    text = json.dumps(result.as_json(), indent=2, ensure_ascii=False)
+    if out is not None:
+        out.write_text(text + "\n", encoding="utf-8")
+    typer.echo(text if as_json else as_table(result))
+    raise typer.Exit(0 if result.usable else 1)
+
+
+def _partial(source: str) -> dict[str, Any]:
+    """Official sets are audited as they are: a missing image is a finding, not a reason to stop."""
+    name, equals, _ = source.partition("=")
+    kind = name if equals and name in data.MEMBERS else data.recognised(Path(source).expanduser())
+    return {} if kind in ("folder", "table", "arrays", "glyphs") else {"check_counts": False}
+
+
+def _vectors(path: Path) -> Any:
+    import numpy as np
+    import torch
+
+    try:
+        return torch.from_numpy(np.load(path, allow_pickle=False)).float()
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"'{path}' holds no embeddings ({error}): give a .npy file of n × d numbers") from None
+
+
+def as_table(result: Audit) -> str:
+    """The findings, most harmful first, with a few examples of each."""
+    lines = [f"{result.name}: {result.images:,} images, {result.classes:,} classes", ""]
+    width = max((len(finding.kind) for finding in result.findings), default=0)
+    for finding in result.findings:
+        lines.append(f"{finding.count:>7,}  {finding.kind:<{width}}  {finding.meaning}")
+        lines += [f"{'':>9}{_example(item)}" for item in finding.items[:SHOWN]]
+    if not result.findings:
+        lines.append("nothing found")
+    sizes = ", ".join(f"{count:,} of {size}" for size, count in result.class_sizes.items() if count)
+    lines += ["", f"classes by number of images: {sizes or 'none'}", result.verdict]
+    return "\n".join(lines)
+
+
+def _example(item: Any) -> str:
+    if isinstance(item, list):
+        return " = ".join(_example(part) for part in item[:SHOWN]) + (" = …" if len(item) > SHOWN else "")
+    if not isinstance(item, dict):
+        return str(item)
+    if "detail" in item:
+        return f"{item['path']}: {item['detail']}"
+    extra = f" looks like {item['looks_like']}" if "looks_like" in item else ""
+    return f"{item['path']} [{item['label']}{', ' + item['split'] if item.get('split') else ''}]{extra}"
