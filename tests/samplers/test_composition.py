@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lookalike import samplers
+from lookalike.samplers.class_chunks import longest_period
 
 seeds = st.integers(0, 2**31)
 
@@ -164,6 +165,17 @@ def test_class_chunks_are_used_once_before_new_ones_are_cut(labels, per_class, x
         for name, images in used.items():
             padding = max(0, chunks[name] * per_class - sizes[name])
             assert len(images) - len(set(images)) <= padding
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=8), st.data())
+def test_chunks_never_last_longer_than_the_longest_period(counts, data):
+    classes = data.draw(st.integers(1, len(counts)))
+    period = longest_period(torch.tensor(counts), classes)
+    left, batches = sorted(counts), 0
+    while sum(count > 0 for count in left) >= classes:  # the largest first: nobody can do better
+        left = sorted([*left[:-classes], *(count - 1 for count in left[-classes:])])
+        batches += 1
+    assert batches == period
 
 
 def test_xbm_prefers_classes_with_many_chunks():

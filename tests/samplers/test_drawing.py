@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.samplers.drawing import distinct, distinct_if_possible, rounds, uniform
+from lookalike.samplers.drawing import distinct, distinct_if_possible, rounds, sample, uniform
 from lookalike.samplers.grouping import Groups
 
 
@@ -30,6 +30,23 @@ def test_every_ordered_choice_is_equally_likely(generator):
         counts[tuple(row)] += 1
     # 24 outcomes, 1000 expected each: chi-square with 23 degrees of freedom exceeds 50 once in a thousand runs.
     assert sum((count - 1000) ** 2 / 1000 for count in counts.values()) < 50
+
+
+@given(st.integers(1, 40), st.data(), st.integers(0, 9))
+def test_a_sample_is_of_different_numbers(limit, data, seed):
+    count = data.draw(st.integers(0, limit))
+    drawn = sample(limit, count, seeded(seed))
+    assert len(drawn) == len(set(drawn)) == count
+    assert all(0 <= number < limit for number in drawn)
+
+
+@pytest.mark.parametrize(("limit", "count"), [(4, 3), (9, 2)])
+def test_every_ordered_sample_is_equally_likely(limit, count, generator):
+    outcomes = dict.fromkeys(permutations(range(limit), count), 0)
+    for _ in range(100 * len(outcomes)):
+        outcomes[tuple(sample(limit, count, generator))] += 1
+    chi_square = sum((number - 100) ** 2 / 100 for number in outcomes.values())
+    assert chi_square < len(outcomes) + 4 * (2 * len(outcomes)) ** 0.5
 
 
 def test_uniform_reaches_every_number_and_no_other(generator):
