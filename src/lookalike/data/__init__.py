@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from lookalike import catalog
+from lookalike.catalog import settings_of
 from lookalike.data import cars196 as _cars196
 from lookalike.data import cub200 as _cub200
 from lookalike.data import inshop as _inshop
@@ -25,7 +26,7 @@ from lookalike.data.glyphs import glyphs
 from lookalike.data.splits import class_disjoint, class_folds, halves, last_classes_validate
 from lookalike.data.table import KINDS, table
 from lookalike.data.view import AugmentedImages, Tickets, loader
-from lookalike.errors import UserError, unknown
+from lookalike.errors import UserError, check, unknown
 
 MEMBERS: dict[str, Callable[..., Dataset]] = {
     "arrays": arrays,
@@ -49,7 +50,19 @@ def names() -> list[str]:
 
 def build(name: str, **settings: Any) -> Dataset:
     """A dataset by name; a misspelt name or setting is refused with the nearest one."""
-    return cast(Dataset, catalog.build("dataset", cast(Any, MEMBERS), name, **settings))
+    if name not in MEMBERS:
+        raise unknown("dataset", name, MEMBERS)
+    loader = MEMBERS[name]
+    for key in settings:
+        if key not in settings_of(loader):
+            raise unknown(f"setting of {name}", key, settings_of(loader))
+    facts = signature(loader).parameters.items()
+    missing = [key for key, fact in facts if fact.default is fact.empty and key not in settings]
+    check(
+        not missing,
+        f"dataset '{name}' needs {' and '.join(missing)}: give build('{name}', {' '.join(missing[:1])}=...)",
+    )
+    return loader(**settings)
 
 
 def load(source: str | Path, **settings: Any) -> Dataset:

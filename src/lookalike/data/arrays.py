@@ -20,8 +20,8 @@ def arrays(
     labels: Names,
     *,
     categories: Names | None = None,
-    splits: Sequence[str] | None = None,
-    roles: Sequence[str] | None = None,
+    splits: Sequence[str | None] | None = None,
+    roles: Sequence[str | None] | None = None,
     groups: Names | None = None,
     name: str = "arrays",
 ) -> Dataset:
@@ -45,9 +45,10 @@ def arrays(
     return Dataset(name, Arrays(stack, np.arange(len(stack))), ids, names, **columns)
 
 
-def places(kind: str, given: Sequence[str], names: tuple[str, ...]) -> Tensor:
+def places(kind: str, given: Sequence[str | None], names: tuple[str, ...]) -> Tensor:
     """Positions in a fixed list of names; the empty string and None are −1."""
-    known = {entry: place for place, entry in enumerate(names)} | {"": UNKNOWN, None: UNKNOWN}
+    known: dict[str | None, int] = {"": UNKNOWN, None: UNKNOWN}
+    known.update((entry, place) for place, entry in enumerate(names))
     wrong = sorted({str(entry) for entry in given if entry not in known})
     check(not wrong, f"unknown {kind} '{wrong[0] if wrong else ''}': possible are {', '.join(names)}")
     return torch.tensor([known[entry] for entry in given], dtype=torch.int64)

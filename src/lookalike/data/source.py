@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from lookalike.data.text import Text
 from lookalike.data.unreadable import UnreadableError
 
 
+@runtime_checkable
 class Picture(Protocol):
     """One image whose size is known."""
 
@@ -32,6 +33,7 @@ class Picture(Protocol):
         ...
 
 
+@runtime_checkable
 class Source(Protocol):
     """A column of images."""
 

@@ -1,0 +1,94 @@
+"""Tables of images."""
+
+import subprocess
+import sys
+
+import pytest
+
+from lookalike import data
+from lookalike.errors import UserError
+
+
+def test_all_columns_are_read(pictures):
+    pictures.save("owl 1.jpg")
+    file = pictures.write(
+        "birds.csv",
+        [
+            "\ufeffLabel,path,category,split,role,group,comment",
+            'owl,owl 1.jpg,night,train,,g1,"a, b"',
+            "hen, sub/hen.jpg ,day,val,,g1,",
+            "owl,/far/owl.jpg,,test,query,,",
+            "",
+            "10,x.jpg,day,,gallery,g2,",
+        ],
+    )
+    found = data.table(file)
+    assert list(found.images.paths) == ["owl 1.jpg", "sub/hen.jpg", "/far/owl.jpg", "x.jpg"]
+    assert [found.label_names[i] for i in found.labels.tolist()] == ["owl", "hen", "owl", "10"]
+    assert found.categories.tolist() == [1, 0, -1, 0]
+    assert found.splits.tolist() == [0, 1, 2, -1]
+    assert found.roles.tolist() == [-1, -1, 0, 1]
+    assert found.groups.tolist() == [0, 0, -1, 1]
+    assert found.images.open(0).decode().shape == (3, 24, 32)
+    assert str(found.images.path(2)) == "/far/owl.jpg"
+
+
+def test_tabs_and_another_root(pictures, tmp_path):
+    pictures.save("a.jpg")
+    file = tmp_path / "t.tsv"
+    file.write_text("path\tlabel\na.jpg\t1\n")
+    found = data.table(file, root=pictures.root)
+    assert found.images.open(0).decode().shape == (3, 24, 32)
+    assert found.columns() == ("labels",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["path,lable", "a,b"], "has no column label: its first line is path, lable"),
+        ([], "has no column path and no column label: its first line is nothing"),
+        (["path,label"], "has no rows"),
+        (["path,label", "a.jpg"], "line 2 has 1 cells where 2 belong"),
+        (["path,label", "a.jpg,x", "b.jpg,"], "line 3 has no label"),
+        (["path,label", ",x"], "line 2 has no path"),
+        (["path,label,split", "a,b,tset"], "line 2 has the split 'tset': possible are train, validation, test"),
+    ],
+)
+def test_a_bad_table_says_where(tmp_path, lines, message):
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(lines))
+    with pytest.raises(UserError, match=message):
+        data.table(file)
+
+
+def test_parquet(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.table({"path": ["a.jpg", "b.jpg"], "label": [3, 4]}), tmp_path / "t.parquet")
+    assert data.table(tmp_path / "t.parquet").label_names == ("3", "4")
+
+
+def test_parquet_without_pyarrow_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match="install pyarrow"):
+        data.table(tmp_path / "t.parquet")
+
+
+@pytest.mark.slow
+def test_a_million_rows_fit(tmp_path):
+    """In a process of its own, for its peak memory; seconds are left to the benchmark."""
+    file = tmp_path / "million.csv"
+    with file.open("w") as lines:
+        lines.write("path,label,category,split\n")
+        for row in range(1_000_000):
+            lines.write(f"images/{row % 5000:05d}/photo_{row:08d}.jpg,class {row // 10},category {row % 12},train\n")
+    program = (
+        "import resource; from lookalike import data; found = data.table('million.csv');"
+        "assert len(found) == 1_000_000 and found.classes == 100_000 and len(found.subset(found.labels < 50)) == 500;"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    unit = 1024 if sys.platform != "darwin" else 1
+    assert int(run.stdout) * unit < 1_000_000_000
