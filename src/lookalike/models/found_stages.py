@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from lookalike.models.stages import After, Stages
 
-DOMINANT = (
-    0.9  # of two lists side by side, one with this share of the parameters is the one (stem and stages of ConvNeXt)
-)
+# A list is the stages if it has this share of the parameters: alone, or beside other lists (as ConvNeXt has a stem).
+NOTABLE, DOMINANT = 0.25, 0.9
 
 
 def find_stages(network: nn.Module, prefix: str = "") -> Stages:
@@ -49,10 +48,9 @@ def _expanded(module: nn.Module, prefix: str) -> Iterator[str]:
 def _list_of_blocks(children: dict[str, nn.Module]) -> str | None:
     """The child that is the list; None if there is none, or if several lists side by side are the stages (ResNet)."""
     lists = [name for name, child in children.items() if _is_list(child)]
-    if len(lists) > 1:
-        whole = sum(_size(children[name]) for name in lists)
-        lists = [name for name in lists if _size(children[name]) > DOMINANT * whole]
-    return lists[0] if len(lists) == 1 else None
+    beside = children if len(lists) == 1 else lists
+    needed = (NOTABLE if len(lists) == 1 else DOMINANT) * sum(_size(children[name]) for name in beside)
+    return next((name for name in lists if _size(children[name]) > needed), None)
 
 
 def _around_the_list(children: dict[str, nn.Module]) -> str | None:

@@ -1,12 +1,13 @@
 """Vision networks of transformers as backbones (DINOv2, CLIP, SigLIP, ConvNeXt, …): `hf:NAME` or `hf:FOLDER`.
 
 Of a network with a text side only the vision side is kept. Tokens come out as the network's own last normalisation
-leaves them; CLIP, which normalises its class token only, has it applied to all.
+leaves them; CLIP and ConvNeXt, which normalise only what they pool themselves, have it applied to every position.
 """
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from jaxtyping import Float
@@ -44,17 +45,33 @@ class HuggingFace(nn.Module):
         # What builds it again without the folder or the network it came from.
         self.rebuild = {"config": settings.to_dict(), "preprocessing": self.preprocessing.as_dict()}
         self.any_size = "interpolate_pos_encoding" in inspect.signature(self.network.forward).parameters
-        self.half_normalised = str(settings.model_type).endswith("clip_vision_model")
+        self.last_norm = _last_norm(self.network, str(settings.model_type))
 
     def forward(
         self, images: Float[Tensor, "n c h w"], after: After | None = None
     ) -> Float[Tensor, "n width rows columns"] | Float[Tensor, "n t width"]:
         options = {"interpolate_pos_encoding": True} if self.any_size else {}
-        with watched(self.network, self.stages, after):
+        inside = {name: starts for name, starts in self.stages.items() if name != self.last_norm}
+        with watched(self.network, inside, after):
             features: Tensor = self.network(pixel_values=images, **options).last_hidden_state
-            if self.half_normalised:
-                features = getattr(self.network, "vision_model", self.network).post_layernorm(features)
-        return features
+        if self.last_norm is None:
+            return features
+        features = _normalised(self.network.get_submodule(self.last_norm), features)
+        return features if after is None else after(self.last_norm, features)
+
+
+def _last_norm(network: nn.Module, kind: str) -> str | None:
+    """The normalisation that these networks apply only to what they pool themselves."""
+    ends = {"convnext": "layernorm", "convnextv2": "layernorm"}
+    end = "post_layernorm" if kind.endswith("clip_vision_model") else ends.get(kind)
+    found = [name for name, _ in network.named_modules() if name.split(".")[-1] == end]
+    return min(found, key=len, default=None)
+
+
+def _normalised(norm: nn.Module, features: Tensor) -> Tensor:
+    if features.dim() == 3:
+        return norm(features)  # type: ignore[no-any-return]
+    return norm(features.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)  # type: ignore[no-any-return]
 
 
 def _library() -> Any:
@@ -81,14 +98,29 @@ def _config(name: str, config: Mapping[str, Any] | None) -> Any:
 def _network(name: str, config: Any, pretrained: bool) -> Any:
     automatic = _library().AutoModel
     try:
-        return (
-            automatic.from_pretrained(name, config=config, use_safetensors=True)
-            if pretrained
-            else automatic.from_config(config)
-        )
+        with _without_bars():
+            return (
+                automatic.from_pretrained(name, config=config, use_safetensors=True)
+                if pretrained
+                else automatic.from_config(config)
+            )
     except (OSError, RuntimeError, ValueError) as error:
         reason = str(error).split("\n")[0]
         raise UserError(f"transformers cannot make '{name}': {reason}") from error
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Only the command line draws progress."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _without_poolers(network: Any) -> Any:

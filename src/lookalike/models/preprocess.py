@@ -98,11 +98,7 @@ def as_pixels(image: Any) -> Shaped[Tensor, "... c h w"]:
     torch.Size([3, 5, 4])
     """
     if hasattr(image, "getbands"):  # a PIL image
-        check(
-            image.mode[0] not in "IF",
-            f"a PIL image of mode {image.mode} has no 8-bit pixels: convert it to RGB or L first",
-        )
-        image = np.array(image.convert("L" if image.mode in ("1", "L", "LA") else "RGB"))
+        image = _from_pil(image)
     if isinstance(image, np.ndarray):
         image = torch.from_numpy(np.ascontiguousarray(image[..., None] if image.ndim == 2 else image))
         image = image.movedim(-1, -3)
@@ -116,6 +112,18 @@ def as_pixels(image: Any) -> Shaped[Tensor, "... c h w"]:
     )
     check(min(shape[-2:]) > 0, f"an image without pixels: {shape}")
     return _to_range(image)
+
+
+def _from_pil(image: Any) -> np.ndarray:
+    """Grey as grey, everything else as RGB; what is transparent lies over white."""
+    eight_bits = image.mode[0] not in "IF"
+    check(eight_bits, f"a PIL image of mode {image.mode} has no 8-bit pixels: convert it to RGB or L first")
+    if image.has_transparency_data:
+        from PIL import Image
+
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return np.array(image.convert("L" if image.mode in ("1", "L") else "RGB"))
 
 
 def _to_range(image: Tensor) -> Tensor:
@@ -137,7 +145,7 @@ def evaluation_view(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> S
     height, width = pixels.shape[-2:]
     size = _resized(height, width, how)
     if size != (height, width):
-        batch = pixels if pixels.dim() == 4 else pixels[None]
+        batch = (pixels if pixels.dim() == 4 else pixels[None]).contiguous(memory_format=torch.channels_last)  # faster
         batch = interpolate(batch, size, mode=how.interpolation, antialias=True, align_corners=False)
         pixels = batch if pixels.dim() == 4 else batch[0]
     height, width = size

@@ -1,6 +1,7 @@
 """Networks of timm (Wightman, "PyTorch Image Models") as backbones: `timm:densenet201`, `timm:convnext_atto`, …"""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,14 @@ class Timm(nn.Module):
         super().__init__()
         timm = _library()
         if ":" not in source and not timm.is_model(source):  # hf-hub:… and local-dir:… are timm's own to find
-            raise unknown("timm network", source, timm.list_models(f"*{source[:4]}*"))
+            raise unknown("timm network", source, get_close_matches(source, timm.list_models(), n=8, cutoff=0))
         self.network = _created(timm, source, str(weights) == "pretrained", dict(options or {}))
         self.width = int(getattr(self.network, "head_hidden_size", self.network.num_features))
         self.prefix_tokens = int(getattr(self.network, "num_prefix_tokens", 0))
         form = getattr(self.network, "output_fmt", None)
         self.channels_last = getattr(form, "value", form) == "NHWC"
         self.stages = find_stages(self.network, prefix="network.")
-        self.preprocessing = _preprocessing(self.network.pretrained_cfg)
+        self.preprocessing = _preprocessing(self.network.pretrained_cfg, dict(options or {}).get("img_size"))
         if str(weights) != "pretrained":
             load(self.network, weights, Published(classifier=_classifier(self.network.pretrained_cfg)))
 
@@ -57,8 +58,8 @@ def _library() -> Any:
 def _created(timm: Any, name: str, pretrained: bool, options: dict[str, Any]) -> Any:
     try:
         return timm.create_model(name, pretrained=pretrained, num_classes=0, global_pool="", **options)
-    except (OSError, RuntimeError, TypeError, ValueError) as error:
-        reason = str(error).split("\n")[0]
+    except (AssertionError, OSError, RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).split("\n")[0] or "it cannot do without its own pooling"
         raise UserError(f"timm cannot make '{name}': {reason}") from error
 
 
@@ -67,8 +68,8 @@ def _classifier(published: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{name}." for name in ((names,) if isinstance(names, str) else names))
 
 
-def _preprocessing(published: Mapping[str, Any]) -> Preprocessing:
-    crop = int(published["input_size"][-1])
+def _preprocessing(published: Mapping[str, Any], size: int | None) -> Preprocessing:
+    crop = int(size or published["input_size"][-1])
     channels = int(published["input_size"][0])
     check(channels == 3, f"this network takes {channels} channels, images have 3")
     smooth = published.get("interpolation") == "bicubic"
