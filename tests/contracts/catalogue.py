@@ -1,0 +1,43 @@
+"""The whole catalogue, found by itself: a new loss is held to every contract the moment it is listed."""
+
+import inspect
+
+import torch
+
+from lookalike import losses, miners
+from lookalike.targets import Triplets
+
+NAMES = losses.names()
+CLASSES, DIM = 4, 6
+
+
+def needs_classes(name):
+    """Whether the loss has a weight per class, and so takes labels 0 … classes − 1 and no candidates."""
+    return inspect.signature(losses.MEMBERS[name]).parameters.get("classes", inspect.Parameter).default is (
+        inspect.Parameter.empty
+    )
+
+
+PAIR_NAMES = [name for name in NAMES if not needs_classes(name)]
+CLASS_NAMES = [name for name in NAMES if needs_classes(name)]
+# plain labels are sampled there, so neither the order of the batch nor the drawing is without influence
+SAMPLED = ("quadruplet",)
+
+
+def build(name, classes=CLASSES, **settings):
+    torch.manual_seed(0)
+    facts = {"classes": classes, "dim": DIM} if needs_classes(name) else {}
+    loss = losses.build(name, **facts, **settings)
+    if name == "quadruplet":
+        loss.generator = torch.Generator().manual_seed(0)
+    if name == "hierarchical_proxy":
+        loss.epoch_started(1, torch.Generator().manual_seed(0))
+    return loss
+
+
+def rows(count, seed=0, dtype=torch.float32):
+    return torch.randn(count, DIM, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def mined(embeddings, labels, seed=0) -> Triplets:
+    return miners.Random(generator=torch.Generator().manual_seed(seed))(embeddings, labels)

@@ -1,0 +1,84 @@
+"""No loss gives NaN or infinity, in value or gradient, whatever the batch."""
+
+import pytest
+import torch
+
+from tests.contracts.catalogue import CLASS_NAMES, NAMES, PAIR_NAMES, build, mined, rows
+
+LABELS = torch.tensor([0, 0, 1, 1, 2, 2, 3, 0])
+BATCHES = {
+    "ordinary": (rows(8), LABELS),
+    "one class": (rows(5), torch.tensor([2] * 5)),
+    "all different": (rows(4), torch.tensor([3, 1, 0, 2])),
+    "one sample": (rows(1), torch.tensor([1])),
+    "duplicated rows": (rows(2)[[0, 0, 0, 1, 1, 0, 1, 1]], LABELS),
+    "opposite rows": (rows(1) * torch.tensor([1.0, -1, 1, -1, 1, -1, 1, -1])[:, None], LABELS),
+    "zero rows": (rows(8) * torch.tensor([1.0, 0, 1, 0, 0, 1, 1, 1])[:, None], LABELS),
+    "only zero rows": (torch.zeros(8, 6), LABELS),
+    "constant rows": (torch.ones(8, 6), LABELS),
+    "one-hot rows": (torch.eye(6)[[0, 0, 1, 2, 3, 4, 5, 1]], LABELS),
+    "norms of 1e-20": (rows(8) * 1e-20, LABELS),
+    "norms of 1e+20": (rows(8) * 1e20, LABELS),
+    "norms of 1e-20 and 1e+20": (rows(8) * torch.tensor([1e20, 1e-20] * 4)[:, None], LABELS),
+    "float16": (rows(8).half(), LABELS),
+    "bfloat16": (rows(8).bfloat16(), LABELS),
+    "float16 at its end": (rows(8).half() * 2e4, LABELS),
+}
+
+
+def assert_finite(loss, embeddings, targets, **more):
+    embeddings = embeddings.clone().requires_grad_()
+    value = loss(embeddings, targets, **more)
+    assert value.dim() == 0
+    assert value.dtype in (torch.float32, torch.float64), "half precision is widened"
+    assert value.isfinite(), value
+    value.backward()
+    for tensor in (embeddings, *loss.parameters()):
+        assert tensor.grad is None or tensor.grad.isfinite().all(), tensor.grad
+    assert embeddings.grad is not None, "a degenerate batch stays attached to the graph"
+    assert embeddings.grad.dtype == embeddings.dtype
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_batch(name, batch):
+    assert_finite(build(name), *BATCHES[batch])
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("name", ["contrastive", "triplet", "margin", "snr", "quadruplet"])
+def test_every_batch_as_mined_triplets(name, batch):
+    embeddings, labels = BATCHES[batch]
+    assert_finite(build(name), embeddings, mined(embeddings, labels))
+
+
+@pytest.mark.parametrize("name", CLASS_NAMES)
+def test_a_single_class_overall(name):
+    assert_finite(build(name, classes=1), rows(3), torch.zeros(3, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("name", PAIR_NAMES)
+def test_label_ids_above_2_to_the_24(name):
+    """Ids that float32 cannot tell apart are different classes all the same."""
+    embeddings, loss = rows(8), build(name)
+    small = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
+    expected = loss(embeddings, small)
+    for base in (2**24, 2**53, 2**62):
+        assert_finite(build(name), embeddings, base + small)
+        assert build(name)(embeddings, base + small) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float16_is_widened_not_computed_in(name):
+    """The value of a half batch is that of the same numbers in float32."""
+    embeddings = rows(8).half()
+    assert build(name)(embeddings, LABELS) == build(name)(embeddings.float(), LABELS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_autocast_changes_nothing(name):
+    embeddings = rows(8)
+    expected = build(name)(embeddings, LABELS)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        value = build(name)(embeddings, LABELS)
+    torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-6)
