@@ -1,0 +1,106 @@
+"""Top-k precision: the four theorems of Sampling Wisely and the invariances of SPEC I.3, under Hypothesis."""
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from lookalike.losses import TopKPrecision
+from lookalike.targets import Pairs
+from tests.losses.ranking_oracles import top_k_swaps
+
+
+@st.composite
+def queries(draw):
+    """Distinct scores, relevance, k and a margin; score differences never coincide with the margin."""
+    count = draw(st.integers(2, 12))
+    grid = draw(st.lists(st.integers(-400, 400), min_size=count, max_size=count, unique=True))
+    relevant = draw(st.lists(st.booleans(), min_size=count, max_size=count).filter(any))
+    k = draw(st.integers(1, count))
+    margin = draw(st.integers(0, 60)) / 100 + 0.003
+    return [x / 100 for x in grid], relevant, k, margin
+
+
+def masks(relevant):
+    positive = torch.tensor([relevant])
+    return Pairs(positive, ~positive)
+
+
+def loss_of(scores, relevant, k, margin):
+    row = torch.tensor([scores], dtype=torch.float64, requires_grad=True)
+    value = TopKPrecision(k=k, margin=margin).per_query(row, masks(relevant)).squeeze(0)
+    return value, torch.autograd.grad(value, row)[0][0]
+
+
+def intruders(scores, relevant, k):
+    """ℓ_Prec@k: irrelevant ones among the k highest scores."""
+    order = sorted(range(len(scores)), key=lambda j: -scores[j])
+    return sum(not relevant[j] for j in order[:k])
+
+
+def split(scores, relevant):
+    """Positive and negative scores, both from the highest down."""
+    near = sorted((s for s, r in zip(scores, relevant, strict=True) if r), reverse=True)
+    far = sorted((s for s, r in zip(scores, relevant, strict=True) if not r), reverse=True)
+    return near, far
+
+
+@given(queries())
+def test_theorems_1_and_3_upper_bound(query):
+    scores, relevant, k, margin = query
+    value, _ = loss_of(*query)
+    missing, wrong = max(0, k - sum(relevant)), intruders(scores, relevant, k)
+    assert wrong - missing >= 0
+    assert value.item() >= margin * (wrong - missing) - 1e-9
+    assert value.item() >= -1e-9
+
+
+@given(queries(), st.floats(0.01, 0.5))
+def test_theorems_2_and_4_separation(query, slack):
+    """Positives lifted until the margin holds: the loss vanishes, and precision is as good as it can be."""
+    scores, relevant, k, margin = query
+    near, far = split(scores, relevant)
+    rank = max(0, k - len(near))  # so many negatives must be among the first k
+    assume(len(far) > rank)
+    held = near[min(k, len(near)) - 1]  # the last positive that must be there
+    lift = max(0.0, far[rank] + margin + slack - held)
+    lifted = [s + lift if r else s for s, r in zip(scores, relevant, strict=True)]
+    value, slope = loss_of(lifted, relevant, k, margin)
+    assert value.item() == pytest.approx(0, abs=1e-9)
+    assert intruders(lifted, relevant, k) == rank
+    assert slope.abs().sum() < 1e-9
+
+
+@given(queries())
+def test_gradient_is_plus_one_on_leaving_and_minus_one_on_entering(query):
+    scores, relevant, k, margin = query
+    value, slope = loss_of(*query)
+    near = [j for j, r in enumerate(relevant) if r]
+    far = [j for j, r in enumerate(relevant) if not r]
+    entering, leaving = top_k_swaps(torch.tensor(scores, dtype=torch.float64), near, far, k, margin)
+    assert len(entering) == len(leaving)
+    expected = [float(j in leaving) - float(j in entering) for j in range(len(scores))]
+    assert slope.tolist() == pytest.approx(expected, abs=1e-9)
+    total = sum(scores[j] + margin for j in leaving) - sum(scores[j] for j in entering)
+    assert value.item() == pytest.approx(total, abs=1e-9)
+    assert slope.sum().item() == pytest.approx(0, abs=1e-9)
+
+
+@given(queries(), st.data())
+def test_monotone_in_every_score(query, data):
+    scores, relevant, k, margin = query
+    place, step = data.draw(st.integers(0, len(scores) - 1)), data.draw(st.floats(0, 3))
+    raised = [s + step if j == place else s for j, s in enumerate(scores)]
+    before, after = loss_of(*query)[0], loss_of(raised, relevant, k, margin)[0]
+    if relevant[place]:
+        assert after <= before + 1e-9
+    else:
+        assert after >= before - 1e-9
+
+
+@given(queries(), st.floats(-5, 5), st.randoms(use_true_random=False))
+def test_shift_and_order_change_nothing(query, shift, random):
+    scores, relevant, k, margin = query
+    order = random.sample(range(len(scores)), len(scores))
+    moved = loss_of([scores[j] + shift for j in order], [relevant[j] for j in order], k, margin)[0]
+    assert moved.item() == pytest.approx(loss_of(*query)[0].item(), abs=1e-9)
