@@ -32,16 +32,14 @@ def widen(vectors: Tensor) -> Tensor:
 def _scaled(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """The rows divided by their largest absolute entry, and that entry: no square over- or underflows afterwards."""
     largest = vectors.detach().abs().amax(1, keepdim=True)
-    largest = torch.where(largest > 0, largest, torch.ones_like(largest))
+    largest = torch.where(largest > 0, largest, 1.0)
     return vectors / largest, largest
 
 
 def _root(squares: Tensor) -> Tensor:
     """√x with gradient 0 at 0."""
     positive = squares > 0
-    return torch.where(
-        positive, torch.where(positive, squares, torch.ones_like(squares)).sqrt(), torch.zeros_like(squares)
-    )
+    return torch.where(positive, torch.where(positive, squares, 1.0).sqrt(), 0.0)
 
 
 def norms(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
@@ -81,7 +79,7 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
         return vectors
     scaled, largest = _scaled(vectors)
     lengths = _root(scaled.square().sum(1, keepdim=True))
-    unit = scaled / torch.where(lengths > 0, lengths, torch.ones_like(lengths))
+    unit = scaled / torch.where(lengths > 0, lengths, 1.0)
     if geometry == "sphere":
         return unit
     return torch.where(lengths.detach() * largest > 1, unit, vectors)
@@ -95,7 +93,7 @@ def product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Float[
 
 
 class _Saturating(torch.autograd.Function):
-    """Dot products of vectors of any length: rows and columns are scaled first, so that nothing overflows on the way."""
+    """Dot products of vectors of any length: rows and columns are scaled first, so nothing overflows on the way."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, columns: Tensor) -> Tensor:
@@ -108,7 +106,7 @@ class _Saturating(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         rows, columns, values = ctx.saved_tensors
-        inside = torch.where(values.abs() < SATURATION, gradient, torch.zeros_like(gradient))
+        inside = torch.where(values.abs() < SATURATION, gradient, 0.0)
         return inside @ columns, inside.T @ rows
 
 
@@ -146,26 +144,30 @@ class _Euclid(torch.autograd.Function):
     """d = √max(d², 0) of d² = a + b − 2S, with gradient 0 where d = 0. Distances within rounding of 0 are 0."""
 
     @staticmethod
-    def forward(ctx: Any, similarities: Tensor, totals: Tensor) -> Tensor:
-        squares = totals - 2 * similarities
+    def forward(ctx: Any, similarities: Tensor, totals: Tensor | float) -> Tensor:
+        squares = torch.sub(totals, similarities, alpha=2)
         noise = ROUNDING * torch.finfo(squares.dtype).eps * totals
-        squares = torch.where(squares > noise, squares, torch.zeros_like(squares))
+        if isinstance(noise, float):
+            torch.nn.functional.threshold_(squares, noise, 0.0)
+        else:
+            squares = torch.where(squares > noise, squares, 0.0)
         distances = squares.sqrt_()
-        ctx.save_for_backward(distances)
+        # a division by ∞ in the backward pass is the gradient 0
+        ctx.save_for_backward(torch.nn.functional.threshold(distances, 0.0, torch.inf))
         return distances
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:  # type: ignore[override]
         (distances,) = ctx.saved_tensors
-        slope = torch.where(distances > 0, gradient / distances, torch.zeros_like(distances))
-        return -slope, 0.5 * slope if ctx.needs_input_grad[1] else None
+        slope = gradient / distances
+        return slope.neg(), 0.5 * slope if ctx.needs_input_grad[1] else None
 
 
 Squares = tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None
 
 
-def _totals(similarities: Tensor, lengths: Squares) -> Tensor:
-    return similarities.new_full((1, 1), 2.0) if lengths is None else lengths[0][:, None] + lengths[1]
+def _totals(lengths: Squares) -> Tensor | float:
+    return 2.0 if lengths is None else lengths[0][:, None] + lengths[1]
 
 
 def distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:
@@ -174,13 +176,13 @@ def distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Fl
     >>> distances(torch.tensor([[1.0, 0.5, -1.0]]))
     tensor([[0., 1., 2.]])
     """
-    result: Tensor = _Euclid.apply(similarities, _totals(similarities, lengths))
+    result: Tensor = _Euclid.apply(similarities, _totals(lengths))
     return result
 
 
 def squared_distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:
     """d² from similarities, see `distances`."""
-    return (_totals(similarities, lengths) - 2 * similarities).clamp(min=0)
+    return (_totals(lengths) - 2 * similarities).clamp(min=0)
 
 
 def _without_denormals(exponents: Tensor) -> Tensor:
@@ -195,11 +197,11 @@ class _LogSumExp(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, kept: Tensor) -> Tensor:
         shifted = torch.where(kept, values, -torch.inf)
         peak = shifted.amax(-1, keepdim=True)
-        peak = torch.where(peak.isinf(), torch.zeros_like(peak), peak)
+        peak = torch.where(peak.isinf(), 0.0, peak)
         weights = _without_denormals(shifted.sub_(peak)).exp_()
         total = weights.sum(-1, keepdim=True)
         result = (total.log() + peak).squeeze(-1)
-        ctx.save_for_backward(weights.div_(torch.where(total > 0, total, torch.ones_like(total))))
+        ctx.save_for_backward(weights.div_(torch.where(total > 0, total, 1.0)))
         return result
 
     @staticmethod
@@ -229,7 +231,7 @@ def mean_where(values: Tensor, kept: Tensor) -> Tensor:
     >>> mean_where(torch.tensor([1.0, 5.0, 9.0]), torch.tensor([True, True, False]))
     tensor(3.)
     """
-    return torch.where(kept, values, torch.zeros_like(values)).sum() / kept.sum().clamp(min=1)
+    return torch.where(kept, values, 0.0).sum() / kept.sum().clamp(min=1)
 
 
 def check_embeddings(embeddings: Tensor, candidates: Tensor | None = None) -> None:

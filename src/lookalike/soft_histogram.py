@@ -28,7 +28,7 @@ class _SoftHistogram(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
         lower, kept = ctx.saved_tensors
         slope = gradient.diff(dim=1).gather(1, lower)
-        return torch.where(kept, slope, torch.zeros_like(slope)), None, None
+        return torch.where(kept, slope, 0.0), None, None
 
 
 def soft_histogram(positions: Float[Tensor, "n m"], kept: Bool[Tensor, "n m"], nodes: int) -> Float[Tensor, "n nodes"]:

@@ -115,7 +115,7 @@ def pick(choices: Bool[Tensor, "n m"], generator: torch.Generator | None = None)
     tensor([1, 2])
     """
     draws = torch.rand(choices.shape, generator=generator, device=choices.device)
-    return torch.where(choices, draws, -torch.ones_like(draws)).argmax(1)
+    return torch.where(choices, draws, -1.0).argmax(1)
 
 
 Targets = Tensor | Pairs | Triplets | Quadruplets | Classes

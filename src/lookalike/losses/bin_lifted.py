@@ -42,8 +42,6 @@ class BinLifted(nn.Module):
 
     def _half(self, similarities: Tensor, kept: Tensor, scale: float) -> Tensor:
         """(1/|c|) [ Σ log(1 + e^{c(S − λ)}) + lse(cS) ] over one side of every anchor, c its signed scale."""
-        alone = torch.where(
-            kept, softplus(scale * (similarities - self.threshold)), torch.zeros_like(similarities)
-        ).sum(1)
+        alone = torch.where(kept, softplus(scale * (similarities - self.threshold)), 0.0).sum(1)
         among = log_sum_exp(scale * similarities, kept)
-        return (alone + torch.where(kept.any(1), among, torch.zeros_like(among))) / abs(scale)
+        return (alone + torch.where(kept.any(1), among, 0.0)) / abs(scale)

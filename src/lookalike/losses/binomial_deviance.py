@@ -43,9 +43,8 @@ class BinomialDeviance(nn.Module):
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         excess = similarities - self.threshold
         pull, push = softplus(-self.alpha * excess), softplus(self.beta * excess)
-        zero = torch.zeros_like(similarities)
         per_anchor = [
-            torch.where(kept, terms, zero).sum(1) / kept.sum(1).clamp(min=1)
+            torch.where(kept, terms, 0.0).sum(1) / kept.sum(1).clamp(min=1)
             for terms, kept in ((pull, pairs.positive), (push, pairs.negative))
         ]
         total = (per_anchor[0] + per_anchor[1]).sum()

@@ -63,6 +63,5 @@ class Contrastive(nn.Module):
         if isinstance(targets, Triplets):
             terms = push[targets.anchor, targets.negative] - similarities[targets.anchor, targets.positive]
             return mean_where(terms, targets.valid)
-        zero = torch.zeros_like(similarities)
-        terms = torch.where(targets.negative, push, zero) - torch.where(targets.positive, similarities, zero)
+        terms = torch.where(targets.negative, push, 0.0) - torch.where(targets.positive, similarities, 0.0)
         return terms.sum() / max(1, len(similarities))

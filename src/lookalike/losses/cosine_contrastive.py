@@ -31,7 +31,6 @@ class CosineContrastive(nn.Module):
         return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
-        zero = torch.zeros_like(similarities)
-        pull = torch.where(pairs.positive, (1 - similarities).relu(), zero)
-        push = torch.where(pairs.negative, (similarities - self.threshold).relu(), zero)
+        pull = torch.where(pairs.positive, (1 - similarities).relu(), 0.0)
+        push = torch.where(pairs.negative, (similarities - self.threshold).relu(), 0.0)
         return (pull + push).sum() / max(1, len(similarities))

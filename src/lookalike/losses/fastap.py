@@ -46,9 +46,7 @@ class FastAP(nn.Module):
         near_so_far = near.cumsum(1)
         so_far = near_so_far + far.cumsum(1)
         empty = so_far <= 0
-        precisions = torch.where(
-            empty, torch.zeros_like(near), near_so_far / torch.where(empty, torch.ones_like(so_far), so_far)
-        )
+        precisions = torch.where(empty, 0.0, near_so_far / torch.where(empty, 1.0, so_far))
         average = (near * precisions).sum(1) / pairs.positive.sum(1).clamp(min=1)
         ranked = pairs.positive.any(1)
         return mean_where(1 - average, ranked)

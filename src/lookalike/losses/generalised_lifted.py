@@ -59,5 +59,5 @@ class GeneralisedLifted(nn.Module):
             push = self.margin - pull
         complete = pairs.positive.any(1) & pairs.negative.any(1)
         hinges = (log_sum_exp(pull, pairs.positive) + log_sum_exp(push, pairs.negative)).relu()
-        total = torch.where(complete, hinges, torch.zeros_like(hinges)).sum()
+        total = torch.where(complete, hinges, 0.0).sum()
         return total if self.reduction == "sum" else total / complete.sum().clamp(min=1)

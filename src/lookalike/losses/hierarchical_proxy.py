@@ -71,7 +71,7 @@ class HierarchicalProxy(nn.Module):
         labels = as_classes(targets, embeddings, self.proxies)
         fine = self._level(embeddings, self.proxies, labels)
         coarse = self._level(embeddings, self.coarse_proxies, self.cluster[labels])
-        return fine + self.coarse_weight * torch.where(self.clustered, coarse, torch.zeros_like(coarse))
+        return fine + self.coarse_weight * torch.where(self.clustered, coarse, 0.0)
 
     def _level(self, embeddings: Tensor, proxies: Tensor, labels: Tensor) -> Tensor:
         own = labels[:, None] == torch.arange(len(proxies), device=labels.device)

@@ -36,4 +36,4 @@ class LiftedStar(nn.Module):
         pull = log_sum_exp(-self.alpha * similarities, pairs.positive) / self.alpha
         push = log_sum_exp(self.beta * similarities, pairs.negative) / self.beta
         complete = pairs.positive.any(1) & pairs.negative.any(1)
-        return torch.where(complete, pull + push, torch.zeros_like(pull)).sum() / max(1, len(pull))
+        return torch.where(complete, pull + push, 0.0).sum() / max(1, len(pull))

@@ -46,6 +46,4 @@ class LiftedStructure(nn.Module):
         hinges = (torch.logaddexp(of_rows[:, None], of_columns) + apart).relu()
         # a positive pair without any negative at either end has no term
         kept = pairs.positive & (rows[:, None] | columns)
-        return (
-            0.5 * torch.where(kept, hinges, torch.zeros_like(hinges)).square().sum() / pairs.positive.sum().clamp(min=1)
-        )
+        return 0.5 * torch.where(kept, hinges, 0.0).square().sum() / pairs.positive.sum().clamp(min=1)

@@ -81,6 +81,5 @@ class Margin(nn.Module):
     def _reduce(self, inside: Tensor, outside: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         if self.reduction == "separate":
             return mean_where(inside, positive) + mean_where(outside, negative)
-        zero = torch.zeros_like(inside)
-        total = torch.where(positive, inside, zero).sum() + torch.where(negative, outside, zero).sum()
+        total = torch.where(positive, inside, 0.0).sum() + torch.where(negative, outside, 0.0).sum()
         return total / (positive.sum() + negative.sum()).clamp(min=1)

@@ -74,4 +74,4 @@ class NPair(nn.Module):
 
     def _per_anchor(self, terms: Tensor, positive: Tensor) -> Tensor:
         """The mean over each anchor's positives."""
-        return torch.where(positive, terms, torch.zeros_like(terms)).sum(1) / positive.sum(1).clamp(min=1)
+        return torch.where(positive, terms, 0.0).sum(1) / positive.sum(1).clamp(min=1)

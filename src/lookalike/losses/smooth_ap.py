@@ -58,9 +58,9 @@ class SmoothAP(nn.Module):
         # σ(0) = ½ stands for p itself, so ½ + Σ counts 1 + everyone else
         among_positives = 0.5 + self._passed(own[:, None, :] - here, filled[:, None, :])
         among_all = 0.5 + self._passed(logits[:, None, :] - here, everyone[:, None, :])
-        return torch.where(filled[:, start:stop], among_positives / among_all, torch.zeros_like(among_all)).sum(1)
+        return torch.where(filled[:, start:stop], among_positives / among_all, 0.0).sum(1)
 
     def _passed(self, differences: Tensor, kept: Tensor) -> Tensor:
         # beyond ±80 the sigmoid is 0 or 1 to the last digit, and its exponentials are slow
         above = differences.clamp(-80, 80).sigmoid()
-        return torch.where(kept, above, torch.zeros_like(above)).sum(2)
+        return torch.where(kept, above, 0.0).sum(2)

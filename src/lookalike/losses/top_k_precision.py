@@ -21,7 +21,7 @@ def top_sum(values: Float[Tensor, "n m"], kept: Tensor, counts: Tensor, most: in
     """The sum of the `counts` (at most `most`) largest kept values of every row."""
     largest = torch.where(kept, values, -torch.inf).topk(min(most, values.shape[1]), dim=1).values
     wanted = (torch.arange(largest.shape[1], device=values.device) < counts[:, None]) & ~largest.isinf()
-    return torch.where(wanted, largest, torch.zeros_like(largest)).sum(1)
+    return torch.where(wanted, largest, 0.0).sum(1)
 
 
 class TopKPrecision(nn.Module):

@@ -43,7 +43,7 @@ class DistanceWeighted:
         if self.upper_cutoff is not None:
             close = eligible & (apart <= self.upper_cutoff)
             # where no negative is close, every one weighs the same
-            apart = torch.where(close.any(1, keepdim=True), apart, torch.ones_like(apart))
+            apart = torch.where(close.any(1, keepdim=True), apart, 1.0)
             eligible = torch.where(close.any(1, keepdim=True), close, eligible)
         # the largest of log w + Gumbel noise is a draw with probability proportional to w
         noise = torch.empty_like(apart).exponential_(generator=self.generator).log_().neg_()
