@@ -107,10 +107,12 @@ def test_resuming_continues_after_the_last_consumed_batch(name, consumed):
 
 
 @every
-def test_a_loop_with_steps_passes_through_all_epochs(name):
+@pytest.mark.parametrize("told", [False, True])
+def test_a_loop_with_steps_passes_through_all_epochs(name, told):
     sampler, reference = build(name), build(name)
     for epoch in range(3):
-        sampler.set_epoch(epoch)  # changes nothing: the last step has begun this epoch
+        if told:
+            sampler.set_epoch(epoch)  # changes nothing: the last step has begun this epoch
         reference.set_epoch(epoch)
         seen = []
         for batch in sampler:

@@ -31,6 +31,12 @@ def test_fewer_classes_are_cut_than_there_are_ranks(ranks, size, data):
     assert sum(home - 1 for home in homes) < ranks
 
 
+def test_a_class_goes_where_it_leaves_the_least_room():
+    classes = [label for label, size in enumerate([3, 3, 2, 2, 2]) for _ in range(size)]
+    owners = [{classes[place] for place in part} for part in shares(classes, ranks=2)]
+    assert owners == [{0, 1}, {2, 3, 4}]
+
+
 def test_a_class_larger_than_a_share_is_cut_and_the_others_are_whole():
     dealt = shares([1, 1, 1, 1, 1, 1, 2, 2], ranks=2)
     assert sorted(len({[1, 1, 1, 1, 1, 1, 2, 2][place] for place in part}) for part in dealt) == [1, 2]
