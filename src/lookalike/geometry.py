@@ -114,7 +114,9 @@ def raw_product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Fl
     """Dot products of vectors of any length, saturating at ±1e30 (with gradient 0 beyond) instead of overflowing."""
     dtype = torch.promote_types(rows.dtype, columns.dtype)
     with torch.autocast(rows.device.type, enabled=False):
-        result: Tensor = _Saturating.apply(rows.to(dtype), columns.to(dtype))
+        # a view, because torch.compile takes no function that is given one tensor twice
+        other = columns.view_as(columns) if columns is rows else columns
+        result: Tensor = _Saturating.apply(rows.to(dtype), other.to(dtype))
     return result
 
 
