@@ -5,7 +5,13 @@ import torch
 
 from tests.contracts.catalogue import NAMES, build, mined, rows
 
-pytestmark = [pytest.mark.plain, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.plain,
+    pytest.mark.slow,
+    # torch's own tracer and inductor use what torch itself warns of
+    pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
+]
 
 LABELS = torch.tensor([0, 0, 1, 1, 2, 2, 3, 0])
 # sums over all tuples read one width on the host (DESIGN section 1): only their lists of triplets are dense

@@ -1,0 +1,163 @@
+"""What every miner may choose (SPEC B): properties that hold for any batch, under Hypothesis."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookalike import miners
+from lookalike.targets import Pairs, Triplets
+
+TUPLE_MINERS = ["distance_weighted", "hard", "random", "semihard", "softhard"]
+
+
+@st.composite
+def batches(draw):
+    labels = draw(st.lists(st.integers(0, 3), min_size=1, max_size=9))
+    seed = draw(st.integers(0, 1000))
+    rows = torch.randn(len(labels), 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return rows, torch.tensor(labels), seed
+
+
+def mine(name, rows, targets, seed=0, candidates=None, **settings):
+    if name not in ("hard", "multi_similarity"):
+        settings["generator"] = torch.Generator().manual_seed(seed)
+    miner = miners.build(name, **settings)
+    return miner(rows, targets) if candidates is None else miner(rows, targets, candidates)
+
+
+def apart(rows, columns=None):
+    unit = rows / rows.norm(dim=1, keepdim=True)
+    other = unit if columns is None else columns / columns.norm(dim=1, keepdim=True)
+    return torch.cdist(unit, other, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def chosen(triplets):
+    """The valid (a, p, n)."""
+    columns = (triplets.anchor, triplets.positive, triplets.negative, triplets.valid)
+    return [(a, p, n) for a, p, n, valid in zip(*(part.tolist() for part in columns), strict=True) if valid]
+
+
+@pytest.mark.parametrize("name", TUPLE_MINERS)
+@given(batch=batches())
+def test_one_triplet_per_anchor_that_has_both(name, batch):
+    rows, labels, seed = batch
+    triplets = mine(name, rows, labels, seed)
+    assert isinstance(triplets, Triplets)
+    assert triplets.anchor.tolist() == list(range(len(labels)))
+    assert torch.equal(triplets.labels, labels)
+    pairs = Pairs.within(labels)
+    assert torch.equal(triplets.valid, pairs.positive.any(1) & pairs.negative.any(1))
+    for a, p, n in chosen(triplets):
+        assert a != p
+        assert labels[a] == labels[p] != labels[n]
+    assert max([*triplets.positive.tolist(), *triplets.negative.tolist()]) < len(labels), "indices stay inside"
+
+
+@pytest.mark.parametrize("name", [*TUPLE_MINERS, "multi_similarity"])
+@given(batch=batches())
+def test_candidates_by_id(name, batch):
+    """Into a gallery that contains the batch itself: never the own copy, always a column of the right class."""
+    rows, labels, seed = batch
+    columns, column_labels = torch.cat([rows, rows + 0.1]), torch.cat([labels, labels])
+    ids = torch.arange(len(labels))
+    pairs = Pairs.across(labels, column_labels, ids, torch.cat([ids, ids + 100]))
+    found = mine(name, rows, pairs, seed, columns)
+    if name == "multi_similarity":
+        assert (pairs.positive | ~found.positive).all()
+        assert (pairs.negative | ~found.negative).all()
+        return
+    for a, p, n in chosen(found):
+        assert p != a
+        assert labels[a] == column_labels[p]
+        assert labels[a] != column_labels[n]
+
+
+@pytest.mark.parametrize("name", [*TUPLE_MINERS, "switched"])
+def test_the_same_generator_gives_the_same_triplets(name):
+    rows = torch.randn(30, 4, generator=torch.Generator().manual_seed(1))
+    labels = torch.arange(30) % 5
+    first = mine(name, rows, labels, seed=7)
+    torch.manual_seed(123)  # the global generator has no part in it
+    state = torch.get_rng_state()
+    second = mine(name, rows, labels, seed=7)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert chosen(first) == chosen(second)
+    if name != "hard":
+        assert chosen(mine(name, rows, labels, seed=8)) != chosen(first)
+
+
+@pytest.mark.parametrize("name", miners.names())
+def test_no_gradient_passes(name):
+    rows = torch.randn(6, 3).requires_grad_()
+    found = mine(name, rows, torch.tensor([0, 0, 1, 1, 2, 2]))
+    assert not any(part.requires_grad for part in vars(found).values() if isinstance(part, torch.Tensor))
+
+
+@given(batches(), st.sampled_from([0.05, 0.2, 0.6]))
+def test_semihard_takes_from_the_band_behind_the_positive(batch, margin):
+    rows, labels, seed = batch
+    d = apart(rows)
+    for upper in (True, False):
+        for a, p, n in chosen(mine("semihard", rows, labels, seed, margin=margin, upper=upper)):
+            negatives = [j for j in range(len(labels)) if labels[j] != labels[a]]
+            band = [j for j in negatives if d[a, p] < d[a, j] and (not upper or d[a, j] < d[a, p] + margin)]
+            assert n in (band or negatives)
+
+
+@given(batches())
+def test_softhard_takes_from_the_overlap(batch):
+    rows, labels, seed = batch
+    d = apart(rows)
+    for a, p, n in chosen(mine("softhard", rows, labels, seed)):
+        positives = [j for j in range(len(labels)) if labels[j] == labels[a] and j != a]
+        negatives = [j for j in range(len(labels)) if labels[j] != labels[a]]
+        far = [j for j in positives if d[a, j] > min(d[a, k] for k in negatives)]
+        near = [j for j in negatives if d[a, j] < max(d[a, k] for k in positives)]
+        assert p in (far or positives)
+        assert n in (near or negatives)
+
+
+@given(batches())
+def test_hard_takes_the_farthest_positive_and_the_nearest_negative(batch):
+    rows, labels, _ = batch
+    d = apart(rows)
+    for a, p, n in chosen(mine("hard", rows, labels)):
+        assert d[a, p] >= max(d[a, j] for j in range(len(labels)) if labels[j] == labels[a] and j != a) - 1e-9
+        assert d[a, n] <= min(d[a, j] for j in range(len(labels)) if labels[j] != labels[a]) + 1e-9
+
+
+@given(batches())
+def test_hard_nearest_keeps_as_many_negatives_as_the_largest_positive_set(batch):
+    rows, labels, _ = batch
+    found, everyone, d = mine("hard", rows, labels, nearest=True), Pairs.within(labels), apart(rows)
+    most = int(everyone.positive.sum(1).max())
+    assert torch.equal(found.positive, everyone.positive)
+    for a in range(len(labels)):
+        order = sorted(everyone.negative[a].nonzero().flatten().tolist(), key=lambda j: d[a, j].item())
+        assert found.negative[a].nonzero().flatten().tolist() == sorted(order[:most])
+
+
+@given(batches(), st.sampled_from([0.0, 0.1, 0.4]))
+def test_multi_similarity_keeps_what_the_other_side_makes_informative(batch, margin):
+    rows, labels, _ = batch
+    found, everyone = mine("multi_similarity", rows, labels, margin=margin), Pairs.within(labels)
+    S = 1 - apart(rows).square() / 2
+    for a in range(len(labels)):
+        positives, negatives = (mask[a].nonzero().flatten().tolist() for mask in (everyone.positive, everyone.negative))
+        kept_positives = [j for j in positives if negatives and S[a, j] < max(S[a, k] for k in negatives) + margin]
+        kept_negatives = [j for j in negatives if positives and S[a, j] > min(S[a, k] for k in positives) - margin]
+        if margin > 0:  # at margin 0 the hardest pairs may tie up to rounding
+            assert found.positive[a].nonzero().flatten().tolist() == kept_positives
+            assert found.negative[a].nonzero().flatten().tolist() == kept_negatives
+        assert found.positive[a].any() == found.negative[a].any(), "both sets are empty together, or neither"
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2], [4]])
+@pytest.mark.parametrize("name", [*TUPLE_MINERS, "multi_similarity"])
+def test_nothing_to_choose(name, labels):
+    found = mine(name, torch.eye(3)[: len(labels)], torch.tensor(labels))
+    assert not (found.valid if isinstance(found, Triplets) else found.positive | found.negative).any()
+    if name == "random":
+        found = mine(name, torch.eye(3)[: len(labels)], torch.tensor(labels), mode="roth")
+        assert not found.valid.any()
