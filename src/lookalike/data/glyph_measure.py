@@ -68,9 +68,9 @@ def font_path(font: str) -> Path:
     return Path(get_data_path()) / "fonts" / "ttf" / font
 
 
-def drawn_by(character: str) -> list[str]:
-    """The fonts that have this character."""
-    return [font for font in FONTS if ord(character) in _coverage(font)]
+def draws(font: str, character: str) -> bool:
+    """Whether the font has this character."""
+    return ord(character) in _coverage(font)
 
 
 def draw(characters: list[str], font: str, box: int) -> np.ndarray:
@@ -79,9 +79,11 @@ def draw(characters: list[str], font: str, box: int) -> np.ndarray:
 
     pen = ImageFont.truetype(str(font_path(font)), 64, layout_engine=ImageFont.Layout.BASIC)
     drawn = np.zeros((len(characters), box, box), np.uint8)
+    sheet = Image.new("L", (192, 192))
+    brush = ImageDraw.Draw(sheet)
     for row, character in enumerate(characters):
-        sheet = Image.new("L", (192, 192))
-        ImageDraw.Draw(sheet).text((64, 48), character, 255, font=pen)
+        sheet.paste(0, (0, 0, *sheet.size))
+        brush.text((64, 48), character, 255, font=pen)
         ink = sheet.crop(sheet.getbbox() or (0, 0, 1, 1))
         side = max(ink.size)
         square = Image.new("L", (side, side))
@@ -109,7 +111,7 @@ def same_shape(characters: list[str]) -> Bool[Tensor, "n n"]:
     """Which characters are one shape: alike in at least `FONTS_AGREE` fonts."""
     agree = torch.zeros(len(characters), len(characters), dtype=torch.int64)
     for font in FONTS:
-        known = torch.tensor([row for row, character in enumerate(characters) if ord(character) in _coverage(font)])
+        known = torch.tensor([row for row, character in enumerate(characters) if draws(font, character)])
         drawn = draw([characters[row] for row in known.tolist()], font, BOX)
         agree[known[:, None], known] += similarity(drawn) >= SAME
     return agree >= FONTS_AGREE
@@ -118,7 +120,8 @@ def same_shape(characters: list[str]) -> Bool[Tensor, "n n"]:
 def candidates() -> list[str]:
     """All characters of our scripts that enough fonts draw, smallest script first."""
     everything = sorted({code for font in FONTS for code in _coverage(font)})
-    found = [chr(code) for code in everything if script(chr(code)) and len(drawn_by(chr(code))) >= FONTS_NEEDED]
+    enough = [code for code in everything if sum(code in _coverage(font) for font in FONTS) >= FONTS_NEEDED]
+    found = [chr(code) for code in enough if script(chr(code))]
     return sorted(found, key=lambda character: (SCRIPTS.index(str(script(character))), character))
 
 

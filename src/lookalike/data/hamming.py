@@ -4,12 +4,15 @@ All pairs are compared, 100,000 images in seconds; two that are in one group alr
 thousand copies of one photo cost no more than others. Imported only by who needs it: it compiles on first use.
 """
 
+from typing import no_type_check
+
 import numpy as np
 from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def _bits(word: np.uint64) -> np.uint64:
+@no_type_check
+def _bits(word):
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -17,7 +20,8 @@ def _bits(word: np.uint64) -> np.uint64:
 
 
 @njit(nogil=True, cache=True)
-def _root(parent: np.ndarray, node: int) -> int:
+@no_type_check
+def _root(parent, node):
     while parent[node] != node:
         parent[node] = parent[parent[node]]
         node = parent[node]
@@ -25,7 +29,8 @@ def _root(parent: np.ndarray, node: int) -> int:
 
 
 @njit(nogil=True, cache=True)
-def link(hashes: np.ndarray, shapes: np.ndarray, parent: np.ndarray, bits: int, least: float) -> None:
+@no_type_check
+def link(hashes, shapes, parent, bits, least):
     """Unite (in `parent`, a forest) all rows whose hashes differ in at most `bits` and whose shapes correlate."""
     count = len(hashes)
     near = np.empty(count, np.uint8)

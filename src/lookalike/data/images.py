@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_PIXELS = 1 << 27  # 134 million: a decoded image of 400 MB; a small file that claims more is a decompression bomb
+MARGIN = 2.0  # a reduced image keeps twice the pixels that are needed: then the antialiased resize hides the difference
 ORIENTATION = 0x0112
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap height and width
 _opening = threading.Lock()  # Pillow reports bombs as warnings, and the filter of warnings is one per process
@@ -34,15 +35,13 @@ class Encoded:
         self.image: Image | None = None
         header = _jpeg_header(data)
         self.turbo = header is not None
-        if header is not None:
-            self.height, self.width = header
-            self.orientation = _orientation(data)
-        else:
+        if header is None:
             self.image = _open(data)
-            self.width, self.height = self.image.size
-            self.orientation = int(self.image.getexif().get(ORIENTATION, 1))
+            header = self.image.height, self.image.width
+        self.height, self.width = header
         if self.height * self.width > MAX_PIXELS:
             raise UnreadableError("bomb", f"{self.width} × {self.height} pixels from {len(data)} bytes")
+        self.orientation = _orientation(self.image or (_open(data) if b"Exif\x00\x00" in data[:4096] else None))
         if self.orientation in TURNED:
             self.height, self.width = self.width, self.height
 
@@ -84,14 +83,14 @@ def _jpeg_header(data: bytes) -> tuple[int, int] | None:
         return None
     try:
         height, width, space, _ = simplejpeg.decode_jpeg_header(data, strict=False)
-    except ValueError:
+    except (ValueError, KeyError):  # KeyError: colour spaces and samplings it has no name for
         return None
     return (height, width) if space in ("YCbCr", "RGB", "Gray") else None
 
 
 def _reduction(scale: float) -> int:
     """8, 4, 2 or 1: the powers of two are the reductions that libjpeg-turbo does faster than a full decode."""
-    return next(factor for factor in (8, 4, 2, 1) if factor == 1 or scale * factor <= 1)
+    return next(factor for factor in (8, 4, 2, 1) if factor == 1 or MARGIN * scale * factor <= 1)
 
 
 def _turbo(data: bytes, longest: int, factor: int) -> np.ndarray | None:
@@ -108,13 +107,15 @@ def _turbo(data: bytes, longest: int, factor: int) -> np.ndarray | None:
     return pixels
 
 
-def _orientation(data: bytes) -> int:
-    if b"Exif\x00\x00" not in data[:4096]:
+def _orientation(image: "Image | None") -> int:
+    """What EXIF says about which side is up; 1 (as it is) if it says nothing or nothing readable."""
+    if image is None:
         return 1
     try:
-        return int(_open(data).getexif().get(ORIENTATION, 1))
-    except (UnreadableError, SyntaxError, ValueError, TypeError):
+        value = image.getexif().get(ORIENTATION, 1)  # of a PNG, this decodes the pixels: EXIF may stand behind them
+    except Exception:  # broken EXIF is no reason to lose the photo; broken pixels are found by decode
         return 1
+    return value if isinstance(value, int) else 1
 
 
 def _open(data: bytes) -> "Image":
@@ -128,8 +129,8 @@ def _open(data: bytes) -> "Image":
         raise UnreadableError("not an image", f"begins with {data[:8]!r}") from None
     except Image.DecompressionBombError as error:
         raise UnreadableError("bomb", str(error)) from None
-    except (OSError, SyntaxError, ValueError, TypeError, IndexError, KeyError, EOFError, MemoryError) as error:
-        raise UnreadableError("damaged", str(error)) from None
+    except Exception as error:  # decoders raise whatever damaged bytes lead them to
+        raise _failure(error) from None
 
 
 def _rgb(image: "Image") -> np.ndarray:
@@ -141,9 +142,12 @@ def _rgb(image: "Image") -> np.ndarray:
         if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
             image = _over_white(image.convert("RGBA"))
         return np.array(image.convert("RGB"))
-    except (OSError, SyntaxError, ValueError, TypeError, IndexError, KeyError, EOFError, MemoryError) as error:
-        kind = "truncated" if "truncated" in str(error) else "damaged"
-        raise UnreadableError(kind, str(error)) from None
+    except Exception as error:  # decoders raise whatever damaged bytes lead them to
+        raise _failure(error) from None
+
+
+def _failure(error: Exception) -> UnreadableError:
+    return UnreadableError("truncated" if "truncated" in str(error).lower() else "damaged", str(error))
 
 
 def _eight_bit(values: np.ndarray, mode: str) -> np.ndarray:

@@ -1,0 +1,157 @@
+"""Caches are complete or not there, however their builders end."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from lookalike import data
+from lookalike.data.cache import built, cache_folder
+from lookalike.data.decoded import Decoded, decoded
+from lookalike.errors import UserError
+
+SLOW_BUILDER = """
+import sys, time
+from lookalike.data.cache import built
+def build(folder):
+    for part in range(30):
+        (folder / f"{part}.txt").write_text("x")
+        print(part, flush=True)
+        time.sleep(float(sys.argv[1]))
+print(len(list(built("things", "one", build).iterdir())), "kept", flush=True)
+"""
+
+
+def start(pause):
+    command = [sys.executable, "-c", SLOW_BUILDER, str(pause)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+
+
+@pytest.mark.slow
+def test_a_killed_builder_leaves_nothing_that_looks_finished():
+    builder = start(0.2)
+    assert builder.stdout.readline() == "0\n"
+    builder.send_signal(signal.SIGKILL)
+    builder.communicate()
+    assert not (cache_folder() / "things" / "one").exists()
+    assert list((cache_folder() / "things").glob("one.part-*"))
+    place = built("things", "one", lambda folder: (folder / "a.txt").write_text("whole") and None)
+    assert [file.name for file in place.iterdir()] == ["a.txt"]
+    assert not list((cache_folder() / "things").glob("one.part-*"))
+
+
+@pytest.mark.slow
+def test_a_second_builder_waits_for_the_first():
+    first = start(0.02)
+    assert first.stdout.readline() == "0\n"
+    second = start(0.02)
+    outputs = [first.communicate(timeout=60)[0], second.communicate(timeout=60)[0]]
+    assert outputs[0].endswith("30 kept\n")
+    assert outputs[1] == "30 kept\n"
+
+
+def test_threads_of_one_process_build_once():
+    calls = []
+
+    def build(folder):
+        calls.append(folder)
+        time.sleep(0.05)
+        (folder / "a").write_text("x")
+
+    with ThreadPoolExecutor(4) as pool:
+        places = set(pool.map(lambda _: built("things", "two", build), range(4)))
+    assert len(places) == len(calls) == 1
+
+
+def test_a_failing_builder_may_try_again():
+    def fail(folder):
+        (folder / "half").write_text("x")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        built("things", "three", fail)
+    assert [file.name for file in (cache_folder() / "things").iterdir()] == ["three.lock"]
+    built("things", "three", lambda folder: (folder / "whole").write_text("x") and None)
+
+
+def test_a_full_or_closed_disk_is_one_line(monkeypatch, tmp_path):
+    def full(_folder):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(UserError, match=r"No space left on device.*LOOKALIKE_CACHE"):
+        built("things", "four", full)
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "file"))
+    with pytest.raises((UserError, NotADirectoryError)):
+        built("things", "five", full)
+
+
+def test_the_folder_of_the_user_is_used_without_the_variable(monkeypatch, tmp_path):
+    monkeypatch.delenv("LOOKALIKE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform.startswith("linux"):
+        assert cache_folder() == tmp_path / "lookalike"
+
+
+@pytest.fixture
+def photos(pictures):
+    for place in range(6):
+        pictures.save(f"hen/{place}.png", pictures.pixels(40 + place, 60))
+    pictures.save("owl/small.png", pictures.pixels(10, 12))
+    (pictures.root / "owl" / "bad.jpg").write_bytes(b"nothing")
+    return pictures
+
+
+def test_the_decoded_cache_holds_reduced_images(photos):
+    seen = []
+    kept = decoded(data.folder(photos.root), 20, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (8, 8)
+    assert len(kept) == 7
+    assert [(problem.path, problem.kind) for problem in kept.problems] == [("owl/bad.jpg", "not an image")]
+    sizes = [tuple(kept.images.open(row).decode().shape) for row in range(7)]
+    assert sizes[0] == (3, 20, 30)
+    assert sizes[6] == (3, 10, 12)
+    assert [kept.images.name(row) for row in (0, 6)] == ["hen/0.png", "owl/small.png"]
+    plain = data.folder(photos.root).images.open(7).decode()
+    assert (kept.images.open(6).decode() == plain).all()
+
+
+def test_the_cache_is_found_again_and_follows_the_content(photos, monkeypatch):
+    first = decoded(data.folder(photos.root), 20)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules[decoded.__module__], "_write", lambda *_: pytest.fail("built again"))
+        again = decoded(data.folder(photos.root), 20)
+    assert (again.images.open(3).decode() == first.images.open(3).decode()).all()
+    moved = photos.root.rename(photos.root.parent / "moved")
+    assert decoded(data.folder(moved), 20).images.pixels.filename == first.images.pixels.filename
+    photos.root = moved
+    photos.save("hen/3.png", photos.pixels(43, 60))
+    changed = decoded(data.folder(moved), 20)
+    assert changed.images.pixels.filename != first.images.pixels.filename
+    assert (changed.images.open(3).decode() != first.images.open(3).decode()).any()
+    assert decoded(data.folder(moved), 21).images.pixels.filename != changed.images.pixels.filename
+
+
+def _shape(source: Decoded) -> tuple[int, ...]:
+    return tuple(source.open(0).decode().shape)
+
+
+def test_worker_processes_map_the_file_again(photos):
+    kept = decoded(data.folder(photos.root), 20).subset([5, 1])
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(_shape, (kept.images,)) == _shape(kept.images)
+    view = data.AugmentedImages(kept, data.preset("roth").resized(16, 20).train)
+    [sample] = data.loader(view, data.Tickets([[0, 1]]), workers=1)
+    assert sample.image.shape == (2, 3, 16, 16)
+
+
+def test_data_in_memory_needs_no_cache():
+    import numpy as np
+
+    dataset = data.arrays(np.zeros((1, 4, 4), np.uint8), ["a"])
+    assert decoded(dataset) is dataset

@@ -1,0 +1,112 @@
+"""The dataset that is always there."""
+
+import numpy as np
+import pytest
+import torch
+
+from lookalike import data
+from lookalike.data import glyph_measure
+from lookalike.data.glyphs import distort
+from lookalike.errors import UserError
+
+
+@pytest.fixture
+def shared(glyph_cache, monkeypatch):
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(glyph_cache))
+
+
+def raw_recall(dataset):
+    pixels = torch.from_numpy(np.array(dataset.images.stack[dataset.images.rows])).float().flatten(1)
+    unit = torch.nn.functional.normalize(pixels - pixels.mean(1, keepdim=True), dim=1)
+    scores = unit @ unit.T
+    scores.fill_diagonal_(-9)
+    return float((dataset.labels[scores.argmax(1)] == dataset.labels).float().mean())
+
+
+@pytest.mark.usefixtures("shared")
+def test_it_is_there_and_well_formed():
+    found = data.load("glyphs")
+    assert found.classes == found.present > 900
+    assert int(found.class_sizes().min()) >= 12
+    assert int(found.class_sizes().max()) <= 16
+    assert {"Latin", "Greek", "Cyrillic", "Armenian", "Georgian"} <= set(found.category_names)
+    assert found.images.open(0).decode().shape == (3, 32, 32)
+    train, test = found.where(split="train"), found.where(split="test")
+    assert len(train) + len(test) == len(found)
+    assert not set(train.labels.tolist()) & set(test.labels.tolist())
+    for name in found.category_names:
+        halves = [part.where(category=name).present for part in (train, test)]
+        assert abs(halves[0] - halves[1]) <= 1
+    heart = found.categories[found.labels == found.label_id("♥")]
+    assert {found.category_names[place] for place in heart.tolist()} == {"Shapes"}
+
+
+@pytest.mark.usefixtures("shared")
+def test_raw_pixels_are_far_from_solving_it():
+    assert 0.15 < raw_recall(data.glyphs().where(split="test")) < 0.35
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared")
+def test_the_same_seed_gives_the_same_images(monkeypatch, tmp_path):
+    kept = data.glyphs()
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path))
+    seen = []
+    again = data.glyphs(progress=lambda done, total: seen.append((done, total)))
+    assert np.array_equal(kept.images.stack, again.images.stack)
+    assert torch.equal(kept.splits, again.splits)
+    assert seen[-1][0] >= seen[-1][1]
+
+
+def test_difficulty_and_seed_change_the_images():
+    plain = torch.from_numpy(glyph_measure.draw(["R", "ß"], "DejaVuSans.ttf", 64)).float()[:, None] / 255
+    images = [
+        distort(plain, hard, 32, torch.Generator().manual_seed(seed)) for hard, seed in ((0.0, 0), (0.6, 0), (0.6, 1))
+    ]
+    assert not torch.equal(images[1], images[2])
+    # without difficulty the only change is the size: the print stays dark on white
+    assert int(images[0].max()) == 255
+    assert int(images[0].min()) < 60
+    for image in images:
+        assert image.shape == (2, 32, 32)
+        assert image.dtype == torch.uint8
+
+
+def test_nothing_of_a_character_is_cut_off_when_plain():
+    characters = [character for character, _ in glyph_measure.kept_classes()][::25]
+    plain = torch.from_numpy(glyph_measure.draw(characters, "DejaVuSans.ttf", 64)).float()[:, None] / 255
+    images = distort(plain, 0.0, 32, torch.Generator())
+    edge = torch.cat([images[:, 0], images[:, -1], images[:, :, 0], images[:, :, -1]], 1)
+    assert int(edge.min()) == 255
+
+
+@pytest.mark.parametrize("settings", [{"difficulty": 1.5}, {"size": 4}, {"size": 100}])
+def test_impossible_settings_are_refused(settings):
+    with pytest.raises(UserError):
+        data.glyphs(**settings)
+
+
+def test_look_alikes_across_scripts_are_measured_as_one_shape():
+    same = glyph_measure.same_shape(["A", "Α", "А", "B", "c", "C", "ж", "ს", "∑"])
+    assert same[0, 1]
+    assert same[0, 2]
+    assert same[4, 5]
+    others = [0, 3, 4, 6, 7, 8]
+    assert int(same[others][:, others].sum()) == len(others)
+
+
+def test_no_two_classes_of_a_sample_have_one_shape():
+    characters = [character for character, _ in glyph_measure.kept_classes()][::6]
+    assert int(glyph_measure.same_shape(characters).sum()) == len(characters)
+
+
+@pytest.mark.slow
+def test_the_kept_list_is_what_measuring_gives():
+    kept = [character for character, _ in glyph_measure.kept_classes()]
+    measured = glyph_measure.measured_classes()
+    assert len(set(kept) & set(measured)) / len(set(kept) | set(measured)) > 0.97
+    assert len(glyph_measure.candidates()) > 1500
+
+
+def test_scripts_of_the_list_are_those_of_the_characters():
+    assert all(glyph_measure.script(character) == name for character, name in glyph_measure.kept_classes())
