@@ -27,6 +27,7 @@ from lookalike import losses, miners
 
 DIM, PER_CLASS, ROUNDS, PATIENCE, LIMIT = 128, 4, 5, 60, 10 * 2**30
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+SAME: dict[str, dict[str, Any]] = {"margin_contrastive": {"normalise": "sphere"}}  # the geometry of the peer
 MINED = {"multi_similarity": None, "margin": "distance_weighted"}  # as the peer's usual pairing
 
 
@@ -57,7 +58,7 @@ def floor(embeddings: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
 
 
 def ours(name: str, batch: int) -> Step:
-    loss = losses.build(name, classes=batch // PER_CLASS, dim=DIM)
+    loss = losses.build(name, classes=batch // PER_CLASS, dim=DIM, **SAME.get(name, {}))
     if MINED.get(name):
         miner = miners.build(MINED[name] or "")
         return lambda embeddings, labels: loss(embeddings, miner(embeddings, labels))

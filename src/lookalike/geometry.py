@@ -64,6 +64,26 @@ def mean_norm(vectors: Float[Tensor, "n d"], squared: bool = False) -> Float[Ten
     return lengths.sum() / max(1, len(lengths))
 
 
+class _Sphere(torch.autograd.Function):
+    """e = z / ‖z‖, and 0 with gradient 0 for a zero row. A row is first divided by its largest entry, see `_scaled`."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor) -> Tensor:
+        largest = vectors.abs().amax(1, keepdim=True)
+        unit = vectors / torch.where(largest > 0, largest, 1.0)
+        # the largest entry is now 1, so only a zero row is shorter than 1
+        lengths = torch.linalg.vector_norm(unit, dim=1, keepdim=True).clamp_(min=1)
+        unit.div_(lengths)
+        ctx.save_for_backward(unit, torch.where(largest > 0, 1 / (largest * lengths), 0.0))
+        return unit
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        unit, inverse = ctx.saved_tensors
+        along = (gradient * unit).sum(1, keepdim=True)
+        return torch.addcmul(gradient, unit, along, value=-1).mul_(inverse)
+
+
 def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor, "n d"]:
     """The vectors in their geometry. A zero row stays zero, with gradient 0.
 
@@ -77,19 +97,20 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
     vectors = widen(vectors)
     if geometry == "none":
         return vectors
-    scaled, largest = _scaled(vectors)
-    lengths = _root(scaled.square().sum(1, keepdim=True))
-    unit = scaled / torch.where(lengths > 0, lengths, 1.0)
+    unit: Tensor = _Sphere.apply(vectors)
     if geometry == "sphere":
         return unit
-    return torch.where(lengths.detach() * largest > 1, unit, vectors)
+    return torch.where(norms(vectors.detach())[:, None] > 1, unit, vectors)
 
 
 def product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
     """All dot products, in the wider of the two precisions, untouched by autocast."""
     dtype = torch.promote_types(rows.dtype, columns.dtype)
+    rows, columns = rows.to(dtype), columns.to(dtype)
+    if not torch.is_autocast_enabled(rows.device.type):
+        return rows @ columns.T
     with torch.autocast(rows.device.type, enabled=False):
-        return rows.to(dtype) @ columns.to(dtype).T
+        return rows @ columns.T
 
 
 class _Saturating(torch.autograd.Function):
@@ -225,6 +246,16 @@ def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."]) -> Flo
 def softplus(values: Tensor) -> Tensor:
     """log(1 + e^x), to the last digit of float64 (torch's own default is exact to 2e-9 only)."""
     return torch.nn.functional.softplus(_without_denormals(values.clone()), threshold=40)
+
+
+def mean_active(hinges: Tensor, kept: Tensor) -> Tensor:
+    """The mean over the kept entries that are greater than 0, 0 (still attached to the graph) if there are none.
+
+    >>> mean_active(torch.tensor([0.0, 5.0, 9.0]), torch.tensor([True, True, False]))
+    tensor(5.)
+    """
+    active = torch.where(kept, hinges, 0.0)
+    return active.sum() / active.count_nonzero().clamp(min=1)
 
 
 def mean_where(values: Tensor, kept: Tensor) -> Tensor:

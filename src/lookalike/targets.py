@@ -34,8 +34,7 @@ class Pairs:
         """All pairs of a batch; a sample is not its own positive (removed by index, whatever the embeddings are)."""
         labels = as_labels(labels)
         same = labels[:, None] == labels
-        itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-        return Pairs(same & ~itself, ~same, labels, labels)
+        return Pairs(same.clone().fill_diagonal_(False), ~same, labels, labels)
 
     @staticmethod
     def across(

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_where, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_active, squares
 from lookalike.targets import Pairs, Targets, as_pairs
 
 PRESETS = {
@@ -46,4 +46,4 @@ class MarginContrastive(nn.Module):
     ) -> Float[Tensor, ""]:
         apart = distances(similarities, lengths)
         pull, push = (apart - self.positive_margin).relu(), (self.negative_margin - apart).relu()
-        return mean_where(pull, pairs.positive & (pull > 0)) + mean_where(push, pairs.negative & (push > 0))
+        return mean_active(pull, pairs.positive) + mean_active(push, pairs.negative)

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, squared_distances, squares
+from lookalike.geometry import Geometry, check_geometry, compare, squared_distances, squares
 from lookalike.targets import Targets, as_classes
 
 
@@ -45,6 +45,6 @@ class ProxyNCA(nn.Module):
         apart = self.scale**2 * squared_distances(similarities, squares(embeddings, self.proxies, self.normalise))
         if len(self.proxies) == 1:
             return 0.0 * apart.sum()
-        others = torch.ones_like(apart, dtype=torch.bool).scatter_(1, labels[:, None], False)
-        terms = apart.gather(1, labels[:, None]).squeeze(1) + log_sum_exp(-apart, others)
-        return terms.sum() / max(1, len(labels))
+        own = apart.gather(1, labels[:, None]).squeeze(1)
+        others = apart.neg().scatter(1, labels[:, None], -torch.inf).logsumexp(1)
+        return (own + others).sum() / max(1, len(labels))

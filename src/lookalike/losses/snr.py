@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from lookalike.all_triplets import hinge_sums
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, mean_where, normalise, raw_product
+from lookalike.geometry import Geometry, check_geometry, mean_active, normalise, raw_product
 from lookalike.targets import Targets, Triplets, as_pairs_or_triplets
 
 FAINTEST = 1e-12  # smallest variance of an anchor
@@ -43,7 +43,7 @@ class SNR(nn.Module):
         if isinstance(targets, Triplets):
             near, far = noise[targets.anchor, targets.positive], noise[targets.anchor, targets.negative]
             hinges = (near - far + self.margin).relu()
-            return mean_where(hinges, targets.valid & (hinges > 0)) + balance
+            return mean_active(hinges, targets.valid) + balance
         total, active = hinge_sums(noise, targets, self.margin)
         return total / active.clamp(min=1) + balance
 
