@@ -1,0 +1,156 @@
+"""The one file that knows a distance: projections, norms, distances and log-sum-exp against plain formulas."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookalike import geometry as g
+
+vectors = st.integers(0, 10_000).map(
+    lambda seed: torch.randn(5, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+)
+
+
+def graded(function, rows):
+    rows = rows.clone().requires_grad_()
+    value = function(rows)
+    (gradient,) = torch.autograd.grad((value * torch.arange(1, value.numel() + 1).view_as(value)).sum(), rows)
+    return value.detach(), gradient
+
+
+@given(vectors)
+def test_sphere_and_ball(rows):
+    lengths = rows.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(g.normalise(rows, "sphere"), rows / lengths)
+    torch.testing.assert_close(g.normalise(rows, "ball"), rows / lengths.clamp(min=1))
+    assert torch.equal(g.normalise(rows, "none"), rows)
+    torch.testing.assert_close(g.norms(rows), lengths[:, 0])
+
+
+@pytest.mark.parametrize("geometry", ["sphere", "ball", "none"])
+def test_gradients_of_projections(geometry):
+    """Inside the ball the identity, outside (I − eeᵀ)/‖z‖."""
+    rows = torch.tensor([[0.3, 0.2, 0.1], [2.0, -1.0, 0.5]], dtype=torch.float64)
+    weights = torch.arange(1.0, 7.0, dtype=torch.float64).view(2, 3)
+    _, gradient = graded(lambda z: g.normalise(z, geometry), rows)
+    for i in range(2):
+        length = rows[i].norm()
+        unit = rows[i] / length
+        projected = (torch.eye(3) - torch.outer(unit, unit)) / length
+        inside = geometry == "none" or (geometry == "ball" and length <= 1)
+        torch.testing.assert_close(gradient[i], weights[i] if inside else projected @ weights[i])
+
+
+@given(vectors, vectors)
+def test_the_ball_is_a_projection_and_brings_nothing_apart(first, second):
+    """SPEC I.6: NORM-B is 1-Lipschitz (ERR-40: the document says 2), and projecting twice is projecting once."""
+    moved = (g.normalise(first, "ball") - g.normalise(second, "ball")).norm(dim=1)
+    assert (moved <= (first - second).norm(dim=1) + 1e-12).all()
+    once = g.normalise(first, "ball")
+    torch.testing.assert_close(g.normalise(once, "ball"), once)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1.0, 1e20, 1e30])
+def test_extreme_norms_normalise_exactly(scale):
+    rows = torch.tensor([[3.0, 4.0], [-5.0, 12.0]])
+    value, gradient = graded(lambda z: g.normalise(z, "sphere"), rows * scale)
+    torch.testing.assert_close(value, torch.tensor([[0.6, 0.8], [-5 / 13, 12 / 13]]))
+    assert gradient.isfinite().all()
+    torch.testing.assert_close(g.norms(rows * scale) / scale, torch.tensor([5.0, 13.0]))
+
+
+@pytest.mark.parametrize("function", [lambda z: g.normalise(z, "sphere"), lambda z: g.normalise(z, "ball"), g.norms])
+def test_zero_rows_stay_zero(function):
+    value, gradient = graded(function, torch.zeros(2, 3))
+    assert (value == 0).all()
+    assert gradient.isfinite().all()
+
+
+def test_zero_rows_have_no_gradient_on_the_sphere():
+    _, gradient = graded(lambda z: g.normalise(z, "sphere"), torch.zeros(2, 3))
+    assert (gradient == 0).all()
+    _, gradient = graded(g.norms, torch.zeros(2, 3))
+    assert (gradient == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_widened(dtype):
+    rows = torch.randn(3, 4).to(dtype)
+    assert g.compare(rows, None, "sphere").dtype == torch.float32
+    assert torch.equal(g.compare(rows, None, "sphere"), g.compare(rows.float(), None, "sphere"))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(g.compare(rows, None, "sphere"), g.compare(rows.float(), None, "sphere"))
+
+
+@pytest.mark.parametrize("geometry", ["sphere", "ball", "none"])
+def test_compare_and_distances(geometry):
+    rows, columns = (torch.randn(n, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(n)) for n in (4, 6))
+    left, right = g.normalise(rows, geometry), g.normalise(columns, geometry)
+    S = g.compare(rows, columns, geometry)
+    for i in range(4):
+        for j in range(6):
+            assert S[i, j].item() == pytest.approx(sum((left[i] * right[j]).tolist()), abs=1e-12)
+    lengths = g.squares(rows, columns, geometry)
+    expected = torch.tensor([[(a - b).norm().item() for b in right] for a in left], dtype=torch.float64)
+    torch.testing.assert_close(g.distances(S, lengths), expected)
+    torch.testing.assert_close(g.squared_distances(S, lengths), expected**2)
+
+
+def test_distance_of_equal_rows_is_0_with_gradient_0():
+    rows = torch.randn(1, 7, generator=torch.Generator().manual_seed(0)).expand(4, -1).clone().requires_grad_()
+    d = g.distances(g.compare(rows, None, "sphere"))
+    assert (d == 0).all(), "rounding is not a distance"
+    assert (torch.autograd.grad(d.sum(), rows)[0] == 0).all()
+
+
+def test_small_distances_are_not_lost_in_float64():
+    angles = torch.tensor([0.0, 1e-4, 1e-3], dtype=torch.float64)
+    rows = torch.stack([angles.cos(), angles.sin()], 1)
+    d = g.distances(g.compare(rows, None, "sphere"))
+    torch.testing.assert_close(d[0], 2 * (angles / 2).sin(), rtol=1e-6, atol=0)
+
+
+def test_raw_products_saturate_with_gradient_0_beyond():
+    rows = torch.tensor([[1e20, 0.0], [1.0, 0.0]]).requires_grad_()
+    S = g.compare(rows, None, "none")
+    assert S.tolist() == [[pytest.approx(1e30), pytest.approx(1e20)], [pytest.approx(1e20), pytest.approx(1.0)]]
+    gradient = torch.autograd.grad(S[0, 0], rows)[0]
+    assert (gradient == 0).all()
+    rows = torch.tensor([[1e-20, 0.0], [2e-20, 0.0]])
+    assert g.compare(rows, None, "none").isfinite().all()
+
+
+@given(st.integers(0, 1000), st.sampled_from([1.0, 50.0, 1000.0]))
+def test_log_sum_exp(seed, scale):
+    generator = torch.Generator().manual_seed(seed)
+    values = (scale * torch.randn(4, 5, generator=generator, dtype=torch.float64)).requires_grad_()
+    kept = torch.rand(4, 5, generator=generator) < 0.6
+    kept[0] = False
+    result = g.log_sum_exp(values, kept)
+    assert result[0] == -math.inf
+    expected = values.masked_fill(~kept, -math.inf)
+    rows = kept.any(1)
+    torch.testing.assert_close(result[rows], expected.logsumexp(1)[rows])
+    gradient = torch.autograd.grad(torch.where(rows, result, torch.zeros_like(result)).sum(), values)[0]
+    softmax = torch.where(rows[:, None], expected.softmax(1), torch.zeros_like(values))
+    torch.testing.assert_close(gradient, softmax.detach())
+    assert torch.autograd.gradcheck(
+        lambda x: g.log_sum_exp(x, kept)[rows], (values.detach().clamp(-9, 9).requires_grad_(),)
+    )
+
+
+@given(st.floats(-200, 200))
+def test_softplus_to_the_last_digits(x):
+    exact = max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+    value = g.softplus(torch.tensor(x, dtype=torch.float64)).item()
+    assert value == pytest.approx(exact, rel=1e-14, abs=1e-16)
+
+
+def test_mean_norm():
+    rows = torch.tensor([[3.0, 4.0], [0.0, 1.0]])
+    assert g.mean_norm(rows).item() == 3
+    assert g.mean_norm(rows, squared=True).item() == 13
+    assert g.mean_norm(rows * 1e20, squared=True).isfinite()
