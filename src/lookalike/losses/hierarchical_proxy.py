@@ -15,12 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lookalike.cluster import k_means
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.losses.proxy_anchor import anchored
 from lookalike.targets import Targets, as_classes
-
-ITERATIONS = 20
 
 
 class HierarchicalProxy(nn.Module):
@@ -44,8 +43,8 @@ class HierarchicalProxy(nn.Module):
         super().__init__()
         check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
         check(every >= 1, f"every must be at least 1 epoch, not {every}")
-        count = max(2, round(classes**0.5)) if coarse is None else coarse
-        check(coarse is None or 1 <= count <= classes, f"coarse proxies must number 1 to {classes}, not {count}")
+        count = min(classes, max(2, round(classes**0.5))) if coarse is None else coarse
+        check(1 <= count <= classes, f"coarse proxies must number 1 to {classes}, not {count}")
         self.alpha, self.delta, self.coarse_weight = alpha, delta, coarse_weight
         self.every, self.rate_factor, self.normalise = every, rate_factor, check_geometry(normalise)
         self.proxies = nn.Parameter(nn.init.kaiming_normal_(torch.empty(classes, dim), mode="fan_out"))
@@ -62,9 +61,10 @@ class HierarchicalProxy(nn.Module):
         """Clusters the classes anew after the warm-up epoch 0 and then every few epochs."""
         if epoch < 1 or (epoch - 1) % self.every:
             return
-        centroids, cluster = cosine_k_means(normalise(self.proxies, "sphere"), len(self.coarse_proxies), generator)
-        self.coarse_proxies.copy_(centroids)
-        self.cluster.copy_(cluster)
+        seed = int(torch.randint(2**31, (), generator=generator))
+        found = k_means(normalise(self.proxies, "sphere"), len(self.coarse_proxies), seed=seed, backend="torch")
+        self.coarse_proxies.copy_(normalise(found.centres, "sphere"))
+        self.cluster.copy_(found.assignment)
         self.clustered.fill_(True)
 
     def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
@@ -76,17 +76,3 @@ class HierarchicalProxy(nn.Module):
     def _level(self, embeddings: Tensor, proxies: Tensor, labels: Tensor) -> Tensor:
         own = labels[:, None] == torch.arange(len(proxies), device=labels.device)
         return anchored(compare(embeddings, proxies, self.normalise), own, self.alpha, self.delta)
-
-
-def cosine_k_means(
-    points: Float[Tensor, "n d"], count: int, generator: torch.Generator | None = None
-) -> tuple[Tensor, Tensor]:
-    """Unit centroids of unit points and the cluster of each; a centroid without points stays where it was."""
-    centroids = points[torch.randint(len(points), (count,), generator=generator)]
-    if count <= len(points):
-        centroids = points[torch.randperm(len(points), generator=generator)[:count].to(points.device)]
-    for _ in range(ITERATIONS):
-        cluster = (points @ centroids.T).argmax(1)
-        sums = torch.zeros_like(centroids).index_add_(0, cluster, points)
-        centroids = torch.where(sums.abs().sum(1, keepdim=True) > 0, normalise(sums, "sphere"), centroids)
-    return centroids, (points @ centroids.T).argmax(1)
