@@ -6,8 +6,9 @@ learns scale and shift (G.1, G.3); "frozen" keeps both (G.2).
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -64,6 +65,8 @@ class Embedder(nn.Module):
 
     def features(self, images: Float[Tensor, "n c h w"], after: After | None = None) -> Float[Tensor, "n width"]:
         """The pooled features that go into `head`: computed once, they train a head in minutes."""
+        # On a CPU, convolutions are up to three times faster on this layout; the values are the same but for rounding.
+        images = images.contiguous(memory_format=torch.channels_last)
         pooled: Tensor = self.pooling(self.backbone(images, after), getattr(self.backbone, "prefix_tokens", 0))
         return pooled
 
@@ -77,7 +80,7 @@ class Embedder(nn.Module):
             parameter.requires_grad_(name not in fixed and stage_of(name, self.backbone.stages) not in stages)
         self.train(self.training)
 
-    def train(self, mode: bool = True) -> Self:
+    def train(self, mode: bool = True) -> "Embedder":
         """Training mode, except for what is frozen."""
         super().train(mode)
         standing = tuple(start for stage in self.frozen for start in self.backbone.stages[stage])

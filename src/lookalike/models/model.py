@@ -24,6 +24,7 @@ Decode = Callable[
     [Path], Any
 ]  # a file -> a PIL image, an array (rows × columns × channels) or a tensor (channels first)
 Progress = Callable[[int, int], None]
+SMALL_BATCH, LARGE_BATCH = 16, 128  # a CPU is three times faster while activations fit into memory it has at hand
 
 
 @dataclass
@@ -64,7 +65,7 @@ class Model:
     def encode(
         self,
         images: Any,
-        batch_size: int = 64,
+        batch_size: int | None = None,
         progress: Progress | None = None,
         decode: Decode | None = None,
     ) -> Float[Tensor, "n d"]:
@@ -73,6 +74,7 @@ class Model:
         `images`: a sequence of paths, PIL images, arrays or tensors, or one array (n × rows × columns × channels) or
         tensor (n × channels × rows × columns). uint8 counts 0 … 255, floats 0 … 1.
         """
+        batch_size = batch_size or (SMALL_BATCH if self.device.type == "cpu" else LARGE_BATCH)
         check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
         _check_many(images)
         read = decode or _read

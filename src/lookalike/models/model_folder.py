@@ -58,14 +58,21 @@ def _swap(partial: Path, folder: Path) -> None:
     old = partial.with_suffix(".old")
     if folder.exists():
         folder.rename(old)
-    partial.rename(folder)
+    try:
+        partial.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
     shutil.rmtree(old, ignore_errors=True)
 
 
 def read(folder: Path) -> tuple[dict[str, Any], str | None]:
     """What model.json says, checked, and the recipe if there is one."""
     path = folder / DESCRIPTION
-    check(path.is_file(), f"no model in {folder}: there is no {DESCRIPTION}")
+    left = next(folder.parent.glob(f".{folder.name}.*.old"), None) if not folder.exists() else None
+    hint = "" if left is None else f"; a save was interrupted here, the model before it is {left}"
+    check(path.is_file(), f"no model in {folder}: there is no {DESCRIPTION}{hint}")
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -100,7 +100,8 @@ def as_pixels(image: Any) -> Shaped[Tensor, "... c h w"]:
     if hasattr(image, "getbands"):  # a PIL image
         image = _from_pil(image)
     if isinstance(image, np.ndarray):
-        image = torch.from_numpy(np.ascontiguousarray(image[..., None] if image.ndim == 2 else image))
+        image = np.require(image[..., None] if image.ndim == 2 else image, requirements=["C", "W"])  # a copy if need be
+        image = torch.from_numpy(image)
         image = image.movedim(-1, -3)
     if not isinstance(image, Tensor):
         raise UserError(f"an image must be a path, a PIL image, an array or a tensor, not {type(image).__name__}")

@@ -1,0 +1,232 @@
+"""A model encodes whatever an image comes as, and is the same after a way through a folder."""
+
+import errno
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from lookalike.errors import UserError
+from lookalike.models import Architecture, Model, Preprocessing
+from lookalike.models import model_folder as disk
+
+SMALL = Architecture("conv4", {"width": 8}, dim=6, pooling="gem", bias=False, batch_norm="frozen_statistics")
+
+
+@pytest.fixture
+def model():
+    created = Model.create(SMALL, seed=3, preprocessing=Preprocessing(crop=28, resize=32))
+    created.classes, created.metrics, created.recipe = ("hen", "owl"), {"recall@1": 0.5}, "seed = 3\n"
+    return created
+
+
+@pytest.fixture
+def arrays():
+    return np.random.default_rng(0).integers(0, 256, (5, 40, 50, 3), dtype=np.uint8)
+
+
+def test_paths_arrays_and_images_are_encoded_alike(model, arrays, tmp_path):
+    paths = []
+    for number, array in enumerate(arrays):
+        paths.append(tmp_path / f"{number}.png")
+        Image.fromarray(array).save(paths[-1])
+    expected = model.encode(arrays)
+    assert expected.shape == (5, 6)
+    torch.testing.assert_close(expected.norm(dim=1), torch.ones(5))
+    tensors = torch.from_numpy(arrays).movedim(3, 1)
+    images = [Image.fromarray(array) for array in arrays]
+    for same in (paths, [str(path) for path in paths], list(arrays), tensors, list(tensors), images):
+        torch.testing.assert_close(model.encode(same, batch_size=2), expected)
+    mixed = [paths[0], arrays[1], images[2], tensors[3], str(paths[4])]
+    torch.testing.assert_close(model.encode(mixed), expected)
+
+
+def test_a_decoder_of_ones_own(model, arrays):
+    seen = []
+
+    def decode(path):
+        seen.append(path.name)
+        return torch.from_numpy(arrays[int(path.stem)]).movedim(2, 0)
+
+    torch.testing.assert_close(model.encode(["0.jpg", "1.jpg"], decode=decode), model.encode(arrays[:2]))
+    assert seen == ["0.jpg", "1.jpg"]
+
+
+def test_photographs_are_turned_upright(model, arrays, tmp_path):
+    image = Image.fromarray(arrays[0])
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by 90 degrees clockwise
+    image.save(tmp_path / "turned.png", exif=exif)
+    torch.testing.assert_close(model.encode([tmp_path / "turned.png"]), model.encode([image.rotate(-90, expand=True)]))
+
+
+def test_progress_and_training_mode(model, arrays):
+    calls = []
+    model.embedder.train()
+    model.encode(arrays, batch_size=2, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(2, 5), (4, 5), (5, 5)]
+    assert model.embedder.training
+    assert not model.embedder.backbone.block1[1].training, "frozen statistics stay frozen"
+
+
+@pytest.mark.parametrize("geometry", ["sphere", "ball", "none"])
+def test_the_geometry_is_remembered(model, arrays, tmp_path, geometry):
+    model.geometry = geometry
+    embeddings = model.encode(arrays)
+    raw = model.encode(arrays) if geometry == "none" else None
+    model.save(tmp_path / "m")
+    loaded = Model.load(tmp_path / "m")
+    assert loaded.geometry == geometry
+    assert torch.equal(loaded.encode(arrays), embeddings)
+    if raw is not None:
+        assert not torch.allclose(raw.norm(dim=1), torch.ones(5))
+
+
+def test_everything_survives_the_folder(model, arrays, tmp_path):
+    model.save(tmp_path / "deep" / "m")
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["m"]
+    files = sorted(path.name for path in (tmp_path / "deep" / "m").iterdir())
+    assert files == ["README.md", "model.json", "recipe.toml", "weights.safetensors"]
+    loaded = Model.load(tmp_path / "deep" / "m")
+    assert torch.equal(loaded.encode(arrays), model.encode(arrays))
+    for part in ("architecture", "preprocessing", "geometry", "classes", "metrics", "recipe"):
+        assert getattr(loaded, part) == getattr(model, part), part
+    state, again = model.embedder.state_dict(), loaded.embedder.state_dict()
+    assert all(torch.equal(value, again[key]) for key, value in state.items())
+    assert loaded.embedder.batch_norm == "frozen_statistics"
+
+
+def test_the_card_says_what_it_is(model, tmp_path):
+    model.save(tmp_path / "m")
+    card = (tmp_path / "m" / "README.md").read_text()
+    for fact in ("conv4", "gem pooling", "6 dimensions", "unit vectors", "shorter side to 32", "| recall@1 | 0.5000 |"):
+        assert fact in card
+    assert "2 classes\n\nhen, owl" in card
+
+
+def test_saving_again_replaces_the_old_model(model, arrays, tmp_path):
+    model.save(tmp_path / "m")
+    first = model.encode(arrays)
+    with torch.no_grad():
+        model.embedder.head.linear.weight.mul_(-1)
+    model.recipe = None
+    model.save(tmp_path / "m")
+    assert torch.equal(Model.load(tmp_path / "m").encode(arrays), -first)
+    assert Model.load(tmp_path / "m").recipe is None
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_failed_save_leaves_the_old_model(model, arrays, tmp_path, monkeypatch):
+    model.save(tmp_path / "m")
+    expected = model.encode(arrays)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk, "model_card", full)
+    with pytest.raises(UserError, match=r"cannot save the model to .*m: No space left on device"):
+        model.save(tmp_path / "m")
+    assert torch.equal(Model.load(tmp_path / "m").encode(arrays), expected)
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_swap_cut_in_the_middle_is_undone(model, arrays, tmp_path, monkeypatch):
+    model.save(tmp_path / "m")
+    real = type(tmp_path).rename
+
+    def rename(self, target):
+        if self.name.endswith(".partial"):
+            raise OSError(errno.EIO, "Input/output error")
+        return real(self, target)
+
+    monkeypatch.setattr(type(tmp_path), "rename", rename)
+    with pytest.raises(UserError, match="Input/output error"):
+        model.save(tmp_path / "m")
+    assert Model.load(tmp_path / "m").encode(arrays).shape == (5, 6)
+
+
+def test_a_model_lost_between_two_renames_is_pointed_at(model, tmp_path):
+    model.save(tmp_path / "m")
+    (tmp_path / "m").rename(tmp_path / ".m.123.old")
+    with pytest.raises(UserError, match=r"a save was interrupted here, the model before it is .*\.m\.123\.old"):
+        Model.load(tmp_path / "m")
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(model, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_text("a")
+    with pytest.raises(UserError, match="photos is not a model folder"):
+        model.save(tmp_path / "photos")
+    (tmp_path / "file").write_text("a")
+    with pytest.raises(UserError, match="is not a model folder"):
+        model.save(tmp_path / "file")
+    with pytest.raises(UserError, match="cannot save the model to"):
+        model.save(tmp_path / "file" / "inside")
+
+
+def test_a_network_of_ones_own(arrays, tmp_path):
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 28 * 28, 4))
+    model = Model(network, Preprocessing(crop=28, resize=28))
+    model.save(tmp_path / "m")
+    with pytest.raises(UserError, match=r"a network of your own: give Model.load\(folder, embedder="):
+        Model.load(tmp_path / "m")
+    fresh = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 28 * 28, 4))
+    assert torch.equal(Model.load(tmp_path / "m", embedder=fresh).encode(arrays), model.encode(arrays))
+
+
+def changed(folder, **parts):
+    path = folder / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **parts}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "model.json").unlink(), "there is no model.json"),
+        (lambda folder: (folder / "model.json").write_text("{"), "cannot read .*model.json"),
+        (lambda folder: (folder / "model.json").write_text("[]"), "not complete: it lacks architecture"),
+        (lambda folder: (folder / "weights.safetensors").unlink(), "has no weights.safetensors"),
+        (lambda folder: (folder / "weights.safetensors").write_bytes(b"abc"), "cannot read weights from"),
+        (lambda folder: changed(folder, format=2), "of format 2, this version reads 1"),
+        (lambda folder: changed(folder, geometry="cube"), "unknown geometry 'cube'"),
+        (lambda folder: changed(folder, architecture={"backbone": "conv4", "dimm": 3}), "did you mean 'dim'"),
+        (lambda folder: changed(folder, architecture={"backbone": "conv4"}), "does not fit Embedder"),
+        (shutil.rmtree, "no model in"),
+    ],
+)
+@pytest.mark.plain
+def test_a_damaged_folder_is_refused_in_one_line(model, tmp_path, damage, message):
+    model.save(tmp_path / "m")
+    damage(tmp_path / "m")
+    with pytest.raises(UserError, match=message) as caught:
+        Model.load(tmp_path / "m")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("a.jpg", r"encode takes many images: give \['a.jpg'\]"),
+        ([], "there are no images"),
+        (iter([1]), "a sequence of images, not list_iterator"),
+        (np.zeros((28, 28, 3), np.uint8), r"looks like one image: encode takes many, give \[image\]"),
+        (torch.zeros(3, 28, 28), "looks like one image"),
+        (["nowhere.jpg"], "no image at nowhere.jpg"),
+        ([__file__], "cannot read .* as an image"),
+    ],
+)
+def test_what_is_no_set_of_images(model, given, message):
+    with pytest.raises(UserError, match=message):
+        model.encode(given)
+
+
+def test_a_device_that_is_not_there(model, tmp_path):
+    model.save(tmp_path / "m")
+    with pytest.raises(UserError, match="no such device: 'gpu'"):
+        Model.load(tmp_path / "m", device="gpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(UserError, match="device 'cuda' was asked for, but torch sees none"):
+            Model.load(tmp_path / "m", device="cuda")
