@@ -1,0 +1,141 @@
+"""Networks of transformers, small ones saved to disk: tokens, stages, preprocessing, and a way back from a folder.
+
+pip install 'lookalike[hf]'     (not beside timm: its torchvision and transformers do not get on)
+"""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from lookalike import models
+from lookalike.errors import UserError
+from lookalike.models import Architecture, Embedder, Model
+
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed (extra: hf)", exc_type=ImportError
+)
+
+SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+VIT = {**SMALL, "image_size": 28, "patch_size": 14}
+MAPS = {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 2, 1]}
+TEXT = {**SMALL, "vocab_size": 50, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+CONFIGS = {
+    "dinov2": VIT,
+    "dinov2_with_registers": VIT,
+    "vit": VIT,
+    "clip": {"vision_config": VIT, "text_config": TEXT},
+    "siglip": {"vision_config": VIT, "text_config": TEXT},
+    "convnext": MAPS,
+    "resnet": {**MAPS, "embedding_size": 8, "layer_type": "basic"},
+}
+PREFIX = {"dinov2": 1, "dinov2_with_registers": 5, "vit": 1, "clip": 1, "siglip": 0, "convnext": 0, "resnet": 0}
+PROCESSOR = {"size": {"shortest_edge": 64}, "crop_size": {"height": 56, "width": 56}, "image_mean": [0.5, 0.4, 0.3]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def offline():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        transformers.utils.logging.disable_progress_bar()
+        yield
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Every kind of network, with weights and processor, as its folder; and the network itself."""
+    made = {}
+    for kind, settings in CONFIGS.items():
+        folder = tmp_path_factory.mktemp(kind)
+        torch.manual_seed(0)
+        network = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **settings)).eval()
+        network.save_pretrained(folder)
+        (folder / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+        made[kind] = folder, getattr(network, "vision_model", network)
+    return made
+
+
+@pytest.fixture(scope="module")
+def pixels():
+    return torch.randn(2, 3, 56, 56, generator=torch.Generator().manual_seed(0))
+
+
+def whole(network, pixels):
+    options = (
+        {}
+        if "dinov2" in network.config.model_type or hasattr(network.config, "depths")
+        else {"interpolate_pos_encoding": True}
+    )
+    with torch.no_grad():
+        return network(pixel_values=pixels, **options)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_features_are_the_networks_own(saved, pixels, kind):
+    folder, network = saved[kind]
+    backbone = models.build(f"hf:{folder}", weights="pretrained").eval()
+    with torch.no_grad():
+        features = backbone(pixels)
+    expected = whole(network, pixels)
+    assert backbone.prefix_tokens == PREFIX[kind]
+    if kind in ("siglip", "vit", "resnet"):
+        torch.testing.assert_close(features, expected.last_hidden_state)
+    elif kind == "convnext":
+        moved = expected.last_hidden_state.permute(0, 2, 3, 1)
+        torch.testing.assert_close(features, network.layernorm(moved).permute(0, 3, 1, 2))
+    else:
+        torch.testing.assert_close(Embedder(backbone, None, "cls").eval()(pixels), expected.pooler_output)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_stages_are_seen_in_order_and_hold_every_parameter(saved, pixels, kind):
+    backbone = models.build(f"hf:{saved[kind][0]}").eval()
+    seen = []
+    with torch.no_grad():
+        backbone(pixels, lambda stage, x: (seen.append(stage), x)[1])
+        assert seen == list(backbone.stages)
+        plain = backbone(pixels)
+        for chosen in seen:
+            swapped = backbone(pixels, lambda stage, x, chosen=chosen: x.flip(0) if stage == chosen else x)
+            torch.testing.assert_close(swapped, plain.flip(0))
+    Embedder(backbone, 4).freeze(backbone.stages)
+    assert not [name for name, parameter in backbone.named_parameters() if parameter.requires_grad]
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_saved_model_needs_nothing_of_its_source(saved, tmp_path, kind):
+    source = tmp_path / "source"
+    shutil.copytree(saved[kind][0], source)
+    model = Model.create(Architecture(f"hf:{source}", dim=4), weights="pretrained")
+    assert (model.preprocessing.resize, model.preprocessing.crop) == (64, 56)
+    assert model.preprocessing.mean == pytest.approx((127.5, 102.0, 76.5))
+    images = np.random.default_rng(0).integers(0, 256, (3, 70, 90, 3), dtype=np.uint8)
+    expected = model.encode(images)
+    model.save(tmp_path / "m")
+    shutil.rmtree(source)
+    assert torch.equal(Model.load(tmp_path / "m").encode(images), expected)
+
+
+def test_a_source_that_is_not_there(tmp_path, saved):
+    with pytest.raises(UserError, match="no network hf:") as caught:
+        models.build(f"hf:{tmp_path / 'absent'}")
+    assert "\n" not in str(caught.value)
+    bare = tmp_path / "bare"
+    shutil.copytree(saved["vit"][0], bare)
+    (bare / "preprocessor_config.json").unlink()
+    with pytest.raises(UserError, match=r"has no preprocessor_config\.json: give preprocessing="):
+        models.build(f"hf:{bare}")
+    assert models.build(f"hf:{bare}", preprocessing={"crop": 28, "resize": 28}).preprocessing.crop == 28
+    (bare / "model.safetensors").unlink()
+    with pytest.raises(UserError, match="transformers cannot make"):
+        models.build(f"hf:{bare}", weights="pretrained", preprocessing={"crop": 28, "resize": 28})
+    with pytest.raises(UserError, match=r"takes weights='pretrained' or none, not 'a\.pth'"):
+        models.build(f"hf:{bare}", weights="a.pth")
+
+
+def test_a_network_that_does_not_look_at_images(tmp_path):
+    transformers.AutoConfig.for_model("bart", d_model=8, encoder_layers=1, decoder_layers=1).save_pretrained(tmp_path)
+    with pytest.raises(UserError):
+        models.build(f"hf:{tmp_path}", preprocessing={"crop": 28, "resize": 28})
