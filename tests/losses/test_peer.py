@@ -1,0 +1,247 @@
+"""A second witness: pytorch-metric-learning 2.9.0 in float64.
+
+Where it has the same formula, values and gradients agree; where it has not, the test says what it does instead.
+"""
+
+import pytest
+import torch
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+pml = pytest.importorskip("pytorch_metric_learning", exc_type=ImportError)
+
+from pytorch_metric_learning import distances, reducers  # noqa: E402
+from pytorch_metric_learning import losses as theirs  # noqa: E402
+from pytorch_metric_learning import miners as their_miners  # noqa: E402
+
+from lookalike import losses, miners  # noqa: E402
+from lookalike.targets import Pairs, Triplets  # noqa: E402
+from tests.losses import oracles, ranking_oracles  # noqa: E402
+from tests.losses.cases import assert_same, random_rows  # noqa: E402
+
+FULL = torch.tensor([0, 1, 0, 2, 1, 0, 2, 2, 1, 0])  # every sample has a positive
+LONELY = torch.tensor([0, 1, 0, 2, 1, 0, 2, 2, 1, 3])  # the last one has none
+CLASSES, DIM = 4, 5
+
+
+def rows():
+    return random_rows(len(FULL), dim=DIM, seed=30)
+
+
+def mean():
+    return {"reducer": reducers.MeanReducer()}
+
+
+SAME = {
+    "contrastive": (losses.Contrastive(), lambda: theirs.ContrastiveLoss(**mean())),
+    "margin_contrastive": (
+        losses.MarginContrastive(negative_margin=1.0, normalise="sphere"),
+        lambda: theirs.ContrastiveLoss(neg_margin=1.0),
+    ),
+    "triplet": (losses.Triplet(), lambda: theirs.TripletMarginLoss(margin=0.2)),
+    "triplet squared": (
+        losses.Triplet(squared=True),
+        lambda: theirs.TripletMarginLoss(margin=0.2, distance=distances.LpDistance(power=2)),
+    ),
+    "triplet cosine": (
+        losses.Triplet(similarity="cosine", margin=0.1),
+        lambda: theirs.TripletMarginLoss(margin=0.1, distance=distances.CosineSimilarity()),
+    ),
+    "snr": (
+        losses.SNR(sum_weight=0.0),
+        lambda: theirs.TripletMarginLoss(margin=0.2, distance=distances.SNRDistance()),
+    ),
+    "lifted_structure": (losses.LiftedStructure(), theirs.LiftedStructureLoss),
+    "multi_similarity": (losses.MultiSimilarity(beta=50, mining_margin=None), theirs.MultiSimilarityLoss),
+    "supcon": (losses.SupCon(), theirs.SupConLoss),
+    "info_nce": (losses.InfoNCE(), lambda: theirs.NTXentLoss(temperature=0.1)),
+    "circle": (losses.Circle(), lambda: theirs.CircleLoss(m=0.25)),
+    "fastap": (losses.FastAP(), theirs.FastAPLoss),
+    "histogram": (losses.Histogram(nodes=65), lambda: theirs.HistogramLoss(n_bins=64)),
+}
+
+
+@pytest.mark.parametrize("labels", [FULL, LONELY], ids=["full", "lonely"])
+@pytest.mark.parametrize("name", SAME)
+def test_same_formula(name, labels):
+    ours, other = SAME[name]
+    z = rows()
+    # theirs takes softplus(x) = x from x = 20 on, and adds 1e-16 and the like: 2e-9 off
+    assert_same(ours(z, labels), other()(z, labels), [z], tolerance=1e-8 if name == "circle" else 1e-9)
+
+
+def test_multi_similarity_with_its_miner():
+    z = rows()
+    mined = their_miners.MultiSimilarityMiner(epsilon=0.1)(z, FULL)
+    ours, other = losses.MultiSimilarity(beta=50), theirs.MultiSimilarityLoss()
+    assert_same(ours(z, FULL), other(z, FULL, mined), [z])
+    pairs = miners.MultiSimilarity()(z, FULL)
+    assert set(map(tuple, pairs.positive.nonzero().tolist())) == set(
+        zip(mined[0].tolist(), mined[1].tolist(), strict=True)
+    )
+    assert set(map(tuple, pairs.negative.nonzero().tolist())) == set(
+        zip(mined[2].tolist(), mined[3].tolist(), strict=True)
+    )
+
+
+def triplets():
+    entries = oracles.listed(*oracles.sides(FULL.tolist()))[::3]
+    columns = [torch.tensor(part) for part in zip(*entries, strict=True)]
+    return Triplets(*columns, torch.ones(len(entries), dtype=torch.bool), FULL), tuple(columns)
+
+
+@pytest.mark.parametrize("name", ["triplet", "margin"])
+def test_lists_of_triplets(name):
+    z, (ours, other) = rows(), triplets()
+    if name == "triplet":
+        assert_same(losses.Triplet()(z, ours), theirs.TripletMarginLoss(margin=0.2, **mean())(z, FULL, other), [z])
+        return
+    margin, peer = losses.Margin(classes=3).double(), theirs.MarginLoss(num_classes=3, learn_beta=True).double()
+    value, expected = margin(z, ours), peer(z, FULL, other)
+    assert_same(value, expected, [z])
+    gradients = [
+        torch.autograd.grad(x, p)[0] for x, p in ((margin(z, ours), margin.boundary), (peer(z, FULL, other), peer.beta))
+    ]
+    torch.testing.assert_close(*gradients)
+
+
+def test_nca_of_squared_distances_is_half_the_temperature():
+    z = rows()
+    assert_same(losses.NCA(temperature=0.5)(z, FULL), theirs.NCALoss()(z, FULL), [z])
+
+
+def test_nca_differs_by_whom_it_divides():
+    """Theirs drops a sample without positives from the mean, SPEC's divisor is m."""
+    z = rows()
+    assert_same(losses.NCA(temperature=0.5)(z, LONELY) * 10 / 9, theirs.NCALoss()(z, LONELY), [z])
+
+
+def test_nca_of_the_hardest_is_dropped_by_theirs():
+    """Probabilities that underflow are left out there: the loss falls as the batch gets harder. Ours stays exact."""
+    z = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.01], [1.0, -0.01]], dtype=torch.float64)
+    labels = torch.tensor([0, 0, 1, 1])
+    value, other = losses.NCA(temperature=1 / 800)(z, labels), theirs.NCALoss(softmax_scale=400)(z, labels)
+    assert value > 400
+    assert other < 1
+
+
+def test_generalised_lifted_agrees_where_every_anchor_has_both():
+    z = rows()
+    ours, other = losses.GeneralisedLifted(norm_weight=0.0, normalise="sphere"), theirs.GeneralizedLiftedStructureLoss()
+    assert_same(ours(z, FULL), other(z, FULL), [z])
+    # without positives theirs takes the empty log-sum-exp as 0, SPEC skips the anchor
+    assert abs(ours(z, LONELY) - other(z, LONELY)) > 1e-3
+
+
+def test_n_pair_of_one_pair_per_class():
+    """Theirs pairs the first two of each class and compares with the other pairs' second ends: our rectangle. (Its
+    default "dot product" normalises; the paper's does not.)
+    """
+    z = random_rows(6, dim=DIM, seed=31)
+    labels = torch.tensor([0, 0, 1, 1, 2, 2])
+    raw = distances.DotProductSimilarity(normalize_embeddings=False)
+    ours, other = losses.NPair(norm_weight=0.0), theirs.NPairsLoss(distance=raw)
+    anchors, candidates = z[::2], z[1::2]
+    value = ours(anchors, Pairs.across(labels[::2], labels[1::2]), candidates=candidates)
+    assert_same(value, other(z, labels), [z])
+
+
+def test_angular_of_even_classes():
+    """Theirs is the angular part alone, the mean over pairs (ours: over anchors; the same for classes of one size), and
+    leaves the reference un-normalised: it needs unit vectors.
+    """
+    z = random_rows(6, dim=DIM, seed=31).detach()
+    z = (z / z.norm(dim=1, keepdim=True)).requires_grad_()
+    labels = torch.tensor([0, 0, 1, 1, 2, 2])
+    part = losses.Angular(angular_weight=1.0, norm_weight=0.0)(z, labels) - losses.NPair(norm_weight=0.0)(z, labels)
+    other = theirs.AngularLoss(alpha=45)(z, labels)
+    torch.testing.assert_close(part, other, rtol=1e-9, atol=1e-9)
+    long = theirs.AngularLoss(alpha=45)(3 * z, labels)
+    assert abs(long - other) > 1e-2, "theirs changes with the length of its vectors"
+
+
+CLASS_WEIGHTS = {
+    "arcface": (
+        {},
+        "centres",
+        lambda: theirs.ArcFaceLoss(CLASSES, DIM, margin=float(torch.rad2deg(torch.tensor(0.5).double())), scale=16),
+        "W",
+    ),
+    "cosface": ({}, "centres", lambda: theirs.CosFaceLoss(CLASSES, DIM, margin=0.35, scale=64), "W"),
+    "normalised_softmax": ({}, "weights", lambda: theirs.NormalizedSoftmaxLoss(CLASSES, DIM), "W"),
+    "proxy_anchor": ({}, "proxies", lambda: theirs.ProxyAnchorLoss(CLASSES, DIM), "proxies"),
+    "proxy_nca_pp": ({"temperature": 0.5}, "proxies", lambda: theirs.ProxyNCALoss(CLASSES, DIM), "proxies"),
+    "soft_triple": (
+        {"centre_weight": 0.0, "scale": 20.0, "centres": 3},
+        "centres",
+        lambda: theirs.SoftTripleLoss(CLASSES, DIM, centers_per_class=3),
+        "fc",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLASS_WEIGHTS)
+def test_same_formula_with_class_weights(name):
+    settings, weight, build, other_weight = CLASS_WEIGHTS[name]
+    ours, other = losses.build(name, classes=CLASSES, dim=DIM, **settings).double(), build().double()
+    mine, their = getattr(ours, weight), getattr(other, other_weight)
+    transposed = their.shape != mine.shape or other_weight in ("W", "fc")
+    with torch.no_grad():
+        mine.copy_(random_rows(len(mine), dim=DIM, seed=33))
+        their.copy_(mine.T if transposed else mine)
+    z = rows()
+    assert_same(ours(z, LONELY), other(z, LONELY), [z])
+    (gradient,) = torch.autograd.grad(ours(z, LONELY), mine)
+    (expected,) = torch.autograd.grad(other(z, LONELY), their)
+    torch.testing.assert_close(gradient, expected.T if transposed else expected, rtol=1e-9, atol=1e-9)
+
+
+def test_proxy_nca_is_another_formula():
+    """Theirs has the own proxy in the denominator (that is ProxyNCA++), Movshovitz-Attias et al. have not."""
+    ours, other = losses.ProxyNCA(CLASSES, DIM, scale=1.0).double(), theirs.ProxyNCALoss(CLASSES, DIM).double()
+    with torch.no_grad():
+        other.proxies.copy_(ours.proxies)
+    z = rows()
+    assert ours(z, FULL) < other(z, FULL) - 1e-3
+
+
+def test_smooth_ap_counts_the_query_as_its_own_hit():
+    """Theirs ranks the query in its own list, as a positive with similarity 1; and only contiguous classes as many as
+    their size come out as that. Ours leaves it out.
+    """
+    z, labels = random_rows(9, dim=DIM, seed=34), [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    other = theirs.SmoothAPLoss(temperature=0.1)(z, torch.tensor(labels))
+    positives, negatives = oracles.sides(labels)
+    with_itself = [[i, *side] for i, side in enumerate(positives)]
+    counted = ranking_oracles.smooth_ap(z, z, with_itself, negatives, temperature=0.1)
+    torch.testing.assert_close(other, counted, rtol=1e-6, atol=1e-6, check_dtype=False)
+    assert abs(losses.SmoothAP(temperature=0.1)(z, torch.tensor(labels)) - other) > 1e-3
+
+
+def test_equal_copies_as_reference_are_self_pairs_to_theirs():
+    """Theirs knows a self pair by object identity: a clone of the batch changes the value. Ours goes by the masks."""
+    z = rows()
+    within, across = losses.InfoNCE(), theirs.NTXentLoss(temperature=0.1)
+    assert abs(across(z, FULL, ref_emb=z.clone(), ref_labels=FULL.clone()) - across(z, FULL)) > 1e-3
+    torch.testing.assert_close(within(z, Pairs.within(FULL), candidates=z.clone()), within(z, FULL))
+
+
+def test_one_positive_and_one_negative_pair_is_0_to_theirs():
+    z = random_rows(3, dim=DIM, seed=35)
+    anchors, labels = z[:1], torch.tensor([0])
+    columns, column_labels = z[1:], torch.tensor([0, 1])
+    other = theirs.MultiSimilarityLoss()(anchors, labels, ref_emb=columns, ref_labels=column_labels)
+    value = losses.MultiSimilarity(mining_margin=None)(anchors, Pairs.across(labels, column_labels), candidates=columns)
+    assert other == 0
+    assert value > 0
+
+
+def test_distance_weighted_near_duplicate_starves_theirs():
+    """Theirs subtracts the largest log-weight of the whole batch: one near-duplicate leaves most anchors without."""
+    generator = torch.Generator().manual_seed(5)
+    batch = torch.randn(64, 512, generator=generator)
+    batch[1] = batch[0] + 1e-3 * batch[1]
+    labels = torch.arange(64) % 16
+    torch.manual_seed(0)
+    anchors, _, _ = their_miners.DistanceWeightedMiner(nonzero_loss_cutoff=2.0)(batch, labels)
+    assert len(set(anchors.tolist())) < 10
+    assert miners.DistanceWeighted(generator=generator)(batch, labels).valid.all()
