@@ -239,6 +239,8 @@ def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."]) -> Flo
     >>> log_sum_exp(torch.tensor([[0.0, 0.0, 9.0], [1.0, 2.0, 3.0]]), torch.tensor([[True, True, False], [False] * 3]))
     tensor([0.6931,   -inf])
     """
+    if not values.shape[-1]:
+        return values.sum(-1) - torch.inf  # no column at all: an empty batch
     result: Tensor = _LogSumExp.apply(values, kept)
     return result
 

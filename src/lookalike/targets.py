@@ -113,6 +113,8 @@ def pick(choices: Bool[Tensor, "n m"], generator: torch.Generator | None = None)
     >>> pick(torch.tensor([[False, True, False], [False, False, True]]))
     tensor([1, 2])
     """
+    if not choices.shape[1]:
+        return torch.zeros(len(choices), dtype=torch.int64, device=choices.device)
     draws = torch.rand(choices.shape, generator=generator, device=choices.device)
     return torch.where(choices, draws, -1.0).argmax(1)
 

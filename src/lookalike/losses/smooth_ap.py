@@ -42,7 +42,7 @@ class SmoothAP(nn.Module):
         own = logits.gather(1, slots)
         everyone = pairs.positive | pairs.negative
         step = max(1, CHUNK // max(1, similarities.numel()))
-        total = torch.zeros_like(own[:, 0])
+        total = 0 * own.sum(1)
         for start in range(0, slots.shape[1], step):
             arguments = (logits, own, everyone, filled, start, start + step)
             if step >= slots.shape[1]:

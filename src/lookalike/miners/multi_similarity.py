@@ -22,6 +22,8 @@ def informative(similarities: Float[Tensor, "n m"], pairs: Pairs, margin: float)
     >>> informative(torch.tensor([[0.5, 0.45, 0.1]]), pairs, margin=0.1).negative
     tensor([[False,  True, False]])
     """
+    if not similarities.shape[1]:
+        return pairs
     least_positive = torch.where(pairs.positive, similarities, torch.inf).amin(1, keepdim=True)
     most_negative = torch.where(pairs.negative, similarities, -torch.inf).amax(1, keepdim=True)
     return replace(
