@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from tests.contracts.catalogue import CLASS_NAMES, NAMES, PAIR_NAMES, build, mined, rows
+from lookalike.targets import Pairs
+from tests.contracts.catalogue import CLASS_NAMES, NAMES, PAIR_NAMES, SAMPLED, build, mined, rows
 
 LABELS = torch.tensor([0, 0, 1, 1, 2, 2, 3, 0])
 BATCHES = {
@@ -55,6 +56,18 @@ def test_every_batch_as_mined_triplets(name, batch):
 @pytest.mark.parametrize("name", CLASS_NAMES)
 def test_a_single_class_overall(name):
     assert_finite(build(name, classes=1), rows(3), torch.zeros(3, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SAMPLED])
+def test_an_empty_batch(name):
+    assert_finite(build(name), rows(0), torch.tensor([], dtype=torch.int64))
+
+
+@pytest.mark.parametrize("name", [name for name in PAIR_NAMES if name not in SAMPLED])
+def test_no_candidates(name):
+    """A memory with nothing in it: the anchors are there, no column is."""
+    pairs = Pairs.across(LABELS, torch.tensor([], dtype=torch.int64))
+    assert_finite(build(name), rows(8), pairs, candidates=rows(0))
 
 
 @pytest.mark.parametrize("name", PAIR_NAMES)
