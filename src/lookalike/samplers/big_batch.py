@@ -12,7 +12,6 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.geometry import compare, distances, squares
 from lookalike.samplers.bank import EmbeddingBank
 from lookalike.samplers.drawing import distinct_if_possible, rounds, uniform
 from lookalike.samplers.grouping import Groups
@@ -28,7 +27,10 @@ def check_bank(bank: EmbeddingBank, labels: Tensor) -> None:
 
 def pairwise(vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b b"]:
     """Euclidean distances of all pairs."""
-    return distances(compare(vectors, None, "none"), squares(vectors, None, "none"))
+    # Distances do not change when all points move; around their mean, the product of large vectors cancels less.
+    centred = vectors - vectors.mean(0)
+    table: Tensor = torch.cdist(centred, centred, compute_mode="use_mm_for_euclid_dist")
+    return table.fill_diagonal_(0.0)
 
 
 def projected(vectors: Float[Tensor, "n d"], dim: int | None, generator: torch.Generator) -> Float[Tensor, "n p"]:

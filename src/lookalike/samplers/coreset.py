@@ -20,7 +20,6 @@ from lookalike.samplers.bank import EmbeddingBank
 from lookalike.samplers.big_batch import check_bank, coresets, pairwise, projected
 from lookalike.samplers.class_balanced import check_divides
 from lookalike.samplers.course import Course, epoch_length
-from lookalike.samplers.drawing import uniform
 from lookalike.samplers.grouping import Groups
 
 SOFTENED = 0.03  # the share of points, the farthest ones, that a softened choice is made from
@@ -38,13 +37,15 @@ def farthest_first(
     table = pairwise(vectors)
     table.fill_diagonal_(-1.0)  # a chosen point is nearer to itself than any other: never chosen again
     top = ceil(SOFTENED * len(vectors)) if softened else 1
-    chosen = [int(uniform(torch.tensor(len(vectors)), generator))]
-    nearest = table[chosen[0]]
+    chosen = [int(torch.randint(len(vectors), (), generator=generator))]
+    nearest = table[chosen[0]].clone()
     for _ in range(count - 1):
-        free = len(vectors) - len(chosen)
-        farthest = nearest.topk(min(top, free)).indices
-        chosen.append(int(farthest[uniform(torch.tensor(len(farthest)), generator)]))
-        nearest = torch.minimum(nearest, table[chosen[-1]])
+        if top == 1:
+            chosen.append(int(nearest.argmax()))
+        else:
+            among = min(top, len(vectors) - len(chosen))
+            chosen.append(int(nearest.topk(among).indices[torch.randint(among, (), generator=generator)]))
+        torch.minimum(nearest, table[chosen[-1]], out=nearest)
     return torch.tensor(chosen)
 
 

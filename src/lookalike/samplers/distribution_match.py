@@ -29,18 +29,18 @@ def histograms(
     big: Float[Tensor, "b d"], places: Integer[Tensor, "k m"]
 ) -> tuple[Float[Tensor, " bins"], Float[Tensor, "k bins"], float]:
     """Shares of the distances in 50 bins from the smallest to the largest of the big batch, and the width of a bin."""
-    table = pairwise(big)
-    rows, columns = torch.triu_indices(len(big), len(big), 1)
-    low, high = table[rows, columns].aminmax()
-    width = float(high - low) / BINS
-    bins = ((table - low) / (width or 1.0)).to(torch.int64).clamp(0, BINS - 1)
-    whole = bins[rows, columns].bincount(minlength=BINS)
+    table, b = pairwise(big), len(big)
+    high, low = float(table.max()), float(table.fill_diagonal_(torch.inf).min())
+    width = (high - low) / BINS
+    bins = ((table - low) / (width or 1.0)).clamp_(0, BINS - 1).to(torch.int64).fill_diagonal_(0).flatten()
+    whole = bins.bincount(minlength=BINS)  # every pair twice, and the diagonal
+    whole[0] -= b
     # A candidate's distances are among those of the big batch: they are looked up, not computed again.
     k, m = places.shape
     rows, columns = torch.triu_indices(m, m, 1)
-    inside = bins[places[:, rows], places[:, columns]] + BINS * torch.arange(k)[:, None]
+    inside = bins[places[:, rows] * b + places[:, columns]] + BINS * torch.arange(k)[:, None]
     parts = inside.flatten().bincount(minlength=BINS * k).view(k, BINS)
-    return whole.to(big.dtype) / whole.sum(), parts.to(big.dtype) / len(rows), width
+    return whole.to(big.dtype) / (b * (b - 1)), parts.to(big.dtype) / len(rows), width
 
 
 def matching_costs(
