@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +12,11 @@ from typer.testing import CliRunner
 
 from lookalike import data
 from lookalike.cli import app
-from lookalike.data.audit import class_size_histogram, readable_only
+from lookalike.data.audit import class_size_histogram
 from lookalike.data.duplicates import exact_groups, near_groups
 from lookalike.data.scan import Scan, perceptual_hashes, scan, shapes
 from lookalike.data.suspicious import suspicious_labels
-
-BOMB = Path("owl/bomb.png")
+from tests.data.conftest import bomb
 
 
 @pytest.fixture
@@ -31,7 +29,7 @@ def broken(pictures):
     (root / "owl" / "empty.jpg").write_bytes(b"")
     (root / "owl" / "text.jpg").write_text("hello")
     (root / "owl" / "cut.jpg").write_bytes((root / "owl" / "1.jpg").read_bytes()[:-300])
-    Image.new("1", (20000, 20000)).save(root / "owl" / "bomb.png")
+    (root / "owl" / "bomb.png").write_bytes(bomb(20000, 20000))
     (root / "owl" / "gone.jpg").symlink_to(root / "nowhere.jpg")
     pictures.save("owl/a gif.png", format="GIF")
     pictures.save("owl/named.dat", format="PNG")
@@ -67,7 +65,7 @@ def test_every_bad_file_is_told(broken):
 
 def test_training_goes_on_with_the_rest(broken):
     dataset = data.folder(broken.root)
-    good = readable_only(dataset, scan(dataset))
+    good = data.readable(dataset)
     assert len(good) == 8
     assert {problem.kind for problem in good.problems} == {
         "no class",
@@ -196,6 +194,14 @@ def test_the_command_audits_a_table(pictures):
     run = CliRunner().invoke(app, ["audit", str(file)])
     assert run.exit_code == 1
     assert "b.jpg: there is no such file" in run.stdout
+
+
+def test_the_catalogue_lists_the_data():
+    run = CliRunner().invoke(app, ["list", "data", "--json"])
+    rows = {row["name"]: row for row in json.loads(run.stdout)}
+    assert set(rows) == set(data.names())
+    assert "difficulty" in rows["glyphs"]["settings"]
+    assert all(row["does"].endswith(".") for row in rows.values())
 
 
 @pytest.mark.slow

@@ -55,6 +55,8 @@ def test_masks_splits_and_roles_select():
         (lambda: data.build("folder", roof="x"), "unknown setting of folder 'roof': did you mean 'root'"),
         (lambda: data.build("cub200"), "dataset 'cub200' needs root"),
         (lambda: data.load("no/such/place"), "there is no folder or table"),
+        (lambda: data.load("cub200"), "'cub200' needs its place: write cub200=FOLDER"),
+        (lambda: data.load("glyfs"), "unknown dataset 'glyfs': did you mean 'glyphs'"),
         (lambda: data.load("nothing.csv"), "there is no folder or table"),
     ],
 )

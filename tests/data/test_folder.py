@@ -86,3 +86,29 @@ def test_what_is_no_folder_of_images_is_refused(pictures, tmp_path):
         data.folder(file)
     with pytest.raises(UserError, match="1 lie in no class folder"):
         data.folder(pictures.root)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_closed_folders_are_listed(pictures):
+    pictures.save("hen/a.jpg")
+    pictures.save("owl/a.jpg").parent.chmod(0)
+    found = data.folder(pictures.root)
+    (pictures.root / "owl").chmod(0o755)
+    assert [(problem.path, problem.kind) for problem in found.problems] == [("owl", "closed folder")]
+
+
+def test_photos_of_a_phone_are_not_passed_over(pictures):
+    """HEIC needs a plugin of Pillow; without it the audit says so, instead of finding no image."""
+    pictures.save("hen/a.jpg")
+    (pictures.root / "hen" / "b.HEIC").write_bytes(b"\0\0\0\x18ftypheic")
+    found = data.folder(pictures.root)
+    assert len(found) == 2
+    assert data.audit(found).findings[0].kind == "not an image"
+
+
+def test_a_name_is_a_dataset_and_a_path_is_a_folder(pictures, monkeypatch):
+    pictures.save("glyphs/hen/a.jpg")
+    monkeypatch.chdir(pictures.root)
+    assert data.load("./glyphs").name == "glyphs"
+    assert data.load("./glyphs").label_names == ("hen",)
+    assert data.load("folder=glyphs").label_names == ("hen",)

@@ -12,6 +12,7 @@ from PIL import Image, ImageOps
 
 from lookalike.data.images import MAX_PIXELS, Encoded, decode, resize
 from lookalike.data.unreadable import UnreadableError
+from tests.data.conftest import bomb
 
 
 def photo(height=60, width=80):
@@ -122,7 +123,7 @@ def test_resizing_agrees_with_pillow():
         (b"this is no image at all", "not an image"),
         (encoded(photo(), "JPEG")[:900], "truncated"),
         (encoded(photo(), "PNG")[:-200], "truncated"),
-        (b"\xff\xd8\xff\xe0 garbage", "not an image"),
+        (b"\xff\xd8\xff\xe0 garbage", "truncated"),
         (b"\x89PNG\r\n\x1a\n" + b"\0" * 50, "not an image"),
         (encoded(photo(), "GIF")[:60], "not an image"),
     ],
@@ -130,17 +131,14 @@ def test_resizing_agrees_with_pillow():
 def test_bad_files_are_told_apart(data, kind):
     with pytest.raises(UnreadableError) as caught:
         decode(data)
-    assert caught.value.kind in (kind, "damaged")
+    assert caught.value.kind == kind
 
 
 def test_bombs_are_not_decoded():
-    side = int(MAX_PIXELS**0.5) + 100
-    data = encoded(Image.new("1", (side, side)), "PNG")
-    assert len(data) < 100_000
-    with pytest.raises(UnreadableError, match="bomb"):
-        Encoded(data)
-    with pytest.raises(UnreadableError, match="bomb"):
-        Encoded(encoded(Image.new("1", (2 * side, side)), "PNG"))
+    side = int(MAX_PIXELS**0.5)
+    for width in (side + 100, 3 * side):  # Pillow itself warns of the first and refuses the second
+        with pytest.raises(UnreadableError, match="bomb"):
+            Encoded(bomb(width, side))
 
 
 @given(

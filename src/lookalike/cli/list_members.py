@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from lookalike import losses, miners, regularisers
+from lookalike import data, losses, miners, regularisers
 from lookalike.catalog import presets_of, settings_of
 from lookalike.errors import unknown
 
-CATALOGUES: dict[str, Mapping[str, type[Any]]] = {
+CATALOGUES: dict[str, Mapping[str, Callable[..., Any]]] = {
+    "data": data.MEMBERS,
     "losses": losses.MEMBERS,
     "miners": miners.MEMBERS,
     "regularisers": regularisers.MEMBERS,
@@ -26,7 +27,7 @@ def run(
     kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(CATALOGUES)}. Without it: the kinds.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List what there is: losses, miners, regularisers, …
+    """List what there is: data, losses, miners, regularisers, …
 
     Example: lookalike list losses
     """
@@ -40,7 +41,7 @@ def run(
             "name": name,
             "does": first_sentence(member),
             "settings": settings_of(member),
-            "presets": sorted(presets_of(member)),
+            "presets": sorted(presets_of(member)) if isinstance(member, type) else [],
         }
         for name, member in sorted(CATALOGUES[kind].items())
     ]

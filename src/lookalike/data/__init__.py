@@ -16,7 +16,7 @@ from lookalike.data import omniglot as _omniglot
 from lookalike.data import sop as _sop
 from lookalike.data import vehicle_id as _vehicle_id
 from lookalike.data.arrays import arrays
-from lookalike.data.audit import audit
+from lookalike.data.audit import audit, readable
 from lookalike.data.augment import Augmentation, preset
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.decoded import decoded
@@ -73,19 +73,21 @@ def load(source: str | Path, **settings: Any) -> Dataset:
     ...
     lookalike.errors.UserError: unknown dataset 'glyfs': did you mean 'glyphs'? ...
     """
-    name, equals, place = str(source).partition("=")
+    name, equals, place = source.partition("=") if isinstance(source, str) else ("", "", "")
     if equals and name in MEMBERS:
         return build(name, **{"path" if name == "table" else "root": place}, **settings)
+    if name in MEMBERS:
+        placed = name == "glyphs" or settings.keys() & {"root", "path", "images"}
+        check(bool(placed), f"'{name}' needs its place: write {name}=FOLDER")
+        return build(name, **settings)
     path = Path(source).expanduser()
-    if not path.exists() and "/" not in str(source) and path.suffix.lower() not in KINDS:
-        if name in MEMBERS:
-            return build(name, **settings)
-        raise unknown("dataset", str(source), [*MEMBERS, "or a folder or table"])
     if path.is_file():
         return build("table", path=path, **settings)
-    if not path.is_dir():
-        raise UserError(f"there is no folder or table '{path}', and no dataset of that name: see lookalike list data")
-    return build(recognised(path), root=path, **settings)
+    if path.is_dir():
+        return build(recognised(path), root=path, **settings)
+    if "/" not in str(source) and path.suffix.lower() not in KINDS:
+        raise unknown("dataset", str(source), [*MEMBERS, "or a folder or table"])
+    raise UserError(f"there is no folder or table '{path}', and no dataset of that name: see lookalike list data")
 
 
 def recognised(root: Path) -> str:
@@ -118,5 +120,6 @@ __all__ = [
     "names",
     "near_duplicate_groups",
     "preset",
+    "readable",
     "table",
 ]

@@ -5,7 +5,7 @@ classes (a false label) or in two splits (a leak). The rest is told so that nobo
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +73,11 @@ def audit(
     return Audit(dataset.name, len(dataset), int(good.sum()), dataset.present, usable, verdict, sizes, present)
 
 
-def readable_only(dataset: Dataset, found: Scan) -> Dataset:
-    """The dataset without the images that cannot be read; they are in its `problems`."""
-    from dataclasses import replace
-
-    lost = tuple(problem for problem in found.problems if problem.kind in UNUSABLE)
-    return replace(dataset.subset(torch.from_numpy(found.readable)), problems=dataset.problems + lost)
+def readable(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None) -> Dataset:
+    """The dataset without the images that cannot be read; they are listed in its `problems`."""
+    seen = scan(dataset, threads=threads, progress=progress)
+    lost = tuple(problem for problem in seen.problems if problem.kind in UNUSABLE)
+    return replace(dataset.subset(torch.from_numpy(seen.readable)), problems=dataset.problems + lost)
 
 
 def class_size_histogram(dataset: Dataset) -> dict[str, int]:
@@ -104,6 +103,7 @@ def _of_files(dataset: Dataset, seen: Scan) -> list[Finding]:
     meanings = {
         "wrong extension": "read by content; rename them so that other programs do the same",
         "no class": "in no class folder; not used",
+        "closed folder": "may not be read; not used",
         "unnamed image": "an image without the ending of one; not used",
     }
     return [

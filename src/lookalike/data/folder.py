@@ -17,7 +17,25 @@ from lookalike.errors import check
 
 JPEG = frozenset(("jpg", "jpeg", "jpe", "jfif", "mpo"))
 RASTER = frozenset(
-    ("png", "webp", "bmp", "gif", "tif", "tiff", "ppm", "pgm", "pbm", "pnm", "jp2", "j2k", "tga", "ico", "avif")
+    (
+        "png",
+        "webp",
+        "bmp",
+        "gif",
+        "tif",
+        "tiff",
+        "ppm",
+        "pgm",
+        "pbm",
+        "pnm",
+        "jp2",
+        "j2k",
+        "tga",
+        "ico",
+        "avif",
+        "heic",
+        "heif",
+    )
 )
 EXTENSIONS = JPEG | RASTER
 # folder names that say which part of the data is below them: (split, role)
@@ -42,7 +60,8 @@ def folder(root: str | Path) -> Dataset:
     root = Path(root).expanduser()
     check(root.exists(), f"there is no folder '{root}': give the folder that holds one folder of images per class")
     check(root.is_dir(), f"'{root}' is a file: give a folder with one folder of images per class, or a .csv table")
-    found = sorted(file for file in walk(root) if is_image(file))
+    closed: list[str] = []
+    found = sorted(file for file in walk(root, closed) if is_image(file))
     lost = [file for file in found if len(Path(file).parts) == 1]
     found = [file for file in found if len(Path(file).parts) > 1]
     check(
@@ -50,8 +69,11 @@ def folder(root: str | Path) -> Dataset:
         f"no images in class folders below '{root}' ({len(lost)} lie in no class folder): "
         "it must look like class/photo.jpg",
     )
-    problems = tuple(Problem(file, "no class", "lies in no class folder and is not used") for file in lost)
-    return Dataset(root.resolve().name, Files(root, Text.of(found)), root=root, problems=problems, **_columns(found))
+    problems = [Problem(file, "no class", "lies in no class folder and is not used") for file in lost]
+    problems += [Problem(place, "closed folder", "this folder may not be read") for place in closed]
+    return Dataset(
+        root.resolve().name, Files(root, Text.of(found)), root=root, problems=tuple(problems), **_columns(found)
+    )
 
 
 def is_image(file: str) -> bool:
@@ -59,8 +81,11 @@ def is_image(file: str) -> bool:
     return Path(file).suffix[1:].lower() in EXTENSIONS
 
 
-def walk(root: Path) -> Iterator[str]:
-    """All files that are not hidden, as paths relative to `root`; no folder is entered twice, whatever links say."""
+def walk(root: Path, closed: list[str] | None = None) -> Iterator[str]:
+    """All files that are not hidden, as paths relative to `root`; no folder is entered twice, whatever links say.
+
+    Folders that may not be read are added to `closed`.
+    """
     entered = set()
     waiting = [""]
     while waiting:
@@ -72,7 +97,9 @@ def walk(root: Path) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
         except OSError:
-            continue  # a folder that may not be read holds no images for us; the audit sees it as a small class
+            if closed is not None:
+                closed.append(below)
+            continue
         for entry in entries:
             if entry.name.startswith(".") or entry.name == "__MACOSX":
                 continue
