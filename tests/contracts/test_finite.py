@@ -95,3 +95,12 @@ def test_autocast_changes_nothing(name):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         value = build(name)(embeddings, LABELS)
     torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_float32_is_close_to_float64(name):
+    """No cancellation eats the digits of an ordinary batch."""
+    embeddings = rows(8, seed=4)
+    single, double = build(name), build(name).double()
+    values = [loss(x, LABELS) for loss, x in ((single, embeddings), (double, embeddings.double()))]
+    torch.testing.assert_close(values[0].double(), values[1].double(), rtol=1e-4, atol=1e-5)
