@@ -1,10 +1,124 @@
-"""Groups of points: greedy k-center (Chance Constraints, sec. 3.3; Gonzalez 1985)."""
+"""Groups of points: k-means (Lloyd 1982, the settings of faiss) and greedy k-center (Chance Constraints, sec. 3.3)."""
 
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Literal, NamedTuple
+
+import numpy as np
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from lookalike.errors import check
+from lookalike.errors import check, unknown
+
+BLOCK = 2**22  # distances held at once
+SHIFT = 1 / 1024  # how far the two halves of a split cluster are moved apart, as in faiss
+Backend = Literal["auto", "faiss", "torch"]
+
+
+class KMeans(NamedTuple):
+    """`assignment[i]` is the nearest of the `centres` to point i."""
+
+    assignment: Integer[Tensor, " n"]
+    centres: Float[Tensor, "k d"]
+    objective: float  # Σ squared distances to the nearest centre
+
+
+def k_means(
+    points: Float[Tensor, "n d"],
+    clusters: int,
+    *,
+    iterations: int = 20,
+    seed: int = 1234,
+    backend: Backend = "auto",
+    progress: Callable[[int, int], None] | None = None,
+) -> KMeans:
+    """Lloyd's algorithm from random points, without restarts; an empty cluster takes half of the largest one.
+
+    `auto` uses faiss where it is installed. Both start from the same points; the same seed gives the same result with
+    the same backend, and differences between the two come from rounding and from how empty clusters are filled.
+
+    >>> line = torch.tensor([[0.0], [1.0], [10.0], [11.0]])
+    >>> sorted(k_means(line, 2, backend="torch").centres.flatten().tolist())
+    [0.5, 10.5]
+    """
+    if backend not in ("auto", "faiss", "torch"):
+        raise unknown("k-means backend", backend, ("auto", "faiss", "torch"))
+    check(
+        0 < clusters <= len(points),
+        f"k-means needs 1 to {len(points)} clusters for {len(points)} points, not {clusters}",
+    )
+    check(iterations > 0, f"k-means needs at least one iteration, not {iterations}")
+    points = points.detach().float()
+    check(bool(torch.isfinite(points).all()), "the points hold NaN or infinite values")
+    start = torch.randperm(len(points), generator=torch.Generator().manual_seed(seed))[:clusters]
+    centres = points[start.to(points.device)].clone()
+    found = find_spec("faiss") is not None
+    check(found or backend != "faiss", "faiss is not installed: pip install 'lookalike[faiss]', or backend='torch'")
+    if backend != "torch" and found and points.device.type == "cpu":
+        centres = _lloyd_faiss(points, centres, iterations, progress)
+    else:
+        centres = _lloyd(points, centres, iterations, progress)
+    assignment, distances = nearest_centres(points, centres)
+    return KMeans(assignment, centres, float(distances.sum()))
+
+
+def nearest_centres(
+    points: Float[Tensor, "n d"], centres: Float[Tensor, "k d"]
+) -> tuple[Integer[Tensor, " n"], Float[Tensor, " n"]]:
+    """The nearest centre of every point (of equals the first) and the squared distance to it, block by block."""
+    assignment = torch.empty(len(points), dtype=torch.int64, device=points.device)
+    distances = torch.empty(len(points), device=points.device)
+    half = centres.square().sum(1) / 2
+    step = max(1, BLOCK // len(centres))
+    for begin in range(0, len(points), step):
+        part = points[begin : begin + step]
+        best, assignment[begin : begin + step] = torch.addmm(half, part, centres.T, beta=-1).max(1)
+        distances[begin : begin + step] = (part.square().sum(1) - 2 * best).clamp(min=0)
+    return assignment, distances
+
+
+def _lloyd(points: Tensor, centres: Tensor, iterations: int, progress: Callable[[int, int], None] | None) -> Tensor:
+    for done in range(1, iterations + 1):
+        assignment, _ = nearest_centres(points, centres)
+        sizes = torch.bincount(assignment, minlength=len(centres))
+        sums = torch.zeros_like(centres).index_add_(0, assignment, points)
+        centres = torch.where(sizes[:, None] > 0, sums / sizes.clamp(min=1)[:, None], centres)
+        _split_largest(centres, sizes)
+        if progress is not None:
+            progress(done, iterations)
+    return centres
+
+
+def _split_largest(centres: Tensor, sizes: Tensor) -> None:
+    """Gives each empty cluster half of the largest one: both move a little apart, in alternating directions."""
+    shift = torch.full((centres.shape[1],), SHIFT, device=centres.device)
+    shift[1::2] = -SHIFT
+    for empty in (sizes == 0).nonzero().flatten().tolist():
+        largest = int(sizes.argmax())
+        centres[empty] = centres[largest] * (1 + shift)
+        centres[largest] = centres[largest] * (1 - shift)
+        sizes[empty] = sizes[largest] // 2
+        sizes[largest] -= sizes[empty]
+
+
+def _lloyd_faiss(
+    points: Tensor, centres: Tensor, iterations: int, progress: Callable[[int, int], None] | None
+) -> Tensor:
+    """One iteration at a time, so that progress can be told."""
+    import faiss
+
+    data = points.contiguous().numpy()
+    found = centres.numpy()
+    for done in range(1, iterations + 1):
+        solver = faiss.Kmeans(
+            data.shape[1], len(found), niter=1, seed=1234, min_points_per_centroid=1, max_points_per_centroid=len(data)
+        )
+        solver.train(data, init_centroids=found)
+        found = np.asarray(solver.centroids, np.float32)
+        if progress is not None:
+            progress(done, iterations)
+    return torch.from_numpy(found.copy())
 
 
 def greedy_k_center(
@@ -26,5 +140,7 @@ def greedy_k_center(
         farthest = nearest.argmax(-1, keepdim=True)
         chosen.append(farthest)
         centre = torch.take_along_dim(points, farthest[..., None], dim=-2)
-        nearest = torch.minimum(nearest, torch.cdist(points, centre, compute_mode="donot_use_mm_for_euclid_dist")[..., 0])
+        nearest = torch.minimum(
+            nearest, torch.cdist(points, centre, compute_mode="donot_use_mm_for_euclid_dist")[..., 0]
+        )
     return torch.cat(chosen, -1)

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from lookalike.cli import audit, list_members
+from lookalike.cli import audit, evaluate, list_members
 from lookalike.errors import EXIT_CODE, UserError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
 )
 app.command("list")(list_members.run)
 app.command("audit")(audit.run)
+app.command("evaluate")(evaluate.run)
 
 
 @app.callback()

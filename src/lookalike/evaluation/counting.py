@@ -73,11 +73,17 @@ class Counter:
 
     def sweep(self, panel: Panel, scores: Any, columns: slice, by_column: bool) -> bool:
         """Counts what float32 can tell and settles the rest one by one; false if there is too much to settle."""
-        many = len(panel.relevant) > FEW
-        near = self.sweep_many(panel, scores, by_column) if many else self.sweep_few(panel, scores, by_column)
-        if near is None:
+        above = np.zeros(panel.low.shape, np.int32)
+        near = np.empty((NEAR, 4), np.int32)
+        if len(panel.relevant) > FEW:
+            rows = torch.from_numpy(scores).T.contiguous().numpy() if by_column else scores
+            found = self.kernel.many_rows(rows, panel.low, panel.high, panel.counts, above, near)
+        else:
+            count = self.kernel.few_columns if by_column else self.kernel.few_rows
+            found = count(scores, panel.low, panel.high, above, near)
+        if found < 0:
             return False
-        above, pairs = near
+        pairs = near[:found]
         over, upto = above.copy(), above
         if len(pairs):
             rows = self.shifted(panel.rows)
@@ -89,29 +95,6 @@ class Counter:
         panel.add(over, upto)
         return True
 
-    def sweep_few(self, panel: Panel, scores: Any, by_column: bool) -> tuple[Any, Any] | None:
-        at_least = np.empty(panel.low.shape, np.int32)
-        above = np.empty(panel.low.shape, np.int32)
-        (self.kernel.few_columns if by_column else self.kernel.few_rows)(scores, panel.low, panel.high, at_least, above)
-        inside = at_least - above
-        total = int(inside.sum())
-        if total > NEAR:
-            return None
-        near = np.empty((total, 4), np.int64)
-        if total:
-            edges, flagged = inside.nonzero()
-            find = self.kernel.near_columns if by_column else self.kernel.near_rows
-            find(scores, panel.low, panel.high, flagged, edges, near)
-        return above, near
-
-    def sweep_many(self, panel: Panel, scores: Any, by_column: bool) -> tuple[Any, Any] | None:
-        if by_column:
-            scores = torch.from_numpy(scores).T.contiguous().numpy()
-        above = np.zeros(panel.low.shape, np.int32)
-        near = np.empty((NEAR, 4), np.int64)
-        found = self.kernel.many_rows(scores, panel.low, panel.high, panel.counts, above, near)
-        return None if found < 0 else (above, near[:found])
-
     def sweep_exactly(self, panel: Panel, columns: slice) -> None:
         """The block in float64, for embeddings so close together that float32 cannot order them."""
         scores = self.queries.exact_block(self.shifted(panel.rows), self.gallery, columns).numpy()
@@ -122,5 +105,5 @@ class Counter:
             self.kernel.many_exact(scores, high, panel.counts, over)
             self.kernel.many_exact(scores, np.nextafter(low, -np.inf), panel.counts, upto)
         else:
-            self.kernel.few_rows(scores, low, high, upto, over)
+            self.kernel.few_exact(scores, low, high, upto, over)
         panel.add(over, upto)

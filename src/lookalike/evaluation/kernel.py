@@ -54,8 +54,13 @@ def hide_groups(scores, row_groups, column_groups):
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def few_rows(scores, low, high, at_least, above):
-    """How many scores of row i are ≥ low[p, i] and > high[p, i]. Branch-free: one sweep of the row per edge pair."""
+def few_rows(scores, low, high, above, near):
+    """How many scores of row i are > high[p, i]. Branch-free: one sweep of the row per relevant item.
+
+    Scores between the edges are listed in `near` as (query, column, item, item + 1). Returns how many there are, or −1
+    if they do not fit.
+    """
+    found = 0
     for i in range(low.shape[1]):
         row = scores[i]
         for p in range(low.shape[0]):
@@ -64,59 +69,78 @@ def few_rows(scores, low, high, at_least, above):
             for j in range(row.shape[0]):
                 m = np.int32(m + np.int32(row[j] >= edge))
                 n = np.int32(n + np.int32(row[j] > far))
-            at_least[p, i] = m
             above[p, i] = n
+            if m > n:
+                if found + m - n > near.shape[0]:
+                    return -1
+                for j in range(row.shape[0]):
+                    if edge <= row[j] <= far:
+                        near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, j, p, p + 1
+                        found += 1
+    return found
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def few_columns(scores, low, high, at_least, above):
-    """The same for the columns, without a transposed copy: eight rows at a time, which must divide their number."""
-    at_least[:] = 0
+def add_eight(rows, low, high, at_least, above):
+    """Adds the counts of eight rows of scores to those of all columns; columns are queries."""
+    a, b, c, d, e, f, g, h = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7]
+    for p in range(low.shape[0]):
+        edge, far, m, n = low[p], high[p], at_least[p], above[p]
+        for j in range(low.shape[1]):
+            x, y = edge[j], far[j]
+            m[j] += (
+                (np.int32(a[j] >= x) + np.int32(b[j] >= x) + np.int32(c[j] >= x) + np.int32(d[j] >= x))
+                + (np.int32(e[j] >= x) + np.int32(f[j] >= x) + np.int32(g[j] >= x) + np.int32(h[j] >= x))
+            )  # fmt: skip
+            n[j] += (
+                (np.int32(a[j] > y) + np.int32(b[j] > y) + np.int32(c[j] > y) + np.int32(d[j] > y))
+                + (np.int32(e[j] > y) + np.int32(f[j] > y) + np.int32(g[j] > y) + np.int32(h[j] > y))
+            )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def few_columns(scores, low, high, above, near):  # noqa: C901 - one loop, and calls inside it cost
+    """`few_rows` with columns as queries, without a transposed copy: eight rows at a time (their number divides by 8).
+
+    Rows come in strips, so that a column with a near score is searched in a strip that is still in the cache.
+    """
+    found = 0
+    at_least, more = np.zeros(low.shape, np.int32), np.zeros(low.shape, np.int32)
     above[:] = 0
-    for i in range(0, scores.shape[0], 8):
-        a, b, c, d = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
-        e, f, g, h = scores[i + 4], scores[i + 5], scores[i + 6], scores[i + 7]
+    for start in range(0, scores.shape[0], 64):
+        stop = min(start + 64, scores.shape[0])
+        for i in range(start, stop, 8):
+            add_eight(scores[i : i + 8], low, high, at_least, more)
         for p in range(low.shape[0]):
-            edge, far, m, n = low[p], high[p], at_least[p], above[p]
             for j in range(low.shape[1]):
-                x, y = edge[j], far[j]
-                m[j] += (
-                    (np.int32(a[j] >= x) + np.int32(b[j] >= x) + np.int32(c[j] >= x) + np.int32(d[j] >= x))
-                    + (np.int32(e[j] >= x) + np.int32(f[j] >= x) + np.int32(g[j] >= x) + np.int32(h[j] >= x))
-                )  # fmt: skip
-                n[j] += (
-                    (np.int32(a[j] > y) + np.int32(b[j] > y) + np.int32(c[j] > y) + np.int32(d[j] > y))
-                    + (np.int32(e[j] > y) + np.int32(f[j] > y) + np.int32(g[j] > y) + np.int32(h[j] > y))
-                )  # fmt: skip
-
-
-@njit(nogil=True, cache=True)
-@no_type_check
-def near_rows(scores, low, high, flagged, edges, near):
-    """Lists (query, column, first edge, last edge + 1) of the scores inside a flagged edge band, rows as queries."""
-    found = 0
-    for k in range(flagged.shape[0]):
-        i, p = flagged[k], edges[k]
-        for j in range(scores.shape[1]):
-            if low[p, i] <= scores[i, j] <= high[p, i]:
-                near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, j, p, p + 1
-                found += 1
+                inside = at_least[p, j] - more[p, j]
+                above[p, j] += more[p, j]
+                at_least[p, j], more[p, j] = 0, 0
+                if inside > 0:
+                    if found + inside > near.shape[0]:
+                        return -1
+                    for i in range(start, stop):
+                        if low[p, j] <= scores[i, j] <= high[p, j]:
+                            near[found, 0], near[found, 1], near[found, 2], near[found, 3] = j, i, p, p + 1
+                            found += 1
     return found
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def near_columns(scores, low, high, flagged, edges, near):
-    """The same with columns as queries; rows outermost, so that memory is read in order."""
-    found = 0
-    for i in range(scores.shape[0]):
-        for k in range(flagged.shape[0]):
-            j, p = flagged[k], edges[k]
-            if low[p, j] <= scores[i, j] <= high[p, j]:
-                near[found, 0], near[found, 1], near[found, 2], near[found, 3] = j, i, p, p + 1
-                found += 1
-    return found
+def few_exact(scores, low, high, at_least, above):
+    """How many scores of row i are ≥ low[p, i] and > high[p, i], for scores that need no second look."""
+    for i in range(low.shape[1]):
+        row = scores[i]
+        for p in range(low.shape[0]):
+            edge, far = low[p, i], high[p, i]
+            m, n = 0, 0
+            for j in range(row.shape[0]):
+                m += np.int64(row[j] >= edge)
+                n += np.int64(row[j] > far)
+            at_least[p, i], above[p, i] = m, n
 
 
 @njit(nogil=True, cache=True)

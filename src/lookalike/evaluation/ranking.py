@@ -40,14 +40,20 @@ class Counts(Protocol):
 
 
 @contextmanager
-def workers(device: torch.device) -> Iterator[int]:
-    """Threads to use, each with a single-threaded product of full precision; torch's settings are put back after."""
+def workers(device: torch.device) -> Iterator[tuple[ThreadPoolExecutor, int]]:
+    """As many threads as torch has, with a single-threaded product of full precision each; all is put back after.
+
+    The number of threads of a product is a setting of the calling thread, and each of ours must make it.
+    """
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
         if device.type == "cpu":
-            torch.set_num_threads(1)
-        yield threads if device.type == "cpu" else 1
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                yield pool, threads
+        else:
+            with ThreadPoolExecutor(1) as pool:
+                yield pool, 1
     finally:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision(precision)
@@ -99,7 +105,7 @@ def rank(
             if progress is not None:
                 progress(done, total)
 
-    with workers(device) as threads, ThreadPoolExecutor(threads) as pool:
+    with workers(device) as (pool, threads):
         for _ in range(threads):
             buffers.put(torch.empty(AREA, device=device))
         for rows, tasks in zip(groups, plans, strict=False):

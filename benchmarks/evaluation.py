@@ -1,0 +1,184 @@
+"""Evaluation against pytorch-metric-learning 2.9.0 (with faiss) and against the bare product of all pairs.
+
+    python -m benchmarks.evaluation [--json FILE] [--only large small gallery growth]
+
+Every ratio comes from one run on the same data with the same threads. "product" is the loop
+`for i in range(0, n, 2048): X[i:i+2048] @ X.T`, which ranks nothing; "ours" gives all ranking metrics at all usual K.
+Memory is the growth of the resident set while running, sampled every 10 ms.
+"""
+
+import argparse
+import json
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from torch import Tensor
+
+from lookalike.evaluation import evaluate
+
+SOP = (60_502, 11_316)  # test images and classes of Stanford Online Products
+CUB = (5_924, 100)
+Row = dict[str, Any]
+
+
+def made(rows: int, classes: int, width: int, noise: float | None, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Uneven classes of at least two; `noise=None`: random embeddings, in which classes mean nothing."""
+    generator = torch.Generator().manual_seed(seed)
+    spread = torch.randint(classes, (rows - 2 * classes,), generator=generator)
+    labels = torch.cat((torch.arange(classes), torch.arange(classes), spread))
+    labels = labels[torch.randperm(rows, generator=generator)]
+    vectors = torch.randn(rows, width, generator=generator)
+    if noise is not None:
+        vectors = torch.randn(classes, width, generator=generator)[labels] + noise * vectors
+    return torch.nn.functional.normalize(vectors, dim=1), labels
+
+
+class Peak:
+    """Growth of the resident set in megabytes."""
+
+    def __enter__(self) -> "Peak":
+        self.process = psutil.Process()
+        self.before = self.highest = self.process.memory_info().rss
+        self.running = True
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+        return self
+
+    def watch(self) -> None:
+        while self.running:
+            self.highest = max(self.highest, self.process.memory_info().rss)
+            time.sleep(0.01)
+
+    def __exit__(self, *_: object) -> None:
+        self.running = False
+        self.thread.join()
+        self.megabytes = (self.highest - self.before) / 2**20
+
+
+def timed(action: Callable[[], Any], repeats: int = 1) -> tuple[float, float]:
+    """The best time in seconds, and the largest growth of memory in megabytes."""
+    seconds, megabytes = float("inf"), 0.0
+    for _ in range(repeats):
+        with Peak() as peak:
+            start = time.perf_counter()
+            action()
+            seconds = min(seconds, time.perf_counter() - start)
+        megabytes = max(megabytes, peak.megabytes)
+    return seconds, megabytes
+
+
+def product(vectors: Tensor) -> None:
+    for i in range(0, len(vectors), 2048):
+        vectors[i : i + 2048] @ vectors.T
+
+
+def peer(vectors: Tensor, labels: Tensor, k: str | int) -> None:
+    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+
+    include = ("precision_at_1", "r_precision", "mean_average_precision_at_r")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        AccuracyCalculator(include=include, k=k).get_accuracy(vectors, labels)
+
+
+def case(name: str, sizes: tuple[int, int], width: int, noise: float | None, peers: bool, repeats: int) -> Row:
+    vectors, labels = made(*sizes, width, noise)
+    row: Row = {"case": name, "rows": sizes[0], "classes": sizes[1], "width": width}
+    row["ours_s"], row["ours_mb"] = timed(lambda: evaluate(vectors, labels), repeats)
+    row["product_s"], row["product_mb"] = timed(lambda: product(vectors), repeats)
+    row["of_product"] = row["ours_s"] / row["product_s"]
+    if peers:
+        for label, k in (("peer", "max_bin_count"), ("peer_1001", 1001)):
+            row[f"{label}_s"], row[f"{label}_mb"] = timed(lambda k=k: peer(vectors, labels, k))  # type: ignore[misc]
+            row[f"faster_than_{label}"] = row[f"{label}_s"] / row["ours_s"]
+    return row
+
+
+def large() -> Iterator[Row]:
+    for width in (128, 512):
+        yield case(f"SOP-sized, trained-like, {width}-D", SOP, width, 0.7 if width == 128 else 1.0, True, 2)
+        yield case(f"SOP-sized, random, {width}-D", SOP, width, None, False, 2)
+
+
+def small() -> Iterator[Row]:
+    yield case("CUB-sized, trained-like, 512-D", CUB, 512, 3.0, True, 3)
+    yield case("CUB-sized, random, 512-D", CUB, 512, None, False, 3)
+
+
+def gallery(queries: int = 2048, items: int = 1_000_000, width: int = 64) -> Iterator[Row]:
+    """A slice of 100,000 queries × 1,000,000 items, and what the whole would take."""
+    vectors, labels = made(items + queries, 100_000, width, 0.7)
+    left, right = vectors[:queries].clone(), vectors[queries:].clone()
+
+    def ours() -> None:
+        evaluate(left, labels[:queries], gallery=right, gallery_labels=labels[queries:])
+
+    def bare() -> None:
+        for start in range(0, queries, 64):
+            left[start : start + 64] @ right.T
+
+    half, _ = timed(lambda: evaluate(left[:1024], labels[:1024], gallery=right, gallery_labels=labels[queries:]))
+    row: Row = {
+        "case": f"{queries:,} queries × {items:,}, {width}-D",
+        "rows": queries,
+        "classes": 100_000,
+        "width": width,
+    }
+    row["ours_s"], row["ours_mb"] = timed(ours)
+    row["product_s"], row["product_mb"] = timed(bare)
+    row["of_product"] = row["ours_s"] / row["product_s"]
+    per_query = (row["ours_s"] - half) / (queries - 1024)
+    row["whole_s"] = row["ours_s"] + per_query * (100_000 - queries)
+    yield row
+
+
+def growth() -> Iterator[Row]:
+    for rows in (7_500, 15_000, 30_000):
+        yield case(f"n = {rows:,}", (rows, rows // 5), 128, 0.7, False, 1)
+    for width in (64, 256, 1024):
+        yield case(f"d = {width}", (15_000, 3_000), width, 0.7, False, 1)
+    for members in (2, 8, 32, 128, 1024, 7_500):
+        yield case(f"{members:,} per class, random", (15_000, 15_000 // members), 128, None, False, 1)
+
+
+PARTS = {"small": small, "large": large, "gallery": gallery, "growth": growth}
+SHOWN = (
+    "case", "ours_s", "product_s", "of_product", "peer_s", "faster_than_peer", "peer_1001_s", "faster_than_peer_1001",
+    "ours_mb", "product_mb", "peer_mb", "peer_1001_mb", "whole_s",
+)  # fmt: skip
+
+
+def shown(row: Row) -> str:
+    cells = [
+        f"{key} {row[key]:.2f}" if key.endswith("_s") or "_mb" not in key else f"{key} {row[key]:.0f}"
+        for key in SHOWN[1:]
+        if key in row
+    ]
+    return f"{row['case']:<36} " + "  ".join(cells)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
+    options = parser.parse_args()
+    evaluate(*made(400, 99, 8, 1.0))  # compiles
+    evaluate(*made(400, 5, 8, 1.0))
+    rows = []
+    print(f"{torch.get_num_threads()} threads, torch {torch.__version__}", flush=True)
+    for part in options.only:
+        for row in PARTS[part]():
+            rows.append(row)
+            print(shown(row), flush=True)
+    if options.json is not None:
+        options.json.write_text(json.dumps({"threads": torch.get_num_threads(), "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

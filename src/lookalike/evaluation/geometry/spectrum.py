@@ -1,0 +1,64 @@
+"""rho: how far the singular values of the embeddings are from uniform (SPEC F.7, I.7; Roth et al., ICML 2020).
+
+p = s / Σ s over the singular values of the uncentred matrix without the first `drop`; rho = KL(U ‖ p). Lower = flatter.
+The paper's figure drops the largest value (drop = 1); its text means drop = 0.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lookalike.errors import check
+from lookalike.evaluation.inputs import Codes
+
+SMALLEST = 1e-12
+FIRST_VALUES = 35  # of the class-wise spectrum, figure 11
+
+
+def singular_values(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " k"]:
+    values: Tensor = torch.linalg.svdvals(vectors.double())
+    return values
+
+
+def rho(vectors: Float[Tensor, "n d"], drop: int = 1, reverse: bool = False) -> float:
+    """KL(U ‖ p) of the spectrum, or KL(p ‖ U) in `reverse` (mode −1 of the released code).
+
+    >>> round(abs(rho(torch.eye(4), drop=0)), 9)
+    0.0
+    """
+    return of_spectrum(singular_values(vectors), drop, reverse)
+
+
+def of_spectrum(values: Float[Tensor, " k"], drop: int, reverse: bool = False) -> float:
+    left = values[drop:]
+    check(len(left) > 0, f"rho with drop={drop} needs more than {drop} singular values, there are {len(values)}")
+    total = left.sum()
+    # of a collapsed space only rounding is left after the first values: no share at all, and the largest rho
+    empty = bool(total <= SMALLEST * values.sum())
+    share = (torch.zeros_like(left) if empty else left / total).clamp(min=SMALLEST)
+    if reverse:
+        return float((share * (share * len(left)).log()).sum())
+    return float(-(share * len(left)).log().mean())
+
+
+def rho_by_class(vectors: Float[Tensor, "n d"], codes: Codes, drop: int = 1) -> dict[int, float]:
+    """rho of every class with more than `drop` + 1 samples."""
+    classes = torch.from_numpy(codes)
+    found = {}
+    for code, size in enumerate(torch.bincount(classes).tolist()):
+        if size > drop + 1:
+            found[code] = rho(vectors[classes == code], drop)
+    return found
+
+
+def class_spectrum(vectors: Float[Tensor, "n d"], codes: Codes, first: int = FIRST_VALUES) -> Float[Tensor, " k"]:
+    """The first singular values of every class, averaged over the classes that have that many (figure 11)."""
+    classes = torch.from_numpy(codes)
+    total, number = torch.zeros(first, dtype=torch.float64), torch.zeros(first, dtype=torch.float64)
+    for code in range(int(classes.max()) + 1):
+        members = vectors[classes == code]
+        if len(members):
+            values = singular_values(members)[:first]
+            total[: len(values)] += values.cpu()
+            number[: len(values)] += 1
+    return total[number > 0] / number[number > 0]

@@ -1,0 +1,130 @@
+"""Curves over all pairs (SPEC F.10, F.14): is a score high enough to say "same class"? PR, ROC, TAR@FAR.
+
+All ordered (query, gallery) pairs but a sample with itself; leave-one-out visits each unordered pair once, which gives
+the same curve. Up to ten million pairs the curves are exact; beyond, scores are counted in bins as they are made, and
+no list of pairs ever exists.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lookalike.errors import UserError
+from lookalike.evaluation.question import Question
+from lookalike.evaluation.ranks import Values
+from lookalike.evaluation.space import Space
+
+BLOCK = 1024
+EXACT_PAIRS = 10**7
+BINS = 1000
+SHOWN = 1000  # points kept of a curve; areas and rates use all
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Numbers of same-class and other pairs with a score of at least `threshold`, thresholds falling."""
+
+    threshold: Values
+    same: Values
+    other: Values
+
+    @property
+    def recall(self) -> Values:
+        return np.asarray(self.same / self.same[-1], np.float64)
+
+    @property
+    def far(self) -> Values:
+        return np.asarray(self.other / self.other[-1], np.float64)
+
+    @property
+    def precision(self) -> Values:
+        return self.same / (self.same + self.other)
+
+
+def pairs(
+    question: Question, codes: tuple[Tensor, Tensor], queries: Space, gallery: Space
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Scores and "same class" of all pairs, block by block. `codes` are the classes in evaluation order."""
+    triangle = question.symmetric
+    for i in range(0, len(queries.vectors), BLOCK):
+        for j in range(i if triangle else 0, len(gallery.vectors), BLOCK):
+            rows, columns = slice(i, i + BLOCK), slice(j, j + BLOCK)
+            left, right = codes[0][rows], codes[1][columns]
+            scores = torch.empty(len(left), len(right), device=left.device)
+            queries.block(rows, gallery, columns, scores)
+            same = left[:, None] == right
+            kept = visible(question, rows, columns, same)
+            yield (scores.flatten(), same.flatten()) if kept is None else (scores[kept], same[kept])
+
+
+def visible(question: Question, rows: slice, columns: slice, same: Tensor) -> Tensor | None:
+    """Pairs that count; None: all of the block."""
+    touches = question.alone and rows.start < columns.stop and columns.start < rows.stop
+    if question.ignore is None and not touches:
+        return None
+    kept = torch.ones_like(same)
+    if touches and question.symmetric:
+        kept = torch.ones_like(same).triu(1 - (columns.start - rows.start))
+    elif touches:
+        kept = ~torch.eye(len(same), same.shape[1], dtype=torch.bool, device=same.device)
+    if question.ignore is not None:
+        everyone = question.gallery if question.alone else question.queries
+        hidden = question.ignore.hides(everyone[rows][:, None], question.gallery[columns])
+        kept &= ~torch.from_numpy(hidden).to(same.device)
+    return kept
+
+
+def tally(blocks: Iterator[tuple[Tensor, Tensor]], number: int, lowest: float) -> Tally:
+    """Counts the pairs, exactly if there are at most ten million; scores lie between `lowest` and lowest + 2."""
+    exact = number <= EXACT_PAIRS
+    result = _exact(blocks) if exact else _binned(blocks, lowest)
+    if not result.same[-1] or not result.other[-1]:
+        raise UserError("curves over pairs need pairs of the same class and pairs of different classes")
+    return result
+
+
+def _exact(blocks: Iterator[tuple[Tensor, Tensor]]) -> Tally:
+    parts = [(scores.cpu().numpy(), same.cpu().numpy()) for scores, same in blocks]
+    scores, same = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    order = np.argsort(-scores, kind="stable")
+    scores, same = scores[order], same[order]
+    last = np.r_[np.flatnonzero(np.diff(scores)), len(scores) - 1]  # of each run of equal scores
+    hits = np.cumsum(same)[last].astype(np.float64)
+    return Tally(scores[last].astype(np.float64), hits, last + 1 - hits)
+
+
+def _binned(blocks: Iterator[tuple[Tensor, Tensor]], lowest: float) -> Tally:
+    counts = np.zeros((2, BINS))
+    for scores, same in blocks:
+        everything = torch.histc(scores.clamp_(lowest, lowest + 2), BINS, lowest, lowest + 2)
+        relevant = torch.histc(scores[same], BINS, lowest, lowest + 2)
+        counts[0] += relevant.cpu().numpy()
+        counts[1] += (everything - relevant).cpu().numpy()
+    edges = np.linspace(lowest, lowest + 2, BINS + 1)[:-1]
+    same, other = np.cumsum(counts[:, ::-1], axis=1)
+    used = same + other > 0
+    return Tally(edges[::-1][used], same[used], other[used])
+
+
+def roc_area(tally: Tally) -> float:
+    return float(np.trapezoid(np.r_[0, tally.recall], np.r_[0, tally.far]))
+
+
+def pr_area(tally: Tally) -> float:
+    """By trapezoids, from recall 0 with precision 1."""
+    return float(np.trapezoid(np.r_[1, tally.precision], np.r_[0, tally.recall]))
+
+
+def tar(tally: Tally, far: float) -> float:
+    """The share of same-class pairs accepted at the lowest threshold that accepts at most `far` of the others."""
+    place = int(np.searchsorted(tally.far, far, side="right")) - 1
+    return float(tally.recall[place]) if place >= 0 else 0.0
+
+
+def thinned(tally: Tally) -> Tally:
+    """At most a thousand points of the curve, both ends among them."""
+    keep = np.unique(np.linspace(0, len(tally.same) - 1, min(SHOWN, len(tally.same))).round().astype(np.int64))
+    return Tally(tally.threshold[keep], tally.same[keep], tally.other[keep])

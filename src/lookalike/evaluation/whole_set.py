@@ -1,0 +1,65 @@
+"""Metrics of a set of embeddings as a whole, measured only when named: clustering and geometry. They have no queries.
+
+With a gallery, the set is queries and gallery together.
+"""
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor
+
+from lookalike.cluster import k_means
+from lookalike.evaluation import clustering
+from lookalike.evaluation.geometry import covering_radius, spectrum, spread
+from lookalike.evaluation.inputs import Codes
+from lookalike.evaluation.ranking import Progress
+
+AGREEMENT: dict[str, Callable[[Codes, Codes], float]] = {
+    "nmi": clustering.nmi,
+    "ami": clustering.ami,
+    "f1": clustering.f1,
+}
+SHAPE: dict[str, Callable[[Tensor, Codes], float]] = {
+    "intra": spread.intra,
+    "inter": spread.inter,
+    "intra_inter": spread.intra_inter,
+    "alignment": spread.alignment,
+    "uniformity": lambda vectors, _: spread.uniformity(vectors),
+}
+
+
+def measure_clustering(
+    names: Sequence[str], vectors: Tensor, codes: Codes, seed: int, progress: Progress | None = None
+) -> dict[str, float]:
+    """k-means with as many clusters as there are classes (SPEC F.5), and how well the two partitions agree."""
+    found = k_means(vectors, len(set(codes.tolist())), seed=seed, progress=progress)
+    clusters = found.assignment.cpu().numpy()
+    return {name: AGREEMENT[name](clusters, codes) for name in names}
+
+
+def measure_geometry(names: Sequence[str], vectors: Tensor, codes: Codes) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for name in names:
+        if name in SHAPE:
+            values[name] = SHAPE[name](vectors, codes)
+    if any(name in ("rho", "rho@0", "rho@9") for name in names):
+        values |= measure_rho(names, vectors)
+    if "rho_class" in names:
+        by_class = spectrum.rho_by_class(vectors, codes)
+        values["rho_class"] = sum(by_class.values()) / len(by_class) if by_class else float("nan")
+    if "covering_radius" in names:
+        values["covering_radius"] = covering_radius.covering_radius(vectors, codes)
+        values["inter_class_distance"] = covering_radius.between_classes(vectors, codes)
+    return values
+
+
+def measure_rho(names: Sequence[str], vectors: Tensor) -> dict[str, float]:
+    """`rho` drops the largest singular value, as the paper's figure; `rho@0`, beside it, drops none."""
+    values = spectrum.singular_values(vectors)
+    found = {}
+    if "rho" in names:
+        found["rho"] = spectrum.of_spectrum(values, 1)
+    if "rho" in names or "rho@0" in names:
+        found["rho@0"] = spectrum.of_spectrum(values, 0)
+    if "rho@9" in names:
+        found["rho@9"] = spectrum.of_spectrum(values, 9)
+    return found

@@ -1,0 +1,86 @@
+"""k-means and greedy k-center."""
+
+import pytest
+import torch
+
+from lookalike.cluster import _split_largest, greedy_k_center, k_means, nearest_centres
+from lookalike.errors import UserError
+
+
+def blobs(generator, rows=200, clusters=5, spread=0.1):
+    centres = 10 * torch.randn(clusters, 4, generator=generator)
+    labels = torch.arange(rows) % clusters
+    return centres[labels] + spread * torch.randn(rows, 4, generator=generator), labels
+
+
+@pytest.mark.parametrize("backend", ["torch", "faiss"])
+def test_k_means(backend, generator):
+    if backend == "faiss":
+        pytest.importorskip("faiss")
+    points, _ = blobs(generator, spread=3.0)
+    seen = []
+    found = k_means(points, 12, seed=3, backend=backend, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (20, 20)
+    again = k_means(points, 12, seed=3, backend=backend)
+    assert found.assignment.equal(again.assignment)
+    assert not found.assignment.equal(k_means(points, 12, seed=4, backend=backend).assignment)
+    distances = torch.cdist(points, found.centres)
+    assert found.assignment.equal(distances.argmin(1))
+    assert found.objective == pytest.approx(float(distances.amin(1).square().sum()), rel=1e-4)
+    once = k_means(points, 12, iterations=1, seed=3, backend=backend)
+    assert found.objective < once.objective
+
+
+def test_both_backends_start_alike_and_agree(generator):
+    pytest.importorskip("faiss")
+    points, _ = blobs(generator, spread=3.0)
+    one, other = (k_means(points, 9, backend=backend) for backend in ("torch", "faiss"))
+    assert one.objective == pytest.approx(other.objective, rel=1e-3)
+    assert (one.assignment == other.assignment).float().mean() > 0.95
+
+
+def test_empty_clusters_take_half_of_the_largest():
+    centres, sizes = torch.tensor([[1.0, 1.0], [5.0, 5.0], [9.0, 9.0]]), torch.tensor([10, 0, 3])
+    _split_largest(centres, sizes)
+    assert sizes.tolist() == [5, 5, 3]
+    torch.testing.assert_close(centres[:2], torch.ones(2, 2), atol=2e-3, rtol=0)
+    assert not centres[0].equal(centres[1])
+
+
+def test_a_cluster_that_starts_empty_is_used_in_the_end():
+    far = torch.tensor([[0.0, 0.0]] * 40 + [[100.0, 0.0]] * 4 + [[100.0, 3.0]] * 4)
+    for seed in range(20):  # most starts take three equal points
+        assert k_means(far, 3, seed=seed, backend="torch").objective <= 40
+
+
+def test_blocks_do_not_matter(monkeypatch, generator):
+    points, _ = blobs(generator)
+    whole = nearest_centres(points, points[:7])
+    monkeypatch.setattr("lookalike.cluster.BLOCK", 30)
+    parts = nearest_centres(points, points[:7])
+    assert whole[0].equal(parts[0])
+    torch.testing.assert_close(whole[1], parts[1], atol=1e-4, rtol=1e-4)
+
+
+def test_mistakes(generator):
+    points, _ = blobs(generator)
+    for settings, message in (
+        ({"clusters": 0}, "1 to 200 clusters"),
+        ({"clusters": 201}, "1 to 200 clusters"),
+        ({"clusters": 2, "iterations": 0}, "at least one iteration"),
+        ({"clusters": 2, "backend": "fais"}, "faiss"),
+    ):
+        with pytest.raises((UserError, TypeError), match=message):
+            k_means(points, **settings)
+    with pytest.raises(UserError, match="NaN"):
+        k_means(torch.full((3, 2), torch.nan), 2)
+
+
+def test_greedy_k_center_is_farthest_first(generator):
+    points = torch.randn(30, 3, generator=generator)
+    chosen = greedy_k_center(points, 5, centres=points[:1]).tolist()
+    centres = [0]
+    for index in chosen:
+        distances = torch.cdist(points, points[centres]).amin(1)
+        assert index == int(distances.argmax())
+        centres.append(index)
