@@ -10,6 +10,7 @@ from lookalike import models
 from lookalike.errors import UserError
 from lookalike.models import weights
 from lookalike.models.googlenet import PLAN, without_normalisation
+from tests.models.waves import pixels, waved
 
 
 def generator(seed=0):
@@ -212,3 +213,26 @@ def test_efficientnet_is_the_network_its_weights_were_made_for(size, capsys):
     x = torch.randn(2, 3, size, size, generator=generator())
     with torch.no_grad():
         torch.testing.assert_close(ours(x), theirs.extract_features(x), rtol=1e-5, atol=1e-5)
+
+
+# Mean and norm of the features of `waved` networks, computed with pretrainedmodels 0.7.4 (BN-Inception) and torchvision
+# 0.28 (ResNet): the last stage before pooling.
+ELSEWHERE = {
+    "bn_inception": (1.1980632580612944, 146.92617213745473),
+    "resnet18": (7.396515764787417, 562.6815860042),
+    "resnet50": (1240.0080017156386, 189025.50668442066),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_the_same_weights_give_the_same_features_as_elsewhere(name):
+    with torch.no_grad():
+        features = waved(models.build(name))(pixels())
+    measured = (features.mean().item(), features.norm().item())
+    assert measured == pytest.approx(ELSEWHERE[name], rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [75, 64, 97])
+def test_bn_inception_takes_any_size(size):
+    with torch.no_grad():
+        assert models.build("bn_inception").eval()(torch.zeros(1, 3, size, size)).isfinite().all()

@@ -95,7 +95,7 @@ class BNInception(nn.Module):
         three = self._chain(x, f"{stage}_3x3_reduce", f"{stage}_3x3")
         double = self._chain(x, *(f"{stage}_double_3x3_{part}" for part in ("reduce", "1", "2")))
         if stage in ("inception_3c", "inception_4e"):
-            return torch.cat([three, double, _halved(x)], 1)
+            return torch.cat([three, double, _halved(x, like_convolution=True)], 1)
         pooled = max_pool2d(x, 3, 1, 1) if stage == "inception_5b" else avg_pool2d(x, 3, 1, 1)
         return torch.cat([self._chain(x, f"{stage}_1x1"), three, double, self._chain(pooled, f"{stage}_pool_proj")], 1)
 
@@ -105,5 +105,7 @@ class BNInception(nn.Module):
         return x
 
 
-def _halved(x: Tensor) -> Tensor:
-    return max_pool2d(x, 3, 2, ceil_mode=True)  # Caffe rounds sizes up
+def _halved(x: Tensor, like_convolution: bool = False) -> Tensor:
+    """Caffe rounds sizes up; on an odd side a convolution beside it gives one more, and so does a padded pooling."""
+    padding = (x.shape[2] % 2, x.shape[3] % 2) if like_convolution else 0
+    return max_pool2d(x, 3, 2, padding, ceil_mode=True)
