@@ -35,7 +35,7 @@ def imports_of(file: Path) -> set[str]:
 def test_files_import_only_from_lower_layers():
     for file in ROOT.rglob("*.py"):
         part = file.relative_to(ROOT).parts[0].removesuffix(".py")
-        if part == "__init__":
+        if part in ("__init__", "__main__"):
             continue
         assert part in FLOOR, f"{file} belongs to no layer"
         for other in imports_of(file) - {part}:
@@ -48,7 +48,8 @@ def test_no_class_of_ours_inherits_from_another():
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     ours = {node.name for node in classes}
     for node in classes:
-        bases = {ast.unparse(base).split(".")[-1].split("[")[0] for base in node.bases}
+        # a dotted base such as torch.utils.data.Dataset is somebody else's
+        bases = {ast.unparse(base).split("[")[0] for base in node.bases}
         assert not bases & ours, f"{node.name} inherits from {bases & ours}"
 
 

@@ -1,15 +1,16 @@
 """Deep metric learning: embeddings in which look-alikes are neighbours.
 
-    >>> import torch
-    >>> from lookalike import losses
-    >>> embeddings, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
-    >>> losses.MultiSimilarity()(embeddings, labels)
-    tensor(0.6566)
-
-The parts: `losses`, `miners`, `regularisers`, `targets`, `memory`, `analysis`.
+>>> import torch
+>>> from lookalike import evaluate, losses
+>>> embeddings, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
+>>> losses.MultiSimilarity()(embeddings, labels)
+tensor(0.6566)
+>>> evaluate(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]), labels)["recall@1"]
+1.0
 """
 
-from lookalike import losses, miners, regularisers
+from lookalike import losses, miners, regularisers, samplers
+from lookalike.evaluation import evaluate
 
-__all__ = ["losses", "miners", "regularisers"]
+__all__ = ["evaluate", "losses", "miners", "regularisers", "samplers"]
 __version__ = "0.1.0"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lookalike import data, losses, miners, regularisers
+from lookalike import data, losses, miners, models, regularisers, samplers
 from lookalike.catalog import presets_of, settings_of
 from lookalike.errors import unknown
 
@@ -15,7 +15,9 @@ CATALOGUES: dict[str, Mapping[str, Callable[..., Any]]] = {
     "data": data.MEMBERS,
     "losses": losses.MEMBERS,
     "miners": miners.MEMBERS,
+    "models": models.MEMBERS,
     "regularisers": regularisers.MEMBERS,
+    "samplers": samplers.MEMBERS,
 }
 
 
@@ -27,7 +29,7 @@ def run(
     kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(CATALOGUES)}. Without it: the kinds.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List what there is: data, losses, miners, regularisers, …
+    """List what there is: data, losses, miners, models, regularisers, samplers.
 
     Example: lookalike list losses
     """

@@ -1,4 +1,4 @@
-"""Lu, Xu, Chen, et al.: Sampling Wisely: Deep Image Embedding by Top-k Precision Optimization, ICCV 2019.
+"""Lu, Xu, Zhang, Duan, Mei: Sampling Wisely: Deep Image Embedding by Top-k Precision Optimization, ICCV 2019.
 
 With s̃ = s + γ on negatives, ℓ_k = topsum_k(s̃) − topsum_{min(k, n+)}(s of positives) − topsum_{(k − n+)_+}(s̃ of
 negatives), topsum_j the sum of the j largest: zero exactly when the top k hold all the positives they can, with a

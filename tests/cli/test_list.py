@@ -1,0 +1,41 @@
+"""`lookalike list`: what there is, for people and for programs; a misspelt kind is one line and exit code 2."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from lookalike import losses
+from lookalike.cli import app
+from lookalike.cli.list_members import CATALOGUES
+
+
+@pytest.mark.parametrize("kind", CATALOGUES)
+def test_every_catalogue_is_listed_with_what_its_members_do(kind):
+    shown = CliRunner().invoke(app, ["list", kind, "--json"])
+    rows = json.loads(shown.stdout)
+    assert [row["name"] for row in rows] == sorted(CATALOGUES[kind])
+    assert all(row["does"].endswith(".") for row in rows), [
+        row["name"] for row in rows if not row["does"].endswith(".")
+    ]
+
+
+def test_losses_are_listed_with_settings_and_presets():
+    shown = CliRunner().invoke(app, ["list", "losses"]).stdout
+    assert all(name in shown for name in losses.names())
+    assert "settings: alpha, beta, threshold" in shown
+    assert "presets: cars, cub, inshop, roth, sop" in shown
+
+
+def test_the_kinds_are_listed():
+    assert CliRunner().invoke(app, ["list"]).stdout.split() == list(CATALOGUES)
+
+
+def test_a_misspelt_kind_is_one_line_and_exit_code_2():
+    ended = subprocess.run([sys.executable, "-m", "lookalike", "list", "loses"], capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("lookalike: unknown kind 'loses': did you mean 'losses'?")
+    assert len(ended.stderr.splitlines()) == 1

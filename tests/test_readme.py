@@ -1,0 +1,67 @@
+"""The README says only what is true: its Python runs as pasted, its table of losses is the catalogue.
+
+After adding a loss: `UPDATE_README=1 pytest tests/test_readme.py`.
+"""
+
+import inspect
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from lookalike import losses
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BEGIN, END = "<!-- losses -->\n", "<!-- /losses -->"
+
+
+def paper(member: type) -> str:
+    """The first citation of the file a loss is written in."""
+    first = (sys.modules[member.__module__].__doc__ or "").split("\n\n")[0]
+    return re.split(r"; | \(HPL-PA", first.replace("\n", " "))[0].rstrip(".")
+
+
+def table() -> str:
+    lines = ["| loss | paper | geometry |", "|---|---|---|"]
+    for name in losses.names():
+        member = losses.MEMBERS[name]
+        does = (inspect.getdoc(member) or "").split("\n\n")[0].replace("\n", " ")
+        lines.append(f"| [`{name}`](src/lookalike/losses/{name}.py) | {paper(member)} | {does} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_table_of_losses_is_the_catalogue():
+    text = README.read_text()
+    before, rest = text.split(BEGIN)
+    given, after = rest.split(END)
+    if os.environ.get("UPDATE_README"):
+        README.write_text(before + BEGIN + table() + END + after)
+        return
+    assert given == table(), "run UPDATE_README=1 pytest tests/test_readme.py"
+
+
+PAGES = {
+    f"{page.name}, block {number}": block
+    for page in [README, ROOT / "docs" / "losses.md"]
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S))
+}
+
+
+@pytest.mark.parametrize("place", PAGES)
+def test_python_in_the_pages_runs_as_pasted(place):
+    exec(compile(PAGES[place], place, "exec"), {})
+    assert "import torch" in PAGES[place]
+
+
+def test_links_lead_somewhere():
+    for page in [README, *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md"]:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if "://" not in link:
+                assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_contributing_is_short():
+    assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 60
