@@ -119,8 +119,10 @@ def test_pretrained_is_looked_for_on_this_machine_only(resnet18, tmp_path, monke
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     with pytest.raises(UserError, match=r"put resnet18-f37072fd\.pth into"):
         models.build("resnet18", weights="pretrained")
+    assert not models.available("resnet18")
     (tmp_path / "checkpoints").mkdir()
     torch.save(resnet18, tmp_path / "checkpoints" / "resnet18-5c106cde.pth")
+    assert models.available("resnet18")
     loaded = models.build("resnet18", weights="pretrained").state_dict()
     assert torch.equal(loaded["conv1.weight"], resnet18["conv1.weight"])
     with pytest.raises(UserError, match="there are none; train it from random weights"):

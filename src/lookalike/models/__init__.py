@@ -1,7 +1,7 @@
 """Networks that turn images into embeddings: backbones by name, the embedder around them, models saved as a folder."""
 
 from lookalike.models.architecture import Architecture
-from lookalike.models.backbones import ADAPTERS, MEMBERS, build, names
+from lookalike.models.backbones import ADAPTERS, MEMBERS, available, build, names
 from lookalike.models.bn_inception import BNInception
 from lookalike.models.conv4 import Conv4
 from lookalike.models.efficientnet_lite import EfficientNetLite0
@@ -27,6 +27,7 @@ __all__ = [
     "ResNet18",
     "ResNet50",
     "Unfreezing",
+    "available",
     "build",
     "export_onnx",
     "names",

@@ -14,6 +14,7 @@ from lookalike.models.hf_adapter import HuggingFace
 from lookalike.models.resnet import ResNet18, ResNet50
 from lookalike.models.stages import Backbone
 from lookalike.models.timm_adapter import Timm
+from lookalike.models.weights import Published
 
 MEMBERS: dict[str, type[Any]] = {
     "bn_inception": BNInception,
@@ -29,6 +30,16 @@ ADAPTERS: dict[str, type[Any]] = {"timm": Timm, "hf": HuggingFace}
 def names() -> list[str]:
     """The backbones written here; any `timm:NAME` and `hf:NAME-or-folder` can be built as well."""
     return sorted(MEMBERS)
+
+
+def available(name: str) -> bool:
+    """Whether `weights="pretrained"` works on this machine without any network.
+
+    >>> available("conv4")
+    False
+    """
+    published: Published = catalog.member("backbone", MEMBERS, name).published
+    return published.find() is not None
 
 
 def build(name: str, seed: int = 0, **settings: Any) -> Backbone:

@@ -47,6 +47,7 @@ class BNInception(nn.Module):
     """
 
     width = 1024
+    published = WEIGHTS
     stages: ClassVar[Stages] = {
         "conv1": ("conv1_",),
         "conv2": ("conv2_",),
@@ -61,7 +62,7 @@ class BNInception(nn.Module):
         self._add("conv2_3x3", 64, 192, 3)
         for name, channels in PLAN.items():
             self._add_block(f"inception_{name}_", *channels)
-        load(self, weights, WEIGHTS)
+        load(self, weights, self.published)
 
     def _add(self, name: str, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
         convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2)

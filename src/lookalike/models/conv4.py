@@ -26,6 +26,8 @@ class Conv4(nn.Module):
     torch.Size([2, 64, 1, 1])
     """
 
+    published = Published()
+
     def __init__(self, channels: int = 3, width: int = 64, weights: str | Path | None = None) -> None:
         super().__init__()
         check(channels in (1, 3), f"images have 1 or 3 channels, not {channels}")
@@ -36,7 +38,7 @@ class Conv4(nn.Module):
         self.preprocessing = replace(GREY if channels == 1 else three, crop=28, resize=28)
         for number in range(1, 5):
             self.add_module(f"block{number}", _block(channels if number == 1 else width, width))
-        load(self, weights, Published())
+        load(self, weights, self.published)
 
     def forward(
         self, images: Float[Tensor, "n c h w"], after: After | None = None

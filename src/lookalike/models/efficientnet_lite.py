@@ -42,6 +42,7 @@ class EfficientNetLite0(nn.Module):
     """
 
     width = 1280
+    published = WEIGHTS
     preprocessing = Preprocessing(mean=(127.0,) * 3, std=(128.0,) * 3, interpolation="bicubic")
 
     def __init__(self, weights: str | Path | None = None) -> None:
@@ -59,7 +60,7 @@ class EfficientNetLite0(nn.Module):
         self._bn1 = _normalisation(self.width)
         self._relu = nn.ReLU6(inplace=True)
         _initialise(self)
-        load(self, weights, WEIGHTS)
+        load(self, weights, self.published)
 
     def forward(
         self, images: Float[Tensor, "n 3 h w"], after: After | None = None

@@ -65,7 +65,7 @@ class Embedder(nn.Module):
 
     def features(self, images: Float[Tensor, "n c h w"], after: After | None = None) -> Float[Tensor, "n width"]:
         """The pooled features that go into `head`: computed once, they train a head in minutes."""
-        # On a CPU, convolutions are up to three times faster on this layout; the values are the same but for rounding.
+        # Convolutions on a CPU are faster on this layout (benchmarks/backbones.py); values differ by rounding only.
         images = images.contiguous(memory_format=torch.channels_last)
         pooled: Tensor = self.pooling(self.backbone(images, after), getattr(self.backbone, "prefix_tokens", 0))
         return pooled

@@ -35,6 +35,29 @@ EPSILON = 1e-3  # of torchvision's batch normalisation
 FOLDED = ("conv.weight", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var")
 
 
+def without_normalisation(state: State) -> State:
+    """A state dict with batch normalisation folded into the convolutions, and 5 × 5 filters throughout branch 3.
+
+    γ (Wx − μ) / √(σ² + ε) + β = (γ / √(σ² + ε)) W x + (β − γ μ / √(σ² + ε)).
+    """
+    folded = {key: value for key, value in state.items() if ".bn." not in key}
+    for key in state:
+        name = key.removesuffix("bn.running_var")
+        if name != key and all(f"{name}{part}" in state for part in FOLDED):
+            gain = state[f"{name}bn.weight"] / (state[key] + EPSILON).sqrt()
+            folded[f"{name}conv.weight"] = state[f"{name}conv.weight"] * gain[:, None, None, None]
+            folded[f"{name}conv.bias"] = state[f"{name}bn.bias"] - state[f"{name}bn.running_mean"] * gain
+    for key, value in folded.items():
+        if key.endswith("branch3.1.conv.weight") and value.shape[-1] == 3:
+            folded[key] = pad(value, (1, 1, 1, 1))
+    return folded
+
+
+WEIGHTS = Published(
+    files=("googlenet-1378be20.pth",), classifier=("fc.", "aux1.", "aux2."), convert=without_normalisation
+)
+
+
 class GoogLeNet(nn.Module):
     """6 million parameters, 1024 channels, no batch normalisation: nothing here depends on the rest of the batch.
 
@@ -43,6 +66,7 @@ class GoogLeNet(nn.Module):
     """
 
     width = 1024
+    published = WEIGHTS
     stages: ClassVar[Stages] = {
         "conv1": ("conv1.",),
         "conv2": ("conv2.", "conv3."),
@@ -60,7 +84,7 @@ class GoogLeNet(nn.Module):
         self.response = nn.LocalResponseNorm(5, alpha=1e-4, beta=0.75) if paper else nn.Identity()
         self.halved = nn.MaxPool2d(3, 2, ceil_mode=True)
         self.last_halved = self.halved if paper else nn.MaxPool2d(2, 2, ceil_mode=True)
-        load(self, weights, WEIGHTS)
+        load(self, weights, self.published)
 
     def forward(
         self, images: Float[Tensor, "n 3 h w"], after: After | None = None
@@ -107,26 +131,3 @@ class Inception(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat([self.branch1(x), self.branch2(x), self.branch3(x), self.branch4(x)], 1)
-
-
-def without_normalisation(state: State) -> State:
-    """A state dict with batch normalisation folded into the convolutions, and 5 × 5 filters throughout branch 3.
-
-    γ (Wx − μ) / √(σ² + ε) + β = (γ / √(σ² + ε)) W x + (β − γ μ / √(σ² + ε)).
-    """
-    folded = {key: value for key, value in state.items() if ".bn." not in key}
-    for key in state:
-        name = key.removesuffix("bn.running_var")
-        if name != key and all(f"{name}{part}" in state for part in FOLDED):
-            gain = state[f"{name}bn.weight"] / (state[key] + EPSILON).sqrt()
-            folded[f"{name}conv.weight"] = state[f"{name}conv.weight"] * gain[:, None, None, None]
-            folded[f"{name}conv.bias"] = state[f"{name}bn.bias"] - state[f"{name}bn.running_mean"] * gain
-    for key, value in folded.items():
-        if key.endswith("branch3.1.conv.weight") and value.shape[-1] == 3:
-            folded[key] = pad(value, (1, 1, 1, 1))
-    return folded
-
-
-WEIGHTS = Published(
-    files=("googlenet-1378be20.pth",), classifier=("fc.", "aux1.", "aux2."), convert=without_normalisation
-)

@@ -24,7 +24,7 @@ Decode = Callable[
     [Path], Any
 ]  # a file -> a PIL image, an array (rows × columns × channels) or a tensor (channels first)
 Progress = Callable[[int, int], None]
-SMALL_BATCH, LARGE_BATCH = 16, 128  # a CPU is three times faster while activations fit into memory it has at hand
+SMALL_BATCH, LARGE_BATCH = 16, 128  # large activations cost a CPU more in fresh memory than in arithmetic
 
 
 @dataclass

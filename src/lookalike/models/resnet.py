@@ -29,6 +29,7 @@ class ResNet18(nn.Module):
     """
 
     width = 512
+    published = WEIGHTS_18
     stages = STAGES
     preprocessing = Preprocessing()
 
@@ -37,7 +38,7 @@ class ResNet18(nn.Module):
         for name, module in _parts(Basic, (2, 2, 2, 2)).items():
             self.add_module(name, module)
         _initialise(self)
-        load(self, weights, WEIGHTS_18)
+        load(self, weights, self.published)
 
     def forward(
         self, images: Float[Tensor, "n 3 h w"], after: After | None = None
@@ -49,6 +50,7 @@ class ResNet50(nn.Module):
     """50 layers, 2048 channels: a 3 × 3 convolution between two 1 × 1 ones per block; the network of Roth et al."""
 
     width = 2048
+    published = WEIGHTS_50
     stages = STAGES
     preprocessing = Preprocessing()
 
@@ -57,7 +59,7 @@ class ResNet50(nn.Module):
         for name, module in _parts(Bottleneck, (3, 4, 6, 3)).items():
             self.add_module(name, module)
         _initialise(self)
-        load(self, weights, WEIGHTS_50)
+        load(self, weights, self.published)
 
     def forward(
         self, images: Float[Tensor, "n 3 h w"], after: After | None = None
