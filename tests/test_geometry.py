@@ -99,11 +99,18 @@ def test_compare_and_distances(geometry):
     torch.testing.assert_close(g.squared_distances(S, lengths), expected**2)
 
 
-def test_distance_of_equal_rows_is_0_with_gradient_0():
-    rows = torch.randn(1, 7, generator=torch.Generator().manual_seed(0)).expand(4, -1).clone().requires_grad_()
-    d = g.distances(g.compare(rows, None, "sphere"))
-    assert (d == 0).all(), "rounding is not a distance"
-    assert (torch.autograd.grad(d.sum(), rows)[0] == 0).all()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("geometry", ["sphere", "ball"])
+def test_distance_of_equal_rows_is_0_with_gradient_0(geometry, dtype):
+    """Rounding is not a distance: some of these rows have a square that is not 1 in the last bit."""
+    rows = torch.randn(60, 37, generator=torch.Generator().manual_seed(0), dtype=dtype).requires_grad_()
+    twice = torch.cat([rows, rows])
+    S = g.compare(twice, None, geometry)
+    assert (S.diagonal() != 1).any()
+    d = g.distances(S, g.squares(twice, None, geometry))
+    own = torch.cat([d.diagonal(), d[:60, 60:].diagonal()])
+    assert (own == 0).all()
+    assert (torch.autograd.grad(own.sum(), rows)[0] == 0).all()
 
 
 def test_small_distances_are_not_lost_in_float64():

@@ -87,7 +87,7 @@ def test_arcface_stays_monotone_beyond_pi(gap):
     loss = losses.ArcFace(classes=2, dim=2, margin=gap).double()
     with torch.no_grad():
         loss.centres.copy_(torch.eye(2))
-    angles = torch.linspace(0.01, math.pi - 0.01, 300, dtype=torch.float64)
+    angles = torch.linspace(0.01, math.pi - 0.01, 80, dtype=torch.float64)
     rows = torch.stack([angles.cos(), angles.sin()], 1)
     values = torch.stack([loss(row[None], torch.tensor([0])) for row in rows])
     own = 16 * angles.sin() - values.expm1().log()  # CE = log(1 + e^{other − own})

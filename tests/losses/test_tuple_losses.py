@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from lookalike import losses, miners
-from lookalike.losses.quadruplet import Quadruplets
-from lookalike.targets import Pairs, Triplets
+from lookalike.targets import Pairs, Quadruplets, Triplets
 from tests.losses import oracles, ranking_oracles
 from tests.losses.cases import UNEVEN, assert_same, random_rows, rectangle
 
