@@ -43,8 +43,10 @@ def test_the_file_does_what_the_model_does(tmp_path):
     import onnxruntime
 
     model = small("BGR")
+    model.embedder.train()
     difference = export.export_onnx(model, tmp_path / "m.onnx")
     assert difference < export.TOLERANCE
+    assert model.embedder.training, "the model itself is left as it was"
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
     images = np.random.default_rng(0).integers(0, 256, (7, 40, 50, 3), dtype=np.uint8)
     crops = evaluation_view(as_pixels(images), model.preprocessing).float().numpy()

@@ -44,6 +44,17 @@ def test_paths_arrays_and_images_are_encoded_alike(model, arrays, tmp_path):
     torch.testing.assert_close(model.encode(mixed), expected)
 
 
+def test_anything_with_a_length_and_items_is_a_sequence(model, arrays):
+    class Lazy:
+        def __len__(self):
+            return len(arrays)
+
+        def __getitem__(self, position):
+            return Image.fromarray(arrays[position])
+
+    torch.testing.assert_close(model.encode(Lazy(), batch_size=2), model.encode(arrays))
+
+
 def test_a_decoder_of_ones_own(model, arrays):
     seen = []
 
@@ -221,6 +232,11 @@ def test_a_damaged_folder_is_refused_in_one_line(model, tmp_path, damage, messag
 def test_what_is_no_set_of_images(model, given, message):
     with pytest.raises(UserError, match=message):
         model.encode(given)
+
+
+def test_weights_are_no_part_of_an_architecture():
+    with pytest.raises(UserError, match="weights are no part of an architecture"):
+        Architecture("resnet18", {"weights": "pretrained"})
 
 
 def test_a_device_that_is_not_there(model, tmp_path):

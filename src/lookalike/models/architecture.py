@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from lookalike.errors import unknown
+from lookalike.errors import check, unknown
 from lookalike.models import backbones
 from lookalike.models.embedder import BatchNorm, Embedder, Init
 
@@ -29,12 +29,15 @@ class Architecture:
     init: Init = "default"
     batch_norm: BatchNorm = "train"
 
+    def __post_init__(self) -> None:
+        check("weights" not in self.settings, "weights are no part of an architecture: give build(weights=...)")
+
     def build(self, weights: str | Path | None = None, seed: int = 0) -> Embedder:
         """The embedder, its random parts from `seed`; `weights`: "pretrained" or the file of published ones."""
         given = {} if weights is None else {"weights": weights}
         backbone = backbones.build(self.backbone, seed, **self.settings, **given)
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)
             return Embedder(backbone, self.dim, self.pooling, self.bias, self.layer_norm, self.init, self.batch_norm)
 
     def as_dict(self) -> dict[str, Any]:

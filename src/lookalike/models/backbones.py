@@ -49,7 +49,7 @@ def build(name: str, seed: int = 0, **settings: Any) -> Backbone:
     64
     """
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # not those of the GPUs
         kind, colon, inner = name.partition(":")
         if not colon:
             own: Backbone = catalog.build("backbone", MEMBERS, name, **settings)

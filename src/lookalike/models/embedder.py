@@ -98,7 +98,12 @@ class Embedder(nn.Module):
         yield {"name": "backbone", "params": body, "lr": base_lr, "weight_decay": weight_decay}
         head = [*self.pooling.parameters(), *self.head.parameters()]
         if head:
-            yield {"name": "head", "params": head, "lr": head_lr or base_lr, "weight_decay": weight_decay}
+            yield {
+                "name": "head",
+                "params": head,
+                "lr": base_lr if head_lr is None else head_lr,
+                "weight_decay": weight_decay,
+            }
 
 
 def _head(width: int, dim: int | None, bias: bool, layer_norm: bool, init: Init) -> nn.Sequential:

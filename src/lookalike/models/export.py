@@ -10,6 +10,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def export_onnx(model: Model, path: str | Path) -> float:
     _library("onnxscript")
     runtime = _library("onnxruntime")
     path = Path(path)
-    whole = PixelsToEmbeddings(model).eval().cpu()
+    whole = deepcopy(PixelsToEmbeddings(model)).eval().cpu()  # the model stays where it is
     examples = [_pixels(model, count) for count in BATCHES]
     with _quiet():
         program: Any = torch.onnx.export(

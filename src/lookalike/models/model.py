@@ -83,17 +83,16 @@ class Model:
         rows = []
         try:
             for start in range(0, len(images), batch_size):
-                rows.append(self._embed(images[start : start + batch_size], read))
+                stop = min(start + batch_size, len(images))
+                rows.append(self._embed(_slice(images, start, stop, read)))
                 if progress is not None:
-                    progress(min(start + batch_size, len(images)), len(images))
+                    progress(stop, len(images))
         finally:
             self.embedder.train(was_training)
         return torch.cat(rows)
 
     @torch.no_grad()
-    def _embed(self, images: Any, read: Decode) -> Tensor:
-        if not isinstance(images, Tensor | np.ndarray):
-            images = [read(Path(image)) if isinstance(image, str | Path) else image for image in images]
+    def _embed(self, images: Any) -> Tensor:
         batch = prepare(images, self.preprocessing).to(self.device)
         return normalise(self.embedder(batch).float(), self.geometry).cpu()
 
@@ -165,6 +164,13 @@ def _check_many(images: Any) -> None:
     single = isinstance(images, np.ndarray) and images.ndim == 3 and images.shape[-1] == 3
     single = single or (isinstance(images, Tensor) and images.ndim == 3 and images.shape[0] == 3)
     check(not single, "this looks like one image: encode takes many, give [image]")
+
+
+def _slice(images: Any, start: int, stop: int, read: Decode) -> Any:
+    if isinstance(images, Tensor | np.ndarray):
+        return images[start:stop]
+    some = [images[position] for position in range(start, stop)]
+    return [read(Path(image)) if isinstance(image, str | Path) else image for image in some]
 
 
 def _read(path: Path) -> Any:
