@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -22,9 +24,11 @@ def small(order="RGB"):
     return Model.create(Architecture("conv4", {"width": 8}, dim=6, pooling="gem"), preprocessing=how)
 
 
-@pytest.mark.skipif(INSTALLED, reason="everything is installed")
-def test_without_the_libraries_it_says_what_to_install(tmp_path):
-    with pytest.raises(UserError, match=r"export needs onnx\w*: pip install 'lookalike\[export\]'"):
+@pytest.mark.parametrize("absent", ["onnx", "onnxscript", "onnxruntime"])
+def test_without_the_libraries_it_says_what_to_install(tmp_path, monkeypatch, absent):
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, name, None if name == absent else types.ModuleType(name))
+    with pytest.raises(UserError, match=rf"export needs {absent}: pip install 'lookalike\[export\]'"):
         export.export_onnx(small(), tmp_path / "m.onnx")
 
 
