@@ -43,38 +43,38 @@ class PixelsToEmbeddings(nn.Module):
 
 def export_onnx(model: Model, path: str | Path) -> float:
     """Write the model as an ONNX file and run it; the largest relative difference to torch is returned."""
-    onnx = _library("onnx")
-    _library("onnxscript")
-    runtime = _library("onnxruntime")
+    onnx, _, runtime = (_library(name) for name in ("onnx", "onnxscript", "onnxruntime"))
     path = Path(path)
     whole = deepcopy(PixelsToEmbeddings(model)).eval().cpu()  # the model stays where it is
     examples = [_pixels(model, count) for count in BATCHES]
-    with _quiet():
-        program: Any = torch.onnx.export(
-            whole,
-            (examples[1],),
-            input_names=["pixels"],
-            output_names=["embeddings"],
-            dynamic_shapes=({0: torch.export.Dim("images", min=1)},),
-            dynamo=True,
-            verbose=False,
-        )
-    proto = program.model_proto
+    proto = _graph(whole, examples[-1])
     _describe(onnx, proto, model)
     partial = path.with_name(f".{path.name}.partial")
     try:
         onnx.save(proto, str(partial))
         difference = _largest_difference(runtime, partial, whole, examples)
-        check(
-            difference <= TOLERANCE,
-            f"the ONNX file differs from torch by {difference:.1e}, more than {TOLERANCE:.0e}: not written",
-        )
+        close = difference <= TOLERANCE
+        check(close, f"the ONNX file differs from torch by {difference:.1e}, more than {TOLERANCE:.0e}: not written")
         partial.replace(path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         partial.unlink(missing_ok=True)
     return difference
+
+
+def _graph(whole: nn.Module, example: Tensor) -> Any:
+    with _quiet():
+        program: Any = torch.onnx.export(
+            whole,
+            (example,),
+            input_names=["pixels"],
+            output_names=["embeddings"],
+            dynamic_shapes=({0: torch.export.Dim("images", min=1)},),
+            dynamo=True,
+            verbose=False,
+        )
+    return program.model_proto
 
 
 def _library(name: str) -> Any:
