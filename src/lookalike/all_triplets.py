@@ -35,7 +35,7 @@ class _HingeSums(torch.autograd.Function):
         return total, number
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
         (slopes,) = ctx.saved_tensors
         return slopes * gradient, None, None, None
 
@@ -49,5 +49,5 @@ def hinge_sums(values: Float[Tensor, "n m"], pairs: Pairs, margin: float) -> tup
     """
     if not values.numel():
         return values.sum(), torch.zeros((), dtype=torch.int64)
-    total, number = _HingeSums.apply(values, pairs.positive, pairs.negative, margin)
+    total, number = _HingeSums.apply(values, pairs.positive, pairs.negative, margin)  # type: ignore[no-untyped-call]
     return total, number

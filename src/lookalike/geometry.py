@@ -19,7 +19,7 @@ SATURATION = 1e30  # raw dot products stop here, with gradient 0 beyond
 ROUNDING = 8.0  # squared distances below this many units of rounding are rounding
 
 
-def check_geometry(geometry: str) -> Geometry:
+def check_geometry(geometry: Geometry) -> Geometry:
     if geometry not in get_args(Geometry):
         raise unknown("geometry", geometry, get_args(Geometry))
     return geometry
@@ -78,7 +78,7 @@ class _Sphere(torch.autograd.Function):
         return unit
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         unit, inverse = ctx.saved_tensors
         along = (gradient * unit).sum(1, keepdim=True)
         return torch.addcmul(gradient, unit, along, value=-1).mul_(inverse)
@@ -97,7 +97,7 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
     vectors = widen(vectors)
     if geometry == "none":
         return vectors
-    unit: Tensor = _Sphere.apply(vectors)
+    unit: Tensor = _Sphere.apply(vectors)  # type: ignore[no-untyped-call]
     if geometry == "sphere":
         return unit
     return torch.where(norms(vectors.detach())[:, None] > 1, unit, vectors)
@@ -125,7 +125,7 @@ class _Saturating(torch.autograd.Function):
         return values
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         rows, columns, values = ctx.saved_tensors
         inside = torch.where(values.abs() < SATURATION, gradient, 0.0)
         return inside @ columns, inside.T @ rows
@@ -137,7 +137,7 @@ def raw_product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Fl
     with torch.autocast(rows.device.type, enabled=False):
         # a view, because torch.compile takes no function that is given one tensor twice
         other = columns.view_as(columns) if columns is rows else columns
-        result: Tensor = _Saturating.apply(rows.to(dtype), other.to(dtype))
+        result: Tensor = _Saturating.apply(rows.to(dtype), other.to(dtype))  # type: ignore[no-untyped-call]
     return result
 
 
@@ -171,7 +171,7 @@ class _Euclid(torch.autograd.Function):
         squares = torch.sub(totals, similarities, alpha=2)
         noise = ROUNDING * torch.finfo(squares.dtype).eps * totals
         if isinstance(noise, float):
-            torch.nn.functional.threshold_(squares, noise, 0.0)
+            torch.threshold_(squares, noise, 0.0)
         else:
             squares = torch.where(squares > noise, squares, 0.0)
         distances = squares.sqrt_()
@@ -180,7 +180,7 @@ class _Euclid(torch.autograd.Function):
         return distances
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
         (distances,) = ctx.saved_tensors
         slope = gradient / distances
         return slope.neg(), 0.5 * slope if ctx.needs_input_grad[1] else None
@@ -199,7 +199,7 @@ def distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Fl
     >>> distances(torch.tensor([[1.0, 0.5, -1.0]]))
     tensor([[0., 1., 2.]])
     """
-    result: Tensor = _Euclid.apply(similarities, _totals(lengths))
+    result: Tensor = _Euclid.apply(similarities, _totals(lengths))  # type: ignore[no-untyped-call]
     return result
 
 
@@ -210,7 +210,7 @@ def squared_distances(similarities: Float[Tensor, "n m"], lengths: Squares = Non
 
 def _without_denormals(exponents: Tensor) -> Tensor:
     """Exponents too small for a normal number become −∞, in place: eˣ is then 0, and not 40 times slower to compute."""
-    return torch.nn.functional.threshold_(exponents, math.ceil(math.log(torch.finfo(exponents.dtype).tiny)), -torch.inf)
+    return torch.threshold_(exponents, math.ceil(math.log(torch.finfo(exponents.dtype).tiny)), -torch.inf)
 
 
 class _LogSumExp(torch.autograd.Function):
@@ -228,7 +228,7 @@ class _LogSumExp(torch.autograd.Function):
         return result
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (softmax,) = ctx.saved_tensors
         return softmax * gradient[..., None], None
 
@@ -241,7 +241,7 @@ def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."]) -> Flo
     """
     if not values.shape[-1]:
         return values.sum(-1) - torch.inf  # no column at all: an empty batch
-    result: Tensor = _LogSumExp.apply(values, kept)
+    result: Tensor = _LogSumExp.apply(values, kept)  # type: ignore[no-untyped-call]
     return result
 
 

@@ -1,4 +1,4 @@
-"""`lookalike VERB`: one file per verb. Results on stdout, progress on stderr; a user's mistake is one line, exit code 2."""
+"""`lookalike VERB`: one file per verb. Results on stdout, progress on stderr; a mistake is one line, exit code 2."""
 
 import sys
 
