@@ -116,6 +116,16 @@ def test_a_thousand_blank_pages_are_no_near_duplicates():
     assert (exact_groups(seen) < 0).all()
 
 
+def test_the_same_hash_is_not_yet_the_same_photo():
+    random = np.random.default_rng(3)
+    vectors = random.normal(size=(3, 256)).astype(np.float32)
+    vectors[1] = vectors[0] + 0.5 * vectors[1]  # correlates by about 0.9
+    vectors[2] = vectors[0] + 0.1 * vectors[2]  # by more than 0.99
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    digests = random.integers(0, 255, (3, 16), np.uint8)
+    assert near_groups(Scan(np.ones(3, bool), digests, np.zeros(3, np.uint64), vectors, ())).tolist() == [0, -1, 0]
+
+
 def brute_force(seen):
     """Near duplicates by plain loops and sets."""
     count = len(seen.hashes)
@@ -215,15 +225,15 @@ def test_importing_data_is_light():
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_hashes_are_compared_in_seconds():
-    """Not timed: it finishes, and finds exactly the planted pairs."""
+def test_planted_pairs_are_found_among_many():
+    """How long 100,000 take is told by benchmarks.images."""
     random = np.random.default_rng(0)
-    hashes = random.integers(0, 2**63, 100_000, dtype=np.uint64)
-    vectors = random.normal(size=(100_000, 256)).astype(np.float32)
+    hashes = random.integers(0, 2**63, 30_000, dtype=np.uint64)
+    vectors = random.normal(size=(30_000, 256)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    hashes[99_000:] = hashes[:1000] ^ np.uint64(0b10101)
-    vectors[99_000:] = vectors[:1000]
-    digests = random.integers(0, 256, (100_000, 16)).astype(np.uint8)
-    groups = near_groups(Scan(np.ones(100_000, bool), digests, hashes, vectors, ()))
+    hashes[29_000:] = hashes[:1000] ^ np.uint64(0b10101)
+    vectors[29_000:] = vectors[:1000]
+    digests = random.integers(0, 256, (30_000, 16)).astype(np.uint8)
+    groups = near_groups(Scan(np.ones(30_000, bool), digests, hashes, vectors, ()))
     assert int((groups >= 0).sum()) == 2000
-    assert torch.equal(groups[:1000], groups[99_000:])
+    assert torch.equal(groups[:1000], groups[29_000:])

@@ -137,6 +137,17 @@ def test_the_cache_is_found_again_and_follows_the_content(photos, monkeypatch):
     assert decoded(data.folder(moved), 21).images.pixels.filename != changed.images.pixels.filename
 
 
+@pytest.mark.parametrize("name", ["mlrc", "ms"])
+def test_protocols_that_resize_first_see_the_same_crops(pictures, name):
+    pictures.save("hen/a.jpg", pictures.pixels(90, 131), quality=95)
+    pictures.save("hen/b.jpg", pictures.pixels(700, 310), quality=95)
+    dataset = data.folder(pictures.root)
+    train = data.preset(name).train
+    plain, kept = data.AugmentedImages(dataset, train), data.AugmentedImages(decoded(dataset, 256), train)
+    assert (plain[1].image == kept[1].image).all()
+    assert (plain[0].image == kept[0].image).all()
+
+
 def _shape(source: Decoded) -> tuple[int, ...]:
     return tuple(source.open(0).decode().shape)
 

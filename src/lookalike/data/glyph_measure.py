@@ -1,23 +1,30 @@
 """Which characters look alike, by measuring how the fonts draw them.
 
 Α, А and A are three characters and one shape. A dataset whose labels are characters must not contain two of them, or
-its labels are false. Characters are drawn in every font, scaled to one box (images vary in size, so c and C are one
-shape too), blurred a little, and correlated. Two that correlate above `SAME` in at least `FONTS_AGREE` fonts are one
-shape; the first of them stays. Small scripts choose first, so that they keep enough members.
+its labels are false. Characters are drawn in every font, stretched to one box (images vary in size, aspect and slant,
+so c and C, | and / are one shape too), blurred a little, and correlated. Two that correlate above `SAME` in at least
+`FONTS_AGREE` fonts, at any slant, are one shape; the first of them stays. Small scripts choose first, so that they
+keep enough members.
 
 The result is kept in glyph_classes.txt, because the last bits of a rendering differ between versions of FreeType, and
 the classes of a dataset must not; the tests measure again and compare.
 """
 
+import math
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import normalize, pad
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 FAMILIES = ("DejaVuSans", "DejaVuSansMono", "DejaVuSerif", "STIXGeneral")
 STYLES = {
@@ -29,7 +36,9 @@ STYLES = {
 FONTS = tuple(f"{family}{style}.ttf" for family in FAMILIES for style in STYLES[family])
 FONTS_NEEDED = 12  # a character that fewer fonts draw has too few images
 FONTS_AGREE = 4
-SAME = 0.94
+SAME = 0.92
+ASPECT = 2.0  # images vary in aspect and slant, so shapes that differ only in that are one
+SLANTS = (-0.4, 0.0, 0.4)
 BOX = 24  # pixels of the measuring box, and the blur within it
 BLUR = 1.0
 LETTERS = ("Lu", "Ll", "Lt", "Lo")
@@ -73,38 +82,69 @@ def draws(font: str, character: str) -> bool:
     return ord(character) in _coverage(font)
 
 
-def draw(characters: list[str], font: str, box: int) -> np.ndarray:
-    """The characters (which the font must have) in white on black, each scaled to fill box × box and centred."""
+def _ink(characters: list[str], font: str) -> Iterator["Image"]:
+    """Every character (which the font must have) in white on black, cut to its ink."""
     from PIL import Image, ImageDraw, ImageFont
 
     pen = ImageFont.truetype(str(font_path(font)), 64, layout_engine=ImageFont.Layout.BASIC)
-    drawn = np.zeros((len(characters), box, box), np.uint8)
     sheet = Image.new("L", (192, 192))
     brush = ImageDraw.Draw(sheet)
-    for row, character in enumerate(characters):
+    for character in characters:
         sheet.paste(0, (0, 0, *sheet.size))
         brush.text((64, 48), character, 255, font=pen)
-        ink = sheet.crop(sheet.getbbox() or (0, 0, 1, 1))
-        side = max(ink.size)
-        square = Image.new("L", (side, side))
-        square.paste(ink, ((side - ink.width) // 2, (side - ink.height) // 2))
-        drawn[row] = np.asarray(
-            square.resize((box, box), Image.Resampling.BOX if side > box else Image.Resampling.BILINEAR)
-        )
-    return drawn
+        yield sheet.crop(sheet.getbbox() or (0, 0, 1, 1))
 
 
-def similarity(drawn: np.ndarray) -> Float[Tensor, "n n"]:
-    """Correlation of slightly blurred drawings, all with all."""
+def draw(characters: list[str], font: str, box: int) -> np.ndarray:
+    """The characters in white on black, each scaled to fill box × box and centred."""
+    return np.stack([_centred(ink, box) for ink in _ink(characters, font)])
+
+
+def _centred(ink: "Image", box: int) -> np.ndarray:
+    from PIL import Image
+
+    side = max(ink.size)
+    square = Image.new("L", (side, side))
+    square.paste(ink, ((side - ink.width) // 2, (side - ink.height) // 2))
+    return np.asarray(square.resize((box, box), Image.Resampling.BOX if side > box else Image.Resampling.BILINEAR))
+
+
+def _stretched(ink: "Image", slant: float) -> tuple[np.ndarray, float]:
+    """The character slanted and stretched to the whole box, and the logarithm of its aspect before."""
+    from PIL import Image
+
+    if slant:
+        reach = round(abs(slant) * ink.height)
+        source = (1, slant, -reach if slant > 0 else 0, 0, 1, 0)  # where a pixel comes from
+        ink = ink.transform((ink.width + reach, ink.height), Image.Transform.AFFINE, source, Image.Resampling.BILINEAR)
+        ink = ink.crop(ink.getbbox())
+    return np.asarray(ink.resize((BOX, BOX), Image.Resampling.BILINEAR)), math.log(ink.width / ink.height)
+
+
+def _features(drawn: np.ndarray) -> Float[Tensor, "n d"]:
+    """Slightly blurred drawings as unit vectors: their product is the correlation."""
     distance = torch.arange(-3.0, 4.0)
     weights = torch.exp(-(distance**2) / (2 * BLUR**2))
     weights = weights / weights.sum()
     shapes = pad(torch.from_numpy(drawn).float(), (4, 4, 4, 4))[:, None]
     shapes = torch.conv2d(torch.conv2d(shapes, weights.view(1, 1, -1, 1)), weights.view(1, 1, 1, -1))
     flat = shapes.flatten(1)
-    flat = flat - flat.mean(1, keepdim=True)
-    flat = flat / flat.norm(dim=1, keepdim=True).clamp_min(1e-6)
-    return torch.mm(flat, flat.T)
+    return normalize(flat - flat.mean(1, keepdim=True), dim=1)
+
+
+def _alike(characters: list[str], font: str) -> Bool[Tensor, "n n"]:
+    """Which characters this font draws alike: as they are, or slanted and, within `ASPECT`, stretched."""
+    inks = list(_ink(characters, font))
+    plain = _features(np.stack([_centred(ink, BOX) for ink in inks]))
+    result = torch.mm(plain, plain.T) >= SAME
+    views = {slant: [_stretched(ink, slant) for ink in inks] for slant in SLANTS}
+    features = {slant: _features(np.stack([drawn for drawn, _ in views[slant]])) for slant in SLANTS}
+    aspects = {slant: torch.tensor([aspect for _, aspect in views[slant]]) for slant in SLANTS}
+    for slant in SLANTS:
+        close = (aspects[0.0][:, None] - aspects[slant]).abs() < math.log(ASPECT)
+        alike = close & (torch.mm(features[0.0], features[slant].T) >= SAME)
+        result |= alike | alike.T
+    return result
 
 
 def same_shape(characters: list[str]) -> Bool[Tensor, "n n"]:
@@ -112,8 +152,7 @@ def same_shape(characters: list[str]) -> Bool[Tensor, "n n"]:
     agree = torch.zeros(len(characters), len(characters), dtype=torch.int64)
     for font in FONTS:
         known = torch.tensor([row for row, character in enumerate(characters) if draws(font, character)])
-        drawn = draw([characters[row] for row in known.tolist()], font, BOX)
-        agree[known[:, None], known] += similarity(drawn) >= SAME
+        agree[known[:, None], known] += _alike([characters[row] for row in known.tolist()], font)
     return agree >= FONTS_AGREE
 
 
@@ -125,9 +164,8 @@ def candidates() -> list[str]:
     return sorted(found, key=lambda character: (SCRIPTS.index(str(script(character))), character))
 
 
-def measured_classes() -> list[str]:
+def first_of_each_shape(characters: list[str]) -> list[str]:
     """The characters that look like no other one that was taken before them."""
-    characters = candidates()
     same = same_shape(characters)
     kept: list[int] = []
     for row in range(len(characters)):
@@ -138,7 +176,7 @@ def measured_classes() -> list[str]:
 
 def write_classes(path: Path = CLASSES) -> None:
     """Measure and write the file, one script per line."""
-    classes = measured_classes()
+    classes = first_of_each_shape(candidates())
     lines = [f"{name}\t" + "".join(one for one in classes if script(one) == name) for name in SCRIPTS]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
