@@ -11,7 +11,8 @@ from lookalike.evaluation.question import Question
 from lookalike.evaluation.space import Space
 
 FEW = 24  # up to so many relevant items a branch-free sweep per item beats a lookup table
-NEAR = 2**16  # so many scores of a block are settled one by one; beyond, the block is scored again in float64
+SLOTS, MOST_SLOTS = 16, 2**16  # of the lookup table per relevant item, and at most
+NEAR = 2**18  # so many scores of a block are settled one by one; beyond, the block is scored again in float64
 
 
 class Counter:
@@ -33,10 +34,23 @@ class Counter:
             vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), first, last, scores
         )
         counts, relevant = clean(question, rows, scores)
+        if len(relevant) > FEW:
+            relevant = np.asfortranarray(relevant)  # many items are read query by query
         band = self.tolerance + self.queries.rounding
         low, high = (relevant - band).astype(np.float32), (relevant + band).astype(np.float32)
-        none = np.zeros(relevant.shape, np.int32)
-        return Panel(rows, counts, relevant, low, high, none, none.copy())
+        none = np.zeros_like(relevant, np.int32)
+        return Panel(rows, counts, relevant, low, high, none, none.copy(order="K"), self.tables(low, high, counts))
+
+    def tables(self, low: Any, high: Any, counts: Any) -> tuple[Any, ...]:
+        """Per query a table from a score's slot to the number of items below it, and the slots' origin and scale."""
+        items, queries = low.shape
+        if items <= FEW:
+            return ()
+        kind = np.uint16 if items < 2**16 - 2 else np.int32
+        tables = np.empty((queries, min(SLOTS * items, MOST_SLOTS)), kind)
+        bases, scales = np.zeros(queries, np.float32), np.zeros(queries, np.float32)
+        self.kernel.fill_tables(low, high, counts, tables, bases, scales)
+        return tables, bases, scales
 
     def shifted(self, rows: slice) -> slice:
         """Rows of the queries' space: in leave-one-out that is the gallery's, which starts with the lonely items."""
@@ -73,18 +87,18 @@ class Counter:
 
     def sweep(self, panel: Panel, scores: Any, columns: slice, by_column: bool) -> bool:
         """Counts what float32 can tell and settles the rest one by one; false if there is too much to settle."""
-        above = np.zeros(panel.low.shape, np.int32)
+        above = np.zeros_like(panel.low, np.int32)
         near = np.empty((NEAR, 4), np.int32)
-        if len(panel.relevant) > FEW:
+        if panel.tables:
             rows = torch.from_numpy(scores).T.contiguous().numpy() if by_column else scores
-            found = self.kernel.many_rows(rows, panel.low, panel.high, panel.counts, above, near)
+            found = self.kernel.many_rows(rows, panel.low, panel.high, panel.counts, *panel.tables, above, near)
         else:
             count = self.kernel.few_columns if by_column else self.kernel.few_rows
             found = count(scores, panel.low, panel.high, above, near)
         if found < 0:
             return False
         pairs = near[:found]
-        over, upto = above.copy(), above
+        over, upto = above.copy(order="K"), above
         if len(pairs):
             rows = self.shifted(panel.rows)
             self.kernel.settle(
@@ -100,7 +114,7 @@ class Counter:
         scores = self.queries.exact_block(self.shifted(panel.rows), self.gallery, columns).numpy()
         self.hide(scores, panel, columns)
         low, high = panel.relevant - self.tolerance, panel.relevant + self.tolerance
-        over, upto = np.zeros(low.shape, np.int32), np.zeros(low.shape, np.int32)
+        over, upto = np.zeros_like(low, np.int32), np.zeros_like(low, np.int32)
         if len(panel.relevant) > FEW:
             self.kernel.many_exact(scores, high, panel.counts, over)
             self.kernel.many_exact(scores, np.nextafter(low, -np.inf), panel.counts, upto)

@@ -145,63 +145,94 @@ def few_exact(scores, low, high, at_least, above):
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def buckets(edges, table, size):
-    """table[b] = number of (ascending) edges in buckets before b; any monotone map to buckets gives exact starts."""
-    base = edges[0]
-    span = edges[edges.shape[0] - 1] - base
-    scale = size / span if span > 0 else 0.0
-    table[: size + 1] = 0
-    for k in range(edges.shape[0]):
-        table[min(size - 1, int((edges[k] - base) * scale)) + 1] += 1
-    for b in range(size):
-        table[b + 1] += table[b]
-    return scale
+def passed_by(edges, score):
+    """How many of the ascending edges are below a score."""
+    first, last = 0, edges.shape[0]
+    while first < last:
+        middle = (first + last) // 2
+        if edges[middle] < score:
+            first = middle + 1
+        else:
+            last = middle
+    return first
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def many_rows(scores, low, high, counts, above, near):  # noqa: C901 - one loop, and calls inside it cost
-    """`few_rows` for queries with many relevant items: a lookup table finds the edges a score has passed.
+def slots_of(scores, base, scale, last, slots):
+    """The slot of each score: 0 below `base`, `last` far above it. Any monotone map would do."""
+    for j in range(scores.shape[0]):
+        slots[j] = np.int32(min(max((scores[j] - base) * scale, np.float32(-1)), np.float32(last - 1))) + 1
 
-    Returns the number of near scores listed, or −1 if there were too many.
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def fill_tables(low, high, counts, tables, bases, scales):
+    """How many edges a score in each slot has passed, a row per query; n + 1 where a band touches the slot."""
+    last = tables.shape[1] - 1
+    slot_up, slot_down = np.empty(high.shape[0], np.int32), np.empty(high.shape[0], np.int32)
+    for i in range(counts.shape[0]):
+        n, slot = counts[i], 0
+        if n > 0:
+            bases[i] = low[n - 1, i]
+            scales[i] = (last - 2) / (high[0, i] - low[n - 1, i])
+            slots_of(high[:n, i], bases[i], scales[i], last, slot_up)
+            slots_of(low[:n, i], bases[i], scales[i], last, slot_down)
+        for k in range(n):
+            while slot < slot_down[n - 1 - k]:
+                tables[i, slot] = k
+                slot += 1
+            while slot <= slot_up[n - 1 - k]:
+                tables[i, slot] = n + 1
+                slot += 1
+        tables[i, slot:] = n
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def many_rows(scores, low, high, counts, tables, bases, scales, above, near):  # noqa: C901 - calls inside a loop cost
+    """`few_rows` for queries with many relevant items: a table tells how many edges a score has passed.
+
+    Slots are much finer than the distances of edges, so few scores fall into one with an edge and need a search.
+    Returns the number of near scores listed, or −1 if there are too many.
     """
+    most, width, last = high.shape[0], scores.shape[1], tables.shape[1] - 1
+    slots, unsure = np.empty(width, np.int32), np.empty(width + 1, np.int32)
+    up, down = np.empty(most, high.dtype), np.empty(most, high.dtype)
+    tally = np.empty((2, most + 2), np.int32)
     found, pairs = 0, 0
-    limit = near.shape[0]
-    table = np.empty(65537, np.int32)
-    up = np.empty(high.shape[0], high.dtype)
-    down = np.empty(high.shape[0], high.dtype)
-    passed = np.empty(high.shape[0] + 1, np.int32)
     for i in range(counts.shape[0]):
         n = counts[i]
         if n == 0:
             continue
-        for k in range(n):
-            up[k] = high[n - 1 - k, i]
-            down[k] = low[n - 1 - k, i]
-        size = min(65536, max(64, 4 * n))
-        base, lowest = up[0], down[0]
-        scale = buckets(up[:n], table, size)
-        passed[: n + 1] = 0
-        for j in range(scores.shape[1]):
-            score = scores[i, j]
-            if score < lowest:
-                continue
-            k = table[max(0, min(size - 1, int(min((score - base) * scale, 1e9))))]
-            while k < n and up[k] < score:
-                k += 1
-            passed[k] += 1
+        slots_of(scores[i], bases[i], scales[i], last, slots)
+        table = tables[i]
+        tally[:, : n + 2] = 0
+        doubts = 0
+        for j in range(width):
+            code = table[slots[j]]
+            tally[j & 1, code] += 1  # two tallies: equal codes in a row do not wait for each other
+            unsure[doubts] = j
+            doubts += code > n
+        if doubts > 0:
+            for k in range(n):
+                up[k], down[k] = high[n - 1 - k, i], low[n - 1 - k, i]
+        for d in range(doubts):
+            score = scores[i, unsure[d]]
+            k = passed_by(up[:n], score)
+            tally[0, k] += 1
             if k < n and down[k] <= score:
                 end = k + 1
                 while end < n and down[end] <= score:
                     end += 1
                 pairs += end - k
-                if found == limit or pairs > limit:
+                if found == near.shape[0] or pairs > near.shape[0]:
                     return -1
-                near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, j, n - end, n - k
+                near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, unsure[d], n - end, n - k
                 found += 1
         total = 0
         for k in range(n - 1, -1, -1):
-            total += passed[k + 1]
+            total += tally[0, k + 1] + tally[1, k + 1]
             above[n - 1 - k, i] = total
     return found
 
@@ -210,30 +241,18 @@ def many_rows(scores, low, high, counts, above, near):  # noqa: C901 - one loop,
 @no_type_check
 def many_exact(scores, edges, counts, above):
     """How many scores of row i are > edges[p, i], for many edges and scores that need no second look."""
-    table = np.empty(65537, np.int32)
     up = np.empty(edges.shape[0], edges.dtype)
-    passed = np.empty(edges.shape[0] + 1, np.int32)
+    tally = np.empty(edges.shape[0] + 1, np.int32)
     for i in range(counts.shape[0]):
         n = counts[i]
-        if n == 0:
-            continue
         for k in range(n):
             up[k] = edges[n - 1 - k, i]
-        size = min(65536, max(64, 4 * n))
-        base = up[0]
-        scale = buckets(up[:n], table, size)
-        passed[: n + 1] = 0
+        tally[: n + 1] = 0
         for j in range(scores.shape[1]):
-            score = scores[i, j]
-            if score < base:
-                continue
-            k = table[min(size - 1, int(min((score - base) * scale, 1e9)))]
-            while k < n and up[k] < score:
-                k += 1
-            passed[k] += 1
+            tally[passed_by(up[:n], scores[i, j])] += 1
         total = 0
         for k in range(n - 1, -1, -1):
-            total += passed[k + 1]
+            total += tally[k + 1]
             above[n - 1 - k, i] = total
 
 

@@ -92,6 +92,7 @@ def measure_ranking(result: Result, wanted: Names, question: Question, sets: Set
     values = {name: np.full(len(sets.queries), np.nan) for name in wanted.ranking}
     sums: dict[str, Values] = {name: np.zeros(1) for name in wanted.curves if name in ("cmc", "retrieval_pr")}
     tied = counted = 0
+    largest = max((int(name.partition("@")[2]) for name in wanted.ranking if name not in PLAIN), default=0)
     for piece in rank(question, queries, gallery, result.facts["tie_tolerance"], progress):
         ranks = with_relevant(piece)
         if not len(ranks.queries):
@@ -99,8 +100,9 @@ def measure_ranking(result: Result, wanted: Names, question: Question, sets: Set
         tied += int(ranks.tied().sum())
         counted += len(ranks.queries)
         standing = order(ranks, result.facts["ties"])
+        near = standing.within(largest) if standing.plain else standing
         for name in wanted.ranking:
-            values[name][ranks.queries] = measure(name, standing)
+            values[name][ranks.queries] = measure(name, standing if name in PLAIN else near)
         for name in sums:
             sums[name] = sums[name] + curve_sums(name, ranks, standing)
     check(counted > 0, "no query has a relevant item left: does ignore hide every one of them?")

@@ -14,7 +14,7 @@ from lookalike.evaluation.ranks import Ranks
 
 ROWS = 1024  # a block of 1024 × 1024 scores is 4 MB: it stays in the cache between product and scan
 ENTRIES = 2**20  # relevant scores in one panel
-BUDGET = 3 * 2**20  # relevant scores held at once, at about 40 bytes each
+BUDGET = 2**21  # relevant scores held at once, at about 70 bytes each
 
 
 @dataclass
@@ -31,6 +31,7 @@ class Panel:
     high: Any
     over: Any
     upto: Any
+    tables: tuple[Any, ...] = ()  # where to look up how many items a score is above, if there are many
     lock: Lock = field(default_factory=Lock)
 
     def add(self, over: Any, upto: Any) -> None:

@@ -7,6 +7,7 @@ Presence of Tied Scores, ECIR 2008): relevant items that share a tied irrelevant
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -54,15 +55,24 @@ class Order:
     hits: Codes
     relevant: Codes
     others: Codes
-    known: dict[int, Values] = field(default_factory=dict)
 
-    @property
-    def plain(self) -> bool:
-        return not self.others.any()
+    plain: bool = True  # no group is tied
+    known: dict[int, Values] = field(default_factory=dict)
 
     def per_query(self, values: Values) -> Values:
         """Sums over the groups of each query."""
         return np.bincount(self.query, weights=values, minlength=len(self.counts)).astype(np.float64, copy=False)
+
+    @cached_property
+    def precisions(self) -> Values:
+        """P@rank at every relevant item, without ties."""
+        return (self.hits + 1) / (self.before + 1)
+
+    def within(self, k: int) -> "Order":
+        """Only the groups that begin among the first k: all that a metric at K ≤ k needs, and often far fewer."""
+        near = self.before < k
+        query, before, hits = self.query[near], self.before[near], self.hits[near]
+        return Order(self.counts, self.size, query, before, hits, self.relevant[near], self.others[near], self.plain)
 
     def hits_within(self, k: int | Codes) -> Values:
         """Expected number of relevant items among the first k; k may differ from query to query."""
@@ -102,4 +112,5 @@ def order(ranks: Ranks, ties: Ties) -> Order:
     last = np.r_[start[1:], len(query)] - 1
     hits, over = index[start], ranks.over[start]
     others = ranks.upto[last] - over
-    return Order(ranks.counts, ranks.size, query[start], hits + over, hits, last - start + 1, others)
+    plain = not others.any()
+    return Order(ranks.counts, ranks.size, query[start], hits + over, hits, last - start + 1, others, plain=plain)

@@ -22,7 +22,7 @@ def precision_sum(order: Order, cap: int | Codes) -> Values:
     """
     limit = cap if isinstance(cap, int) else cap[order.query]
     if order.plain:
-        return order.per_query(np.where(order.before < limit, (order.hits + 1) / (order.before + 1), 0.0))
+        return order.per_query(np.where(order.before < limit, order.precisions, 0.0))
     members = order.relevant + order.others
     reach = np.clip(limit - order.before, 0, members)
     harmonic = np.r_[0, np.cumsum(1 / np.arange(1, int((order.before + members).max()) + 1, dtype=np.longdouble))]

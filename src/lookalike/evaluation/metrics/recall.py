@@ -15,12 +15,11 @@ def recall(order: Order, k: int) -> Values:
     >>> recall(third, 2), recall(third, 3)
     (array([0.]), array([1.]))
     """
-    first = order.first()
-    drawn = np.clip(k - order.before[first], 0, None)
     if order.plain:
-        return (drawn > 0).astype(np.float64)
+        return (order.hits_within(k) > 0).astype(np.float64)
+    first = order.first()
     relevant, others = order.relevant[first], order.others[first]
-    drawn = np.minimum(drawn, relevant + others)
+    drawn = np.clip(k - order.before[first], 0, relevant + others)
     missed = np.ones(len(first))
     for number in range(int(relevant.max())):
         active = (number < relevant) & (missed > 0)

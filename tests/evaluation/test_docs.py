@@ -1,0 +1,12 @@
+"""The examples of the page about evaluation run as they stand."""
+
+import doctest
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
+
+
+def test_the_page_runs():
+    found = doctest.testfile(str(PAGE), module_relative=False)
+    assert found.attempted > 10
+    assert found.failed == 0
