@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lookalike.data.dataset import SPLITS, Dataset, Problem
-from lookalike.data.duplicates import exact_groups, near_groups
+from lookalike.data.dataset import Dataset, Problem
+from lookalike.data.findings import Finding, names, of_duplicates
 from lookalike.data.folder import is_image, walk
 from lookalike.data.scan import BEGINNINGS, Scan, scan
 from lookalike.data.source import Files
@@ -23,16 +23,6 @@ from lookalike.errors import check
 
 UNUSABLE = ("missing", "empty", "not an image", "truncated", "damaged", "bomb")  # kinds of problems that cost an image
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One kind of problem and the images that have it, in groups if they belong together."""
-
-    kind: str
-    count: int
-    meaning: str
-    items: list[Any]
 
 
 @dataclass(frozen=True)
@@ -64,7 +54,7 @@ def audit(
         check(len(embeddings) == len(dataset), f"{len(embeddings)} embeddings for {len(dataset)} images: give one each")
     seen = scan(dataset, threads=threads, progress=progress)
     good = torch.from_numpy(seen.readable)
-    findings = _of_files(dataset, seen) + _of_duplicates(dataset, seen) + _of_classes(dataset, good)
+    findings = _of_files(dataset, seen) + of_duplicates(dataset, seen) + _of_classes(dataset, good)
     if embeddings is not None:
         findings.append(_of_labels(dataset, embeddings, good))
     usable, verdict = _verdict(dataset, good)
@@ -137,57 +127,6 @@ def _begins_like_an_image(path: Path) -> bool:
     )
 
 
-def _of_duplicates(dataset: Dataset, seen: Scan) -> list[Finding]:
-    """Copies, from the most harmful kind to the least."""
-    exact, near = exact_groups(seen), near_groups(seen)
-    findings = []
-    for kind, groups in (("copies", exact), ("near duplicates", near)):
-        for scope, meaning in (
-            (
-                "across splits",
-                "what is tested was seen in training: remove them or split by class_disjoint(together=…)",
-            ),
-            ("across classes", "one photo with two labels: at least one is false"),
-            ("within a class", "harmless, but they make retrieval look easier than it is"),
-        ):
-            chosen = _in_scope(dataset, groups, scope)
-            if groups is near:  # what is a copy to the byte has been told already
-                chosen = [
-                    rows for rows in chosen if not bool((exact[rows] == exact[rows[0]]).all() and exact[rows[0]] >= 0)
-                ]
-            findings.append(
-                Finding(f"{kind} {scope}", len(chosen), meaning, [_names(dataset, rows) for rows in chosen])
-            )
-    return findings
-
-
-def _in_scope(dataset: Dataset, groups: Tensor, scope: str) -> list[list[int]]:
-    """The groups (as rows) that lie across splits, across classes, or within one class."""
-    if scope == "across splits" and dataset.splits is None:
-        return []
-    order = groups.argsort(stable=True)[int((groups < 0).sum()) :]
-    sizes = torch.bincount(groups[order]).tolist() if len(order) else []
-    result = []
-    for rows in torch.split(order, sizes) if sizes else []:
-        column = dataset.splits if scope == "across splits" else dataset.labels
-        assert column is not None
-        several = bool((column[rows] != column[rows[0]]).any())
-        if several != (scope == "within a class"):
-            result.append(rows.tolist())
-    return result
-
-
-def _names(dataset: Dataset, rows: list[int]) -> list[dict[str, str]]:
-    result = []
-    for row in rows:
-        entry = {"path": dataset.images.name(row), "label": dataset.label_names[int(dataset.labels[row])]}
-        if dataset.splits is not None:
-            place = int(dataset.splits[row])
-            entry["split"] = SPLITS[place] if place >= 0 else ""
-        result.append(entry)
-    return result
-
-
 def _of_classes(dataset: Dataset, good: Tensor) -> list[Finding]:
     sizes = torch.bincount(dataset.labels[good], minlength=dataset.classes)
     had = dataset.class_sizes()
@@ -203,7 +142,7 @@ def _of_labels(dataset: Dataset, embeddings: Tensor, good: Tensor) -> Finding:
     rows = good.nonzero().flatten()
     doubts = suspicious_labels(embeddings[rows], dataset.labels[rows])
     items = [
-        _names(dataset, [int(rows[doubt.row])])[0]
+        names(dataset, [int(rows[doubt.row])])[0]
         | {"looks_like": dataset.label_names[doubt.other], "share": round(doubt.share, 3)}
         for doubt in doubts
     ]

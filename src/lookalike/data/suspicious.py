@@ -48,17 +48,19 @@ def suspicious_labels(
         rows = torch.arange(begin, min(begin + BLOCK, len(unit)))
         scores = product(unit[rows], unit)
         scores[torch.arange(len(rows)), rows] = -torch.inf
-        own = labels[rows]
-        near, asked = _neighbours(scores, labels, sizes[own] - 1)
-        other = near.mode(1).values
-        share = (near == other[:, None]).sum(1) / asked.clamp_min(1)
-        doubtful = ~(near == own[:, None]).any(1) & (share >= agree) & (sizes[own] > 2)
-        found += [
-            Doubt(int(rows[at]), int(other[at]), float(share[at])) for at in doubtful.nonzero().flatten().tolist()
-        ]
+        found += _doubts(scores, rows, labels, sizes, agree)
         if progress is not None:
             progress(int(rows[-1]) + 1, len(unit))
     return sorted(found, key=lambda doubt: (-doubt.share, doubt.row))
+
+
+def _doubts(scores: Tensor, rows: Tensor, labels: Tensor, sizes: Tensor, agree: float) -> list[Doubt]:
+    own = labels[rows]
+    near, asked = _neighbours(scores, labels, sizes[own] - 1)
+    other = near.mode(1).values
+    share = (near == other[:, None]).sum(1) / asked.clamp_min(1)
+    doubtful = ~(near == own[:, None]).any(1) & (share >= agree) & (sizes[own] > 2)
+    return [Doubt(int(rows[at]), int(other[at]), float(share[at])) for at in doubtful.nonzero().flatten().tolist()]
 
 
 def _neighbours(scores: Tensor, labels: Tensor, mates: Tensor) -> tuple[Tensor, Tensor]:
