@@ -68,6 +68,11 @@ def test_extreme_shapes_fall_back_to_the_centre():
     assert cut.box == (0, 493, 10, 13)
 
 
+def test_a_strip_does_not_fill_the_memory():
+    assert preset("mlrc").train.cut(1, 10_000, torch.Generator()).whole == (256, 4096)
+    assert preset("roth").evaluation.cut(10_000, 1, torch.Generator()).whole == (4096, 256)
+
+
 def test_pixels_are_those_of_the_box():
     image = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
     cut = Augmentation(8).cut(20, 30, torch.Generator())

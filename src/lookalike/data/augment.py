@@ -27,6 +27,9 @@ from lookalike.errors import check, unknown
 
 TRIES = 10  # as in torchvision: this many draws of area and aspect, then the largest allowed central crop
 ASPECT = (3 / 4, 4 / 3)
+LONGEST = (
+    16  # a strip longer than this is squeezed: resized to a short side of 256, 1 × 10,000 pixels would be gigabytes
+)
 
 
 class Cut(NamedTuple):
@@ -83,9 +86,10 @@ class Augmentation:
             side = max(self.size, min(height, width))  # a crop must fit: small images grow to it
         if side is None:
             return height, width
+        longest = LONGEST * side
         if height <= width:
-            return side, int(side * width / height)
-        return int(side * height / width), side
+            return side, min(longest, int(side * width / height))
+        return min(longest, int(side * height / width)), side
 
 
 def _random_area(height: int, width: int, area: tuple[float, float], draws: list[float]) -> tuple[int, int, int, int]:
