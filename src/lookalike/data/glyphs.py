@@ -73,7 +73,8 @@ def _write(folder: Path, difficulty: float, seed: int, size: int, progress: Prog
     for chunk in torch.split(drawings, CHUNK):
         images.append(distort(chunk.float()[:, None] / 255, difficulty, size, generator))
         if progress is not None:
-            progress(len(FONTS) + len(images) * CHUNK * len(FONTS) // len(drawings), 2 * len(FONTS))
+            share = min(1.0, len(images) * CHUNK / len(drawings))
+            progress(len(FONTS) + int(share * len(FONTS)), 2 * len(FONTS))
     np.save(folder / "images.npy", torch.cat(images).numpy())
     np.save(folder / "classes.npy", np.asarray(classes, np.int64)[order])
 
