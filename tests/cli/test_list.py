@@ -39,3 +39,9 @@ def test_a_misspelt_kind_is_one_line_and_exit_code_2():
     assert ended.stdout == ""
     assert ended.stderr.startswith("lookalike: unknown kind 'loses': did you mean 'losses'?")
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("verb", [command.name for command in app.registered_commands])
+def test_help_of_every_verb_ends_in_an_example(verb):
+    last = CliRunner().invoke(app, [verb, "--help"]).stdout.strip().split("\n\n")[-1]
+    assert last.strip().startswith(f"Example: lookalike {verb}")

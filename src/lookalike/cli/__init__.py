@@ -15,9 +15,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("list")(list_members.run)
-app.command("audit")(audit.run)
-app.command("evaluate")(evaluate.run)
+for name, verb in {"list": list_members, "audit": audit, "evaluate": evaluate}.items():
+    app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)
 
 
 @app.callback()

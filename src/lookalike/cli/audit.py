@@ -11,6 +11,8 @@ from lookalike.cli.bars import bar
 from lookalike.data.audit import Audit
 from lookalike.errors import UserError
 
+EXAMPLE = "lookalike audit photos/ --out audit.json"
+
 SHOWN = 3  # examples per finding in the table; the JSON has all
 
 
@@ -26,8 +28,6 @@ def run(
     """Look for unreadable files, copies, near duplicates across classes and splits, and lonely classes.
 
     Exit code 0: usable; 1: not usable; 2: the data cannot be found.
-
-    Example: lookalike audit photos/ --out audit.json
     """
     dataset = data.load(source, **_partial(source))
     vectors = _vectors(embeddings) if embeddings is not None else None

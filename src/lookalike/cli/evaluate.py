@@ -12,6 +12,8 @@ from lookalike.errors import UserError, check, unknown
 from lookalike.evaluation import Result, evaluate
 from lookalike.evaluation.result import Share
 
+EXAMPLE = 'lookalike evaluate test.npz --metrics "recall@1,2,4,8 map@r nmi" --json'
+
 ARRAYS = ("embeddings", "labels", "gallery_embeddings", "gallery_labels", "categories", "ignore", "gallery_ignore")
 
 
@@ -35,8 +37,6 @@ def run(
 
     Without gallery arrays every embedding is a query and the others are its gallery. Items whose `gallery_ignore`
     equals the query's `ignore` (the same camera, say) are hidden from it.
-
-    Example: lookalike evaluate test.npz --metrics "recall@1,2,4,8 map@r nmi" --json
     """
     arrays = read(file)
     with bar("ranking") as progress:

@@ -11,6 +11,8 @@ from lookalike import data, losses, miners, models, regularisers, samplers
 from lookalike.catalog import presets_of, settings_of
 from lookalike.errors import unknown
 
+EXAMPLE = "lookalike list losses"
+
 CATALOGUES: dict[str, Mapping[str, Callable[..., Any]]] = {
     "data": data.MEMBERS,
     "losses": losses.MEMBERS,
@@ -29,10 +31,7 @@ def run(
     kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(CATALOGUES)}. Without it: the kinds.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List what there is: data, losses, miners, models, regularisers, samplers.
-
-    Example: lookalike list losses
-    """
+    """List what there is: data, losses, miners, models, regularisers, samplers."""
     if not kind:
         typer.echo("\n".join(CATALOGUES))
         return
