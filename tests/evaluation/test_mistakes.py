@@ -1,5 +1,8 @@
 """One clear line for every way to be wrong."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -79,6 +82,13 @@ def test_result_mistakes():
         result.by_category("map")
     with pytest.raises(UserError, match="level must lie between"):
         result.interval("map", level=95)
+
+
+def test_importing_loads_nothing_heavy():
+    heavy = "numba", "faiss", "sklearn", "scipy", "matplotlib", "typer", "rich"
+    code = f"import sys, lookalike.evaluation; print([name for name in {heavy} if name in sys.modules])"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"
 
 
 def test_half_and_read_only_are_welcome():

@@ -57,26 +57,44 @@ def hide_groups(scores, row_groups, column_groups):
 def few_rows(scores, low, high, above, near):
     """How many scores of row i are > high[p, i]. Branch-free: one sweep of the row per relevant item.
 
-    Scores between the edges are listed in `near` as (query, column, item, item + 1). Returns how many there are, or −1
-    if they do not fit.
+    `above` comes as zeros. Scores between the edges are listed in `near` as (query, column, item, item + 1). Returns how
+    many there are, or −1 if they do not fit.
     """
     found = 0
     for i in range(low.shape[1]):
         row = scores[i]
-        for p in range(low.shape[0]):
+        for p in range(low.shape[0] - 1, -1, -1):
             edge, far = low[p, i], high[p, i]
+            if edge == np.inf:
+                continue
             m, n = np.int32(0), np.int32(0)
             for j in range(row.shape[0]):
                 m = np.int32(m + np.int32(row[j] >= edge))
                 n = np.int32(n + np.int32(row[j] > far))
+            if m == 0:  # nor is any score near a better item
+                break
             above[p, i] = n
             if m > n:
                 if found + m - n > near.shape[0]:
                     return -1
-                for j in range(row.shape[0]):
-                    if edge <= row[j] <= far:
-                        near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, j, p, p + 1
-                        found += 1
+                found = list_row(row, edge, far, i, p, near, found)
+    return found
+
+
+@njit(nogil=True, cache=True)
+@no_type_check
+def list_row(row, edge, far, i, p, near, found):
+    """Lists the near scores of one row, looking closely only at short stretches that hold one."""
+    for start in range(0, row.shape[0], 64):
+        stretch = row[start : start + 64]
+        inside = np.int32(0)
+        for j in range(stretch.shape[0]):
+            inside = np.int32(inside + np.int32((stretch[j] >= edge) & (stretch[j] <= far)))
+        if inside > 0:
+            for j in range(stretch.shape[0]):
+                if edge <= stretch[j] <= far:
+                    near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, start + j, p, p + 1
+                    found += 1
     return found
 
 

@@ -17,7 +17,7 @@ from lookalike.evaluation.inputs import CHUNK, Codes
 from lookalike.geometry import Geometry, normalise, norms
 
 UNIT_ROUNDING = 2.0**-24
-SAFETY = 3.0  # a float32 sum over d terms errs by about 0.3 √d units at worst: ten standard deviations
+SAFETY = 2.0  # a float32 sum over d terms errs by about 0.3 √d units at worst: beyond six standard deviations
 
 
 @dataclass(frozen=True)
