@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,14 @@ def metrics_of(ranking: Sequence[bool]) -> dict[str, float]:
     return found
 
 
+def levels(scores: Sequence[float], tolerance: float) -> list[int]:
+    """Scores closer than the tolerance as one and the same whole number."""
+    rising = sorted(scores)
+    steps = [b - a > tolerance for a, b in pairwise(rising)]
+    level = dict(zip(rising, np.cumsum([0, *steps]).tolist(), strict=True))
+    return [level[score] for score in scores]
+
+
 def orders(scores: Sequence[float], relevant: Sequence[bool]) -> list[list[bool]]:
     """All equally likely lists of hits when exactly equal scores may come in any order."""
     parts = []
@@ -104,7 +112,7 @@ def brute_force(
         if not any(good):
             values = dict.fromkeys(metrics_of([True]), math.nan)
         elif ties == "expected":
-            rankings = orders([round(scores[row, column], 9) for column in seen], good)
+            rankings = orders(levels([scores[row, column] for column in seen], tolerance), good)
             every = [metrics_of(ranking) for ranking in rankings]
             values = {name: sum(one[name] for one in every) / len(every) for name in every[0]}
         else:

@@ -4,15 +4,11 @@ import json
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from lookalike.cli import evaluate as verb
+from lookalike.cli import app
 from lookalike.errors import UserError
 from lookalike.evaluation import Result, evaluate
-
-app = typer.Typer()
-app.command()(verb.run)
 
 
 @pytest.fixture
@@ -26,7 +22,7 @@ def file(tmp_path):
 
 
 def run(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = CliRunner().invoke(app, ["evaluate", *map(str, words)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.stdout

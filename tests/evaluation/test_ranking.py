@@ -57,13 +57,13 @@ ties_modes = st.sampled_from(("pessimistic", "optimistic"))
 tolerances = st.sampled_from((1e-6, 1e-3, 0.0))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(data=sets(), ties=ties_modes, tolerance=tolerances)
 def test_leave_one_out_is_the_full_ranking(data, ties, tolerance, reference):
     check_leave_one_out(data, ties, tolerance, reference)
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(query=sets(12), item=sets(16), ties=ties_modes)
 def test_query_gallery_is_the_full_ranking(query, item, ties, reference):
     check_query_gallery(query, item, ties, reference)
@@ -83,7 +83,7 @@ def test_query_gallery_is_the_full_ranking_on_new_cases(query, item, ties, refer
     check_query_gallery(query, item, ties, reference)
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(data=sets(7))
 def test_expected_ties_are_the_mean_over_all_orders(data, reference):
     vectors, labels = data
@@ -91,7 +91,7 @@ def test_expected_ties_are_the_mean_over_all_orders(data, reference):
         same(evaluate(vectors, labels, ties="expected"), reference(vectors, labels, ties="expected"))
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(data=sets(14), seed=st.integers(0, 10**6))
 def test_ignored_items_are_not_seen(data, seed, reference):
     vectors, labels = data

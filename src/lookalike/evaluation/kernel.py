@@ -57,8 +57,8 @@ def hide_groups(scores, row_groups, column_groups):
 def few_rows(scores, low, high, above, near):
     """How many scores of row i are > high[p, i]. Branch-free: one sweep of the row per relevant item.
 
-    `above` comes as zeros. Scores between the edges are listed in `near` as (query, column, item, item + 1). Returns how
-    many there are, or −1 if they do not fit.
+    `above` comes as zeros. Scores between the edges are listed in `near` as (query, column, item, item + 1). Returns
+    how many there are, or −1 if they do not fit.
     """
     found = 0
     for i in range(low.shape[1]):
