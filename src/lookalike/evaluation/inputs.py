@@ -1,5 +1,6 @@
 """What a user hands to an evaluation, checked once: finite matrices of vectors, and labels of any hashable kind."""
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from lookalike.geometry import check_embeddings
 Vectors = Float[Tensor, "n d"] | Float[np.ndarray, "n d"]
 Items = Float[Tensor, "m d"] | Float[np.ndarray, "m d"]
 Codes = NDArray[np.int64]
-CHUNK = 4096
+CHUNK = 1024
 
 
 def as_vectors(vectors: Tensor | NDArray[Any], name: str = "embeddings") -> Tensor:
@@ -30,9 +31,9 @@ def as_vectors(vectors: Tensor | NDArray[Any], name: str = "embeddings") -> Tens
     check_embeddings(vectors)
     check(vectors.numel() > 0, f"{name} are empty (shape {tuple(vectors.shape)}): give at least one vector")
     for start in range(0, len(vectors), CHUNK):
-        wrong = ~torch.isfinite(vectors[start : start + CHUNK]).all(1)
-        if wrong.any():
-            row = start + int(wrong.nonzero()[0])
+        part = vectors[start : start + CHUNK]
+        if not all(math.isfinite(float(end)) for end in part.aminmax()):
+            row = start + int((~torch.isfinite(part)).any(1).nonzero()[0])
             raise UserError(f"{name} hold NaN or infinite values (first in row {row}): was training stable?")
     return vectors
 
