@@ -27,7 +27,10 @@ from lookalike import losses, miners
 
 DIM, PER_CLASS, ROUNDS, PATIENCE, LIMIT = 128, 4, 5, 60, 10 * 2**30
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-SAME: dict[str, dict[str, Any]] = {"margin_contrastive": {"normalise": "sphere"}}  # the geometry of the peer
+SAME: dict[str, dict[str, Any]] = {  # settings that make the equations the same
+    "margin_contrastive": {"normalise": "sphere"},
+    "soft_triple": {"centres": 10},
+}
 MINED = {"multi_similarity": None, "margin": "distance_weighted"}  # as the peer's usual pairing
 
 

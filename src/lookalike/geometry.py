@@ -103,14 +103,14 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
     return torch.where(norms(vectors.detach())[:, None] > 1, unit, vectors)
 
 
-def product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
+def product(rows: Float[Tensor, "*b n d"], columns: Float[Tensor, "*b m d"]) -> Float[Tensor, "*b n m"]:
     """All dot products, in the wider of the two precisions, untouched by autocast."""
     dtype = torch.promote_types(rows.dtype, columns.dtype)
     rows, columns = rows.to(dtype), columns.to(dtype)
     if not torch.is_autocast_enabled(rows.device.type):
-        return rows @ columns.T
+        return rows @ columns.mT
     with torch.autocast(rows.device.type, enabled=False):
-        return rows @ columns.T
+        return rows @ columns.mT
 
 
 class _Saturating(torch.autograd.Function):
@@ -156,11 +156,12 @@ def squares(
     """‖e‖² of embeddings and candidates in the given geometry; None on the sphere, where every one is 1."""
     if geometry == "sphere":
         return None
-    left, right = (
-        norms(normalise(vectors, geometry)).clamp(max=SATURATION**0.5).square()
-        for vectors in (rows, rows if columns is None else columns)
-    )
-    return left, right
+    left = _squares(rows, geometry)
+    return left, left if columns is None else _squares(columns, geometry)
+
+
+def _squares(vectors: Tensor, geometry: Geometry) -> Tensor:
+    return norms(normalise(vectors, geometry)).clamp(max=SATURATION**0.5).square()
 
 
 class _Euclid(torch.autograd.Function):
@@ -208,9 +209,15 @@ def squared_distances(similarities: Float[Tensor, "n m"], lengths: Squares = Non
     return (_totals(lengths) - 2 * similarities).clamp(min=0)
 
 
-def _without_denormals(exponents: Tensor) -> Tensor:
-    """Exponents too small for a normal number become −∞, in place: eˣ is then 0, and not 40 times slower to compute."""
-    return torch.threshold_(exponents, math.ceil(math.log(torch.finfo(exponents.dtype).tiny)), -torch.inf)
+def _smallest_exponent(dtype: torch.dtype) -> int:
+    """The exponential of anything less is no normal number any more, and up to 40 times slower to compute."""
+    return math.ceil(math.log(torch.finfo(dtype).tiny))
+
+
+def _exponentials(exponents: Tensor) -> Tensor:
+    """eˣ in place, and 0 where it would be smaller than any normal number."""
+    floor = _smallest_exponent(exponents.dtype)
+    return torch.threshold_(exponents.clamp_(min=floor).exp_(), 1.5 * math.exp(floor), 0.0)
 
 
 class _LogSumExp(torch.autograd.Function):
@@ -221,7 +228,7 @@ class _LogSumExp(torch.autograd.Function):
         shifted = torch.where(kept, values, -torch.inf)
         peak = shifted.amax(-1, keepdim=True)
         peak = torch.where(peak.isinf(), 0.0, peak)
-        weights = _without_denormals(shifted.sub_(peak)).exp_()
+        weights = _exponentials(shifted.sub_(peak))
         total = weights.sum(-1, keepdim=True)
         result = (total.log() + peak).squeeze(-1)
         ctx.save_for_backward(weights.div_(torch.where(total > 0, total, 1.0)))
@@ -247,7 +254,8 @@ def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."]) -> Flo
 
 def softplus(values: Tensor) -> Tensor:
     """log(1 + e^x), to the last digit of float64 (torch's own default is exact to 2e-9 only)."""
-    return torch.nn.functional.softplus(_without_denormals(values.clone()), threshold=40)
+    normal = torch.nn.functional.threshold(values, _smallest_exponent(values.dtype), -torch.inf)
+    return torch.nn.functional.softplus(normal, threshold=40)
 
 
 def mean_active(hinges: Tensor, kept: Tensor) -> Tensor:

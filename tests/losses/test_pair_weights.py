@@ -197,7 +197,7 @@ def test_proxy_anchor():
     S.requires_grad_()
     y, classes = [0, 0, 2, 3, 2], 4
     own = torch.tensor(y)[:, None] == torch.arange(classes)
-    G = torch.autograd.grad(anchored(S, own, 32.0, 0.1), S)[0]
+    G = torch.autograd.grad(anchored(S.T, own.T, 32.0, 0.1), S)[0]
     table = S.tolist()
     for k in range(classes):
         for i in range(5):

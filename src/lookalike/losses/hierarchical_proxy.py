@@ -74,5 +74,5 @@ class HierarchicalProxy(nn.Module):
         return fine + self.coarse_weight * torch.where(self.clustered, coarse, 0.0)
 
     def _level(self, embeddings: Tensor, proxies: Tensor, labels: Tensor) -> Tensor:
-        own = labels[:, None] == torch.arange(len(proxies), device=labels.device)
-        return anchored(compare(embeddings, proxies, self.normalise), own, self.alpha, self.delta)
+        own = torch.arange(len(proxies), device=labels.device)[:, None] == labels
+        return anchored(compare(proxies, embeddings, self.normalise), own, self.alpha, self.delta)

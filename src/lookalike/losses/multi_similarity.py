@@ -58,10 +58,10 @@ class MultiSimilarity(nn.Module):
         return terms.sum() / max(1, len(similarities))
 
     def _weighted(self, similarities: Tensor, pairs: Pairs) -> Tensor:
-        excess = similarities - self.threshold
-        pull = softplus(log_sum_exp(-self.alpha * excess, pairs.positive)) / self.alpha
-        push = softplus(log_sum_exp(self.beta * excess, pairs.negative)) / self.beta
-        return pull + push
+        # λ is the same for all pairs: it is added after the sum over them
+        pull = softplus(log_sum_exp(-self.alpha * similarities, pairs.positive) + self.alpha * self.threshold)
+        push = softplus(log_sum_exp(self.beta * similarities, pairs.negative) - self.beta * self.threshold)
+        return pull / self.alpha + push / self.beta
 
     def _constant(self, similarities: Tensor, pairs: Pairs) -> Tensor:
         """Σ_N S − Σ_P S of every anchor: mining without weighting."""

@@ -16,13 +16,12 @@ from lookalike.targets import Targets, as_classes
 
 
 def anchored(
-    similarities: Float[Tensor, "n c"], own: Bool[Tensor, "n c"], alpha: float, delta: float
+    similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"], alpha: float, delta: float
 ) -> Float[Tensor, ""]:
-    """The equation, for samples × proxies and the mask of samples' own proxies."""
-    by_proxy, mine = similarities.T, own.T
-    pull = softplus(log_sum_exp(-alpha * (by_proxy - delta), mine))
-    push = softplus(log_sum_exp(alpha * (by_proxy + delta), ~mine))
-    return mean_where(pull, mine.any(1)) + push.mean()
+    """The equation, for proxies × samples and the mask of each proxy's own samples."""
+    pull = softplus(log_sum_exp(-alpha * similarities, own) + alpha * delta)
+    push = softplus(log_sum_exp(alpha * similarities, ~own) + alpha * delta)
+    return mean_where(pull, own.any(1)) + push.mean()
 
 
 class ProxyAnchor(nn.Module):
@@ -49,5 +48,5 @@ class ProxyAnchor(nn.Module):
 
     def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
         labels = as_classes(targets, embeddings, self.proxies)
-        own = labels[:, None] == torch.arange(len(self.proxies), device=labels.device)
-        return anchored(compare(embeddings, self.proxies, self.normalise), own, self.alpha, self.delta)
+        own = torch.arange(len(self.proxies), device=labels.device)[:, None] == labels
+        return anchored(compare(self.proxies, embeddings, self.normalise), own, self.alpha, self.delta)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, normalise
+from lookalike.geometry import Geometry, check_geometry, compare, normalise, product
 from lookalike.targets import Targets, as_classes
 
 CCP = {"centres": 10, "learning_rate": None, "rate_factor": 100.0}  # common to all sets of Chance Constraints
@@ -60,8 +60,10 @@ class SoftTriple(nn.Module):
     def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
         centres = self.centres.view(self.classes, self.per_class, -1)
         labels = as_classes(targets, embeddings, centres)
-        by_centre = compare(embeddings, self.centres, self.normalise).view(len(labels), self.classes, self.per_class)
-        by_class = ((by_centre / self.temperature).softmax(2) * by_centre).sum(2)
+        # the k-th centres of all classes side by side: a softmax over k then runs along whole rows
+        by_centre = compare(embeddings, centres.transpose(0, 1).flatten(0, 1), self.normalise)
+        by_centre = by_centre.view(len(labels), self.per_class, self.classes)
+        by_class = ((by_centre / self.temperature).softmax(1) * by_centre).sum(1)
         own = by_class.gather(1, labels[:, None])
         logits = self.scale * by_class.scatter(1, labels[:, None], own - self.margin)
         return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels)) + self._merging()
@@ -71,7 +73,5 @@ class SoftTriple(nn.Module):
         unit = normalise(self.centres, self.normalise).view(self.classes, self.per_class, -1)
         if self.per_class == 1:
             return 0.0 * unit.sum()
-        first, second = torch.triu_indices(self.per_class, self.per_class, offset=1, device=unit.device)
-        cosines = (unit[:, first] * unit[:, second]).sum(2)
-        pairs = self.classes * self.per_class * (self.per_class - 1)
-        return self.centre_weight * (2 + 1e-5 - 2 * cosines).clamp(min=0).sqrt().sum() / pairs
+        apart = (2 + 1e-5 - 2 * product(unit, unit)).clamp(min=0).sqrt()
+        return self.centre_weight * apart.triu(1).sum() / (self.classes * self.per_class * (self.per_class - 1))
