@@ -6,16 +6,15 @@ see the same list that `names` and `build` read.
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from lookalike.errors import check, unknown
 
 Member = TypeVar("Member")
-FACTS = ("classes", "dim")  # known from data and model; whoever does not need them is not given them
 
 
-def member(kind: str, members: Mapping[str, type[Member]], name: str) -> type[Member]:
+def member(kind: str, members: Mapping[str, Callable[..., Member]], name: str) -> Callable[..., Member]:
     if name not in members:
         raise unknown(kind, name, members)
     return members[name]
@@ -26,16 +25,24 @@ def settings_of(builder: Callable[..., Any]) -> list[str]:
     return [name for name in inspect.signature(builder).parameters if name != "self"]
 
 
-def presets_of(builder: type[Any]) -> Mapping[str, Mapping[str, Any]]:
+def presets_of(builder: Callable[..., Any]) -> Mapping[str, Mapping[str, Any]]:
     """The `PRESETS` of the file a member is written in: named settings of a paper or its released code."""
     presets: Mapping[str, Mapping[str, Any]] = getattr(sys.modules[builder.__module__], "PRESETS", {})
     return presets
 
 
 def build(
-    kind: str, members: Mapping[str, type[Member]], name: str, preset: str | None = None, **settings: Any
+    kind: str,
+    members: Mapping[str, Callable[..., Member]],
+    name: str,
+    settings: Mapping[str, Any],
+    preset: str | None = None,
+    facts: Collection[str] = (),
 ) -> Member:
-    """The member called `name`, with the settings of `preset` overridden by `settings`; a misspelt one is refused."""
+    """The member called `name`, with the settings of `preset` overridden by `settings`; a misspelt one is refused.
+
+    `facts` are settings known from elsewhere: a member that does not take one is not given it.
+    """
     builder = member(kind, members, name)
     possible = settings_of(builder)
     chosen: dict[str, Any] = {}
@@ -47,13 +54,10 @@ def build(
     for key, value in settings.items():
         if key in possible:
             chosen[key] = value
-        elif key not in FACTS:
+        elif key not in facts:
             raise unknown(f"setting of {name}", key, possible)
-    missing = [
-        key
-        for key, parameter in inspect.signature(builder).parameters.items()
-        if parameter.default is parameter.empty and key not in chosen
-    ]
+    parameters = inspect.signature(builder).parameters.items()
+    missing = [key for key, parameter in parameters if parameter.default is parameter.empty and key not in chosen]
     check(
         not missing,
         f"{kind} '{name}' needs {' and '.join(missing)}: give build('{name}', {'=..., '.join(missing)}=...)",

@@ -4,11 +4,10 @@
 """
 
 from collections.abc import Callable
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from lookalike.catalog import settings_of
+from lookalike import catalog
 from lookalike.data import cars196 as _cars196
 from lookalike.data import cub200 as _cub200
 from lookalike.data import inshop as _inshop
@@ -50,19 +49,7 @@ def names() -> list[str]:
 
 def build(name: str, **settings: Any) -> Dataset:
     """A dataset by name; a misspelt name or setting is refused with the nearest one."""
-    if name not in MEMBERS:
-        raise unknown("dataset", name, MEMBERS)
-    loader = MEMBERS[name]
-    for key in settings:
-        if key not in settings_of(loader):
-            raise unknown(f"setting of {name}", key, settings_of(loader))
-    facts = signature(loader).parameters.items()
-    missing = [key for key, fact in facts if fact.default is fact.empty and key not in settings]
-    check(
-        not missing,
-        f"dataset '{name}' needs {' and '.join(missing)}: give build('{name}', {' '.join(missing[:1])}=...)",
-    )
-    return loader(**settings)
+    return catalog.build("dataset", MEMBERS, name, settings)
 
 
 def load(source: str | Path, **settings: Any) -> Dataset:

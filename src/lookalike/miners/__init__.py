@@ -49,4 +49,4 @@ def build(name: str, preset: str | None = None, **settings: Any) -> Any:
     >>> build("semihard", margin=0.3).margin
     0.3
     """
-    return catalog.build("miner", MEMBERS, name, preset, **settings)
+    return catalog.build("miner", MEMBERS, name, settings, preset)

@@ -38,7 +38,7 @@ def available(name: str) -> bool:
     >>> available("conv4")
     False
     """
-    published: Published = catalog.member("backbone", MEMBERS, name).published
+    published: Published = getattr(catalog.member("backbone", MEMBERS, name), "published")  # noqa: B009
     return published.find() is not None
 
 
@@ -52,12 +52,12 @@ def build(name: str, seed: int = 0, **settings: Any) -> Backbone:
         torch.default_generator.manual_seed(seed)  # not those of the GPUs
         kind, colon, inner = name.partition(":")
         if not colon:
-            own: Backbone = catalog.build("backbone", MEMBERS, name, **settings)
+            own: Backbone = catalog.build("backbone", MEMBERS, name, settings)
             return own
         if kind not in ADAPTERS:
             raise unknown("source of backbones", kind, ADAPTERS)
         check(bool(inner), f"'{name}' names no network: write for example {kind}:{EXAMPLES[kind]}")
-        backbone: Backbone = catalog.build("backbone", ADAPTERS, kind, source=inner, **settings)
+        backbone: Backbone = catalog.build("backbone", ADAPTERS, kind, {"source": inner} | settings)
     return backbone
 
 

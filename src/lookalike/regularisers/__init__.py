@@ -27,4 +27,4 @@ def build(name: str, preset: str | None = None, **settings: Any) -> nn.Module:
     >>> build("embedding_norm", weight=0.01).weight
     0.01
     """
-    return catalog.build("regulariser", MEMBERS, name, preset, **settings)
+    return catalog.build("regulariser", MEMBERS, name, settings, preset)

@@ -88,7 +88,6 @@ def build(
     >>> len(build("class_balanced", labels=torch.arange(12) // 3, batch_size=4, per_class=2))
     3
     """
-    possible = catalog.settings_of(catalog.member("sampler", MEMBERS, name))
     facts = {"labels": labels, "categories": categories, "bank": bank}
-    given = {fact: value for fact, value in facts.items() if fact in possible and value is not None}
-    return catalog.build("sampler", MEMBERS, name, preset, **given, **settings)
+    given = {fact: value for fact, value in facts.items() if value is not None}
+    return catalog.build("sampler", MEMBERS, name, given | settings, preset, facts=facts)
