@@ -14,6 +14,7 @@ import multiprocessing
 import resource
 import statistics
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -161,11 +162,13 @@ def show(row: Row) -> None:
 def summary(rows: list[Row]) -> None:
     for batch in sorted({row.batch for row in rows}):
         ratios = [row.peer / row.ours for row in rows if row.batch == batch and row.peer is not None]
+        failed = [row.loss for row in rows if row.batch == batch and row.peer_failed]
         if ratios:
             mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
+            middle = statistics.median(ratios + [math.inf] * len(failed))
             print(
-                f"batch {batch}: {len(ratios)} in common, faster than the peer by {mean:.1f}× (geometric mean), "
-                f"{statistics.median(ratios):.1f}× (median), {min(ratios):.2f}× (least)"
+                f"batch {batch}: the peer finished {len(ratios)} of {len(ratios) + len(failed)}; there we are faster by "
+                f"{mean:.1f}× (geometric mean), at the least {min(ratios):.2f}×; median of all {middle:.1f}×"
             )
 
 
@@ -176,6 +179,7 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=4096, help="batch size of the memory table; 0 leaves it out")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    warnings.simplefilter("ignore")  # the peer's own, of things it should no longer do
     torch.set_num_threads(1)
     print(
         f"{'loss':20} {'batch':>5} {'ours ms':>9} {'floor':>8} {'MB':>8} {'peer ms':>10} {'faster':>9} {'peer MB':>8}"
