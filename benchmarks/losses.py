@@ -167,8 +167,8 @@ def summary(rows: list[Row]) -> None:
             mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
             middle = statistics.median(ratios + [math.inf] * len(failed))
             print(
-                f"batch {batch}: the peer finished {len(ratios)} of {len(ratios) + len(failed)}; there we are faster by "
-                f"{mean:.1f}× (geometric mean), at the least {min(ratios):.2f}×; median of all {middle:.1f}×"
+                f"batch {batch}: the peer finished {len(ratios)} of {len(ratios) + len(failed)}; there ours is faster "
+                f"by {mean:.1f}× (geometric mean), at the least {min(ratios):.2f}×; median of all {middle:.1f}×"
             )
 
 
