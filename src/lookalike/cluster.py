@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lookalike.errors import check, unknown
 
-BLOCK = 2**22  # distances held at once
+BLOCK = 2**23  # distances held at once
 SHIFT = 1 / 1024  # how far the two halves of a split cluster are moved apart, as in faiss
 Backend = Literal["auto", "faiss", "torch"]
 
@@ -69,11 +69,15 @@ def nearest_centres(
     """The nearest centre of every point (of equals the first) and the squared distance to it, block by block."""
     assignment = torch.empty(len(points), dtype=torch.int64, device=points.device)
     distances = torch.empty(len(points), device=points.device)
-    half = centres.square().sum(1) / 2
-    step = max(1, BLOCK // len(centres))
+    # ⟨x, c⟩ − ‖c‖²/2 as one product into one buffer: the nearest centre has the largest
+    lifted = torch.cat((centres, centres.square().sum(1, keepdim=True) / -2), 1)
+    step = min(max(1, BLOCK // len(centres)), len(points))
+    scores = torch.empty(step, len(centres), device=points.device)
     for begin in range(0, len(points), step):
         part = points[begin : begin + step]
-        best, assignment[begin : begin + step] = torch.addmm(half, part, centres.T, beta=-1).max(1)
+        block = scores[: len(part)]
+        torch.mm(torch.cat((part, torch.ones_like(part[:, :1])), 1), lifted.T, out=block)
+        best, assignment[begin : begin + step] = block.max(1)
         distances[begin : begin + step] = (part.square().sum(1) - 2 * best).clamp(min=0)
     return assignment, distances
 
