@@ -36,12 +36,16 @@ class BinLifted(nn.Module):
         return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
-        pull = self._half(similarities, pairs.positive, -self.alpha)
-        push = self._half(similarities, pairs.negative, self.beta)
-        return 0.5 * (pull + push).sum() / max(1, len(similarities))
+        one = similarities.new_ones(())
+        shares = torch.where(pairs.positive, one / self.alpha, torch.where(pairs.negative, one / self.beta, 0.0))
+        scales = torch.where(pairs.positive, -self.alpha * one, self.beta * one)
+        alone = (softplus(scales * (similarities - self.threshold)) * shares).sum()
+        among = self._among(similarities, pairs.positive, -self.alpha) + self._among(
+            similarities, pairs.negative, self.beta
+        )
+        return 0.5 * (alone + among.sum()) / max(1, len(similarities))
 
-    def _half(self, similarities: Tensor, kept: Tensor, scale: float) -> Tensor:
-        """(1/|c|) [ Σ log(1 + e^{c(S − λ)}) + lse(cS) ] over one side of every anchor, c its signed scale."""
-        alone = torch.where(kept, softplus(scale * (similarities - self.threshold)), 0.0).sum(1)
-        among = log_sum_exp(scale * similarities, kept)
-        return (alone + torch.where(kept.any(1), among, 0.0)) / abs(scale)
+    def _among(self, similarities: Tensor, kept: Tensor, scale: float) -> Tensor:
+        """(1/|c|) lse(cS) over one side of every anchor, c its signed scale."""
+        rivals = log_sum_exp(scale * similarities, kept)
+        return torch.where(kept.any(1), rivals, 0.0) / abs(scale)

@@ -41,11 +41,9 @@ class BinomialDeviance(nn.Module):
         return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
-        excess = similarities - self.threshold
-        pull, push = softplus(-self.alpha * excess), softplus(self.beta * excess)
-        per_anchor = [
-            torch.where(kept, terms, 0.0).sum(1) / kept.sum(1).clamp(min=1)
-            for terms, kept in ((pull, pairs.positive), (push, pairs.negative))
-        ]
-        total = (per_anchor[0] + per_anchor[1]).sum()
+        one = similarities.new_ones(())
+        positives, negatives = (kept.sum(1, keepdim=True).clamp(min=1) for kept in (pairs.positive, pairs.negative))
+        shares = torch.where(pairs.positive, one / positives, torch.where(pairs.negative, one / negatives, 0.0))
+        scales = torch.where(pairs.positive, -self.alpha * one, self.beta * one)
+        total = (softplus(scales * (similarities - self.threshold)) * shares).sum()
         return total if self.reduction == "sum" else total / max(1, len(similarities))

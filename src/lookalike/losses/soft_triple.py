@@ -27,6 +27,24 @@ PRESETS = {
 }
 
 
+class _SoftlyNearest(torch.autograd.Function):
+    """S = Σ_k p_k s_k with p = softmax(s / γ) over dimension 1; ∂S/∂s_k = p_k (1 + (s_k − S) / γ)."""
+
+    @staticmethod
+    def forward(ctx: Any, similarities: Tensor, temperature: float) -> Tensor:
+        shares = (similarities / temperature).softmax(1)
+        nearest = (shares * similarities).sum(1)
+        ctx.save_for_backward(similarities, shares, nearest)
+        ctx.temperature = temperature
+        return nearest
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        similarities, shares, nearest = ctx.saved_tensors
+        slopes = (similarities - nearest[:, None]).div_(ctx.temperature).add_(1)
+        return slopes.mul_(shares).mul_(gradient[:, None]), None
+
+
 class SoftTriple(nn.Module):
     """Gives every class several centres, classifies by the softly nearest one, and lets idle centres merge."""
 
@@ -63,7 +81,7 @@ class SoftTriple(nn.Module):
         # the k-th centres of all classes side by side: a softmax over k then runs along whole rows
         by_centre = compare(embeddings, centres.transpose(0, 1).flatten(0, 1), self.normalise)
         by_centre = by_centre.view(len(labels), self.per_class, self.classes)
-        by_class = ((by_centre / self.temperature).softmax(1) * by_centre).sum(1)
+        by_class: Tensor = _SoftlyNearest.apply(by_centre, self.temperature)  # type: ignore[no-untyped-call]
         own = by_class.gather(1, labels[:, None])
         logits = self.scale * by_class.scatter(1, labels[:, None], own - self.margin)
         return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels)) + self._merging()
