@@ -1,6 +1,6 @@
 """Look-alikes become neighbours, on characters the network has never seen: about a minute on two cores.
 
-    python -m examples.demo [--steps 150] [--loss multi_similarity] [--seed 0]
+    python -m examples.demo [--steps 300] [--loss multi_similarity] [--seed 0]
 
 The data draws itself: characters of many scripts in many fonts. Half of the characters train a small network; the other
 half tell how well it finds a character again in another font, beside raw pixels and the network before training.
@@ -58,7 +58,7 @@ def report(name: str, embeddings: Tensor, labels: Tensor) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--loss", default="multi_similarity")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
