@@ -4,6 +4,7 @@ L = mean over anchors of softplus( lse_N γ a_n (S_n − m) + lse_P −γ a_p (S
 a_p = [1 + m − S_p]_+ and a_n = [S_n + m]_+.
 """
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -36,5 +37,6 @@ class Circle(nn.Module):
         positive_pace, negative_pace = (1 + self.margin - fixed).relu(), (fixed + self.margin).relu()
         pull = -self.scale * positive_pace * (similarities - 1 + self.margin)
         push = self.scale * negative_pace * (similarities - self.margin)
-        complete = pairs.positive.any(1) & pairs.negative.any(1)
-        return mean_where(softplus(log_sum_exp(push, pairs.negative) + log_sum_exp(pull, pairs.positive)), complete)
+        # −∞ where an anchor lacks one of the two sets: it does not count
+        excess = log_sum_exp(push, pairs.negative) + log_sum_exp(pull, pairs.positive)
+        return mean_where(softplus(excess), excess > -torch.inf)

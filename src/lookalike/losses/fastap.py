@@ -47,6 +47,6 @@ class FastAP(nn.Module):
         so_far = near_so_far + far.cumsum(1)
         empty = so_far <= 0
         precisions = torch.where(empty, 0.0, near_so_far / torch.where(empty, 1.0, so_far))
-        average = (near * precisions).sum(1) / pairs.positive.sum(1).clamp(min=1)
-        ranked = pairs.positive.any(1)
-        return mean_where(1 - average, ranked)
+        positives = pairs.positive.sum(1)
+        average = (near * precisions).sum(1) / positives.clamp(min=1)
+        return mean_where(1 - average, positives > 0)

@@ -57,7 +57,7 @@ class GeneralisedLifted(nn.Module):
         else:
             pull = distances(similarities, lengths)
             push = self.margin - pull
-        complete = pairs.positive.any(1) & pairs.negative.any(1)
-        hinges = (log_sum_exp(pull, pairs.positive) + log_sum_exp(push, pairs.negative)).relu()
-        total = torch.where(complete, hinges, 0.0).sum()
-        return total if self.reduction == "sum" else total / complete.sum().clamp(min=1)
+        # −∞ where an anchor lacks one of the two sets: no hinge
+        excess = log_sum_exp(pull, pairs.positive) + log_sum_exp(push, pairs.negative)
+        total = excess.relu().sum()
+        return total if self.reduction == "sum" else total / (excess > -torch.inf).sum().clamp(min=1)

@@ -35,5 +35,6 @@ class LiftedStar(nn.Module):
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         pull = log_sum_exp(-self.alpha * similarities, pairs.positive) / self.alpha
         push = log_sum_exp(self.beta * similarities, pairs.negative) / self.beta
-        complete = pairs.positive.any(1) & pairs.negative.any(1)
-        return torch.where(complete, pull + push, 0.0).sum() / max(1, len(pull))
+        # −∞ where an anchor lacks one of the two sets: it is skipped
+        both = pull + push
+        return torch.where(both > -torch.inf, both, 0.0).sum() / max(1, len(both))

@@ -40,9 +40,9 @@ class LiftedStructure(nn.Module):
     ) -> Float[Tensor, ""]:
         apart = distances(similarities, lengths)
         closeness = self.margin - apart
-        rows, columns = pairs.negative.any(1), pairs.negative.any(0)
-        of_rows = torch.where(rows, log_sum_exp(closeness, pairs.negative), NOWHERE)
-        of_columns = torch.where(columns, log_sum_exp(closeness.T, pairs.negative.T), NOWHERE)
+        of_rows, of_columns = log_sum_exp(closeness, pairs.negative), log_sum_exp(closeness.T, pairs.negative.T)
+        rows, columns = of_rows > -torch.inf, of_columns > -torch.inf
+        of_rows, of_columns = torch.where(rows, of_rows, NOWHERE), torch.where(columns, of_columns, NOWHERE)
         hinges = (torch.logaddexp(of_rows[:, None], of_columns) + apart).relu()
         # a positive pair without any negative at either end has no term
         kept = pairs.positive & (rows[:, None] | columns)

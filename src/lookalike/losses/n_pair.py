@@ -66,12 +66,8 @@ class NPair(nn.Module):
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         """The log-ratios alone; the norm of raw vectors is added in `forward`."""
-        negatives = log_sum_exp(similarities, pairs.negative)
-        if self.reading == "lifted":
-            return self._per_anchor((self.margin - similarities + negatives[:, None]).relu(), pairs.positive).sum()
-        terms = self._per_anchor(softplus(negatives[:, None] - similarities), pairs.positive)
-        return mean_where(terms, pairs.positive.any(1))
-
-    def _per_anchor(self, terms: Tensor, positive: Tensor) -> Tensor:
-        """The mean over each anchor's positives."""
-        return torch.where(positive, terms, 0.0).sum(1) / positive.sum(1).clamp(min=1)
+        ratios = log_sum_exp(similarities, pairs.negative)[:, None] - similarities
+        terms = (self.margin + ratios).relu() if self.reading == "lifted" else softplus(ratios)
+        positives = pairs.positive.sum(1)
+        per_anchor = torch.where(pairs.positive, terms, 0.0).sum(1) / positives.clamp(min=1)
+        return per_anchor.sum() if self.reading == "lifted" else mean_where(per_anchor, positives > 0)

@@ -37,5 +37,5 @@ class NCA(nn.Module):
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         logits = similarities / self.temperature
         near, all_others = log_sum_exp(logits, pairs.positive), log_sum_exp(logits, pairs.positive | pairs.negative)
-        terms = torch.where(pairs.positive.any(1), all_others - near, 0.0)
+        terms = torch.where(near > -torch.inf, all_others - near, 0.0)
         return terms.sum() / max(1, len(similarities))

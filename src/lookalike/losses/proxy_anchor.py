@@ -19,9 +19,9 @@ def anchored(
     similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"], alpha: float, delta: float
 ) -> Float[Tensor, ""]:
     """The equation, for proxies × samples and the mask of each proxy's own samples."""
-    pull = softplus(log_sum_exp(-alpha * similarities, own) + alpha * delta)
-    push = softplus(log_sum_exp(alpha * similarities, ~own) + alpha * delta)
-    return mean_where(pull, own.any(1)) + push.mean()
+    pull = log_sum_exp(-alpha * similarities, own) + alpha * delta
+    push = log_sum_exp(alpha * similarities, ~own) + alpha * delta
+    return mean_where(softplus(pull), pull > -torch.inf) + softplus(push).mean()
 
 
 class ProxyAnchor(nn.Module):

@@ -32,6 +32,7 @@ class SupCon(nn.Module):
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         logits = similarities / self.temperature
-        drawn = torch.where(pairs.positive, logits, 0.0).sum(1) / pairs.positive.sum(1).clamp(min=1)
+        positives = pairs.positive.sum(1)
+        drawn = torch.where(pairs.positive, logits, 0.0).sum(1) / positives.clamp(min=1)
         terms = log_sum_exp(logits, pairs.positive | pairs.negative) - drawn
-        return mean_where(terms, pairs.positive.any(1))
+        return mean_where(terms, positives > 0)
