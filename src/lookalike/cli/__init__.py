@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from lookalike.cli import audit, evaluate, list_members
+from lookalike.cli import audit, evaluate, list_members, report
 from lookalike.errors import EXIT_CODE, UserError
 
 app = typer.Typer(
@@ -15,7 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for name, verb in {"list": list_members, "audit": audit, "evaluate": evaluate}.items():
+for name, verb in {"list": list_members, "audit": audit, "evaluate": evaluate, "report": report}.items():
     app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)
 
 

@@ -1,0 +1,34 @@
+"""`lookalike report RUN`: the page of a run, written again from its folder."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lookalike.cli.bars import bar
+
+EXAMPLE = "lookalike report runs/birds"
+
+
+def run(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run: at least test.npz in it.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print where the page is and its main numbers as JSON.")
+    ] = False,
+) -> None:
+    """Write RUN/report.html, one page that opens anywhere, and its figures with their numbers to RUN/figures/."""
+    from lookalike import report
+
+    with bar("writing the report") as progress:
+        page = report.write(folder, progress=progress)
+    results = json.loads((folder / "figures" / "results.json").read_text(encoding="utf-8"))["results"]
+    if as_json:
+        typer.echo(json.dumps({"page": str(page), "results": results}, indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"{page}")
+    for row in results:
+        numbers = "  ".join(
+            f"{name} {100 * row['metrics'][name]:.1f} %" for name in row["metrics"] if name in ("recall@1", "map@r")
+        )
+        typer.echo(f"  {row['name']:<24} {numbers}")
