@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from lookalike.cli import audit, evaluate, list_members, report
+from lookalike.cli import audit, embed, evaluate, export, fit, list_members, report, train
 from lookalike.errors import EXIT_CODE, UserError
 
 app = typer.Typer(
@@ -15,7 +15,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for name, verb in {"list": list_members, "audit": audit, "evaluate": evaluate, "report": report}.items():
+VERBS = {
+    "fit": fit,
+    "train": train,
+    "evaluate": evaluate,
+    "embed": embed,
+    "export": export,
+    "report": report,
+    "audit": audit,
+    "list": list_members,
+}
+for name, verb in VERBS.items():
     app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)
 
 

@@ -1,4 +1,4 @@
-"""`lookalike evaluate FILE.npz`: every metric of saved embeddings."""
+"""`lookalike evaluate FILE.npz`, or `MODEL DATA`: every metric of embeddings."""
 
 import json
 from collections.abc import Hashable, Mapping
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lookalike import data
 from lookalike.cli.bars import bar
 from lookalike.errors import UserError, check, unknown
 from lookalike.evaluation import Result, evaluate
@@ -15,14 +16,25 @@ from lookalike.evaluation.result import Share
 EXAMPLE = 'lookalike evaluate test.npz --metrics "recall@1,2,4,8 map@r nmi" --json'
 
 ARRAYS = ("embeddings", "labels", "gallery_embeddings", "gallery_labels", "categories", "ignore", "gallery_ignore")
+NAMES = ("paths", "gallery_paths")  # of no consequence here
 
 
 def run(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.npz", help=f"Arrays: {', '.join(ARRAYS)}; the first two suffice.")
+        Path,
+        typer.Argument(
+            metavar="FILE.npz|MODEL",
+            help=f"Arrays: {', '.join(ARRAYS)}; the first two suffice. Or the folder of a saved model.",
+        ),
     ],
+    source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="With MODEL: the images to embed.")] = None,
+    split: Annotated[
+        str, typer.Option("--split", help="With DATA that has splits: which part; 'all' for everything.")
+    ] = "test",
     metrics: Annotated[str, typer.Option("--metrics", help="Names such as 'recall@1,10 map@r nmi'.")] = "",
-    normalise: Annotated[str, typer.Option("--normalise", help="sphere, ball or none.")] = "sphere",
+    normalise: Annotated[
+        str, typer.Option("--normalise", help="sphere, ball or none. Default: as the model says, else sphere.")
+    ] = "",
     ties: Annotated[str, typer.Option("--ties", help="pessimistic, optimistic or expected.")] = "pessimistic",
     seed: Annotated[int, typer.Option("--seed", help="Of the k-means clustering.")] = 0,
     by_class: Annotated[str, typer.Option("--by-class", metavar="METRIC", help="Also this metric per class.")] = "",
@@ -38,13 +50,13 @@ def run(
     Without gallery arrays every embedding is a query and the others are its gallery. Items whose `gallery_ignore`
     equals the query's `ignore` (the same camera, say) are hidden from it.
     """
-    arrays = read(file)
+    arrays, natural = (read(file), "sphere") if source is None else embedded(file, source, split)
     with bar("ranking") as progress:
         result = evaluate(
             arrays["embeddings"], arrays["labels"],
             gallery=arrays.get("gallery_embeddings"), gallery_labels=arrays.get("gallery_labels"),
             categories=arrays.get("categories"), ignore=ignored(arrays),
-            metrics=metrics or None, normalise=normalise, ties=ties, seed=seed, progress=progress,  # type: ignore[arg-type]
+            metrics=metrics or None, normalise=normalise or natural, ties=ties, seed=seed, progress=progress,  # type: ignore[arg-type]
         )  # fmt: skip
     breakdowns = {
         "by_class": result.by_class(by_class) if by_class else None,
@@ -56,6 +68,21 @@ def run(
     typer.echo(as_text(result, breakdowns, weak) if not as_json else as_document(result, breakdowns, weak))
 
 
+def embedded(model: Path, source: str, split: str) -> tuple[dict[str, Any], str]:
+    """The arrays of DATA as the model sees it, and the model's geometry."""
+    from lookalike.fit.summary import columns
+    from lookalike.models import Model
+    from lookalike.protocols.unseen import embed
+
+    loaded, dataset = Model.load(model), data.load(source)
+    chosen = dataset if split == "all" or dataset.splits is None else dataset.where(split=split)
+    with bar("reading images") as progress:
+        chosen = data.readable(chosen, progress=progress)
+    check(len(chosen) > 0, f"{dataset.name} has no readable images in '{split}': give --split all")
+    with bar("embedding") as progress:
+        return columns(embed(loaded, chosen, progress), chosen), loaded.geometry
+
+
 def read(file: Path) -> dict[str, Any]:
     import numpy as np
 
@@ -65,7 +92,7 @@ def read(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UserError(f"'{file}' cannot be read as .npz ({error}): write it with numpy.savez") from None
     for name in arrays:
-        if name not in ARRAYS:
+        if name not in (*ARRAYS, *NAMES):
             raise unknown("array", name, ARRAYS)
     for name in ("embeddings", "labels"):
         check(name in arrays, f"'{file}' has no array '{name}': it holds {', '.join(arrays) or 'none'}")

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from lookalike.data.dataset import Dataset, Problem
+from lookalike.data.duplicates import near_groups
 from lookalike.data.findings import Finding, names, of_duplicates
 from lookalike.data.folder import is_image, walk
 from lookalike.data.scan import BEGINNINGS, Scan, scan
@@ -37,9 +38,11 @@ class Audit:
     verdict: str
     class_sizes: dict[str, int]
     findings: list[Finding]
+    duplicates: Int64[Tensor, " n"]  # groups of near duplicates, −1: none; for `class_disjoint(..., together=...)`
 
     def as_json(self) -> dict[str, Any]:
-        return self.__dict__ | {"findings": [finding.__dict__ for finding in self.findings]}
+        told = {name: value for name, value in self.__dict__.items() if name != "duplicates"}
+        return told | {"findings": [finding.__dict__ for finding in self.findings]}
 
 
 def audit(
@@ -60,7 +63,8 @@ def audit(
     usable, verdict = _verdict(dataset, good)
     present = [finding for finding in findings if finding.count]
     sizes = class_size_histogram(dataset.subset(good))
-    return Audit(dataset.name, len(dataset), int(good.sum()), dataset.present, usable, verdict, sizes, present)
+    counts = len(dataset), int(good.sum()), dataset.present
+    return Audit(dataset.name, *counts, usable, verdict, sizes, present, near_groups(seen))
 
 
 def readable(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None) -> Dataset:

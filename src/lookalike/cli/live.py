@@ -1,0 +1,95 @@
+"""A run on the terminal: bars and the latest numbers on stderr; plain lines where stderr is no terminal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lookalike.training.log import Event, Tell
+
+
+@contextmanager
+def live() -> Iterator[Tell]:
+    """Something to tell events to."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield _Lines(console)
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed}/{task.total}"),
+               TimeRemainingColumn(), TextColumn("{task.fields[numbers]}", markup=False))  # fmt: skip
+    with Progress(*columns, console=console) as drawing:
+        yield _Bars(console, drawing)
+
+
+class _Lines:
+    """One line per stage, validation, note and trouble; now and then one for the loss."""
+
+    def __init__(self, console: Any) -> None:
+        self.console = console
+
+    def __call__(self, event: Event) -> None:
+        text = spoken(event)
+        if text and (event["event"] != "step" or event["step"] % 50 == 0):
+            self.console.print(text, markup=False, soft_wrap=True)
+
+
+class _Bars:
+    """A bar for the stage that is under way, with the latest loss and validation beside it; notes scroll by above."""
+
+    def __init__(self, console: Any, drawing: Any) -> None:
+        self.console, self.drawing = console, drawing
+        self.task: Any = None
+        self.numbers = {"step": "", "validation": ""}
+
+    def __call__(self, event: Event) -> None:
+        kind = event["event"]
+        if kind == "stage":
+            if self.task is not None:
+                self.drawing.remove_task(self.task)
+            self.task = self.drawing.add_task(event["name"], total=None, numbers="")
+        elif kind == "progress":
+            self.drawing.update(self.task, completed=event["done"], total=event["total"])
+        elif kind == "step":
+            self.numbers["step"] = f"loss {event['loss']:.3f}  {event['images_per_second']:.0f} images/s"
+            self.drawing.update(self.task, completed=event["step"], total=event["steps"], numbers=self.shown())
+        elif kind == "validation":
+            self.numbers["validation"] = scores(event)
+            self.drawing.update(self.task, numbers=self.shown())
+        if kind in ("note", "health", "validation", "end"):
+            self.console.print(spoken(event), markup=False, soft_wrap=True)
+
+    def shown(self) -> str:
+        return "  ".join(text for text in self.numbers.values() if text)
+
+
+def scores(event: Event) -> str:
+    return "  ".join(f"{name} {event[name]:.3f}" for name in ("recall@1", "map@r") if name in event)
+
+
+def spoken(event: Event) -> str:
+    """An event in words; nothing for those that only move a bar.
+
+    >>> spoken({"event": "validation", "step": 50, "recall@1": 0.61, "map@r": 0.42})
+    'step 50: validation recall@1 0.610  map@r 0.420'
+    """
+    match event["event"]:
+        case "start":
+            return f"{'going on with' if event['resumed'] else 'starting on'} {event['data']}"
+        case "stage":
+            return f"{event['name']} …"
+        case "step":
+            left = (event["steps"] - event["step"]) * event["seconds"] / event["step"]
+            speed = f"{event['images_per_second']:.0f} images/s"
+            return f"step {event['step']}/{event['steps']}: loss {event['loss']:.4f}, {speed}, {left:.0f} s left"
+        case "validation":
+            return f"step {event['step']}: validation {scores(event)}"
+        case "health":
+            return f"step {event['step']}: {event['kind']}: {event['advice']}"
+        case "note":
+            return str(event["text"])
+        case "end":
+            return f"{event['why']}; the best weights are those of step {event['best_step']}"
+    return ""

@@ -1,0 +1,55 @@
+"""What `fit` and `train` share: a run on the terminal, stopped politely, with its numbers at the end."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lookalike.cli.allocator import keep_memory
+from lookalike.cli.interrupt import polite
+from lookalike.cli.live import live
+from lookalike.evaluation.table import aligned
+
+STOPPED = 130  # as shells report Ctrl-C
+
+
+def run(out: Path, as_json: bool, tensorboard: bool, **wanted: Any) -> None:
+    """`fit` with everything a terminal needs around it."""
+    from lookalike.fit import fit
+    from lookalike.training import StoppedError, TensorBoard, to_all
+
+    keep_memory()
+    with polite() as stop, live() as tell:
+        watchers = [tell, TensorBoard(out / "tensorboard")] if tensorboard else [tell]
+        try:
+            fit(out=out, tell=to_all(*watchers), stop=stop, **wanted)
+        except StoppedError as stopped:
+            typer.echo(f"{stopped}; everything is saved. Go on with:\n  {resuming()}", err=True)
+            raise typer.Exit(STOPPED) from None
+    content = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else as_table(content, out))
+
+
+def resuming() -> str:
+    """The command that goes on with this run."""
+    given = [word for word in sys.argv[1:] if word not in ("--resume", "--fresh")]
+    return shlex.join(["lookalike", *given, "--resume"])
+
+
+def as_table(content: dict[str, Any], out: Path) -> str:
+    """The model and its baselines on unseen classes."""
+    told = content["data"]
+    rows = [["", "recall@1", "95 % interval", "map@r", "95 % interval"]]
+    for entry in content["results"]:
+        row = [entry["name"]]
+        for name in ("recall@1", "map@r"):
+            interval = entry["intervals"].get(name)
+            row.append(f"{entry['metrics'][name]:.3f}" if name in entry["metrics"] else "")
+            row.append(f"[{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
+        rows.append(row)
+    lines = [f"on {told['test_images']:,} images of {told['test_classes']:,} classes never seen in training", ""]
+    lines += [*aligned(rows), "", f"model   {out / 'model'}", f"report  {out / 'report.html'}"]
+    return "\n".join(lines)

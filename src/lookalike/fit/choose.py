@@ -1,0 +1,88 @@
+"""Which data and which recipe: from what the user said, from the run that is resumed, or from the images themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lookalike import data
+from lookalike.data import Dataset
+from lookalike.errors import check
+from lookalike.protocols.class_disjoint import parts
+from lookalike.recipe import Recipe, as_tree, build, of_tree, overridden, tree
+from lookalike.recipe.defaults import default
+from lookalike.training.folder import RunFolder, differences
+
+Source = str | Path | Dataset | None
+Tree = Mapping[str, Any]
+
+
+def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]) -> tuple[Dataset, Recipe]:
+    """The data and the recipe of a new run, checked against each other before the first image is read."""
+    values = None if recipe is None else overridden(recipe if isinstance(recipe, Mapping) else tree(recipe), overrides)
+    dataset, where = found(source, values or {})
+    if values is None:
+        values = overridden(_default(dataset), overrides)
+    chosen = of_tree(values)
+    length = chosen.train
+    if length.minutes is not None and not any(text.startswith("train.steps") for text in overrides):
+        length = replace(length, steps=None, epochs=None)  # the clock decides
+    chosen = replace(chosen, data=replace(chosen.data, source=where), train=length)
+    check_possible(chosen, dataset)
+    return dataset, chosen
+
+
+def _default(dataset: Dataset) -> Tree:
+    shares = of_tree(default(dataset, 1)).data
+    return default(dataset, parts(dataset, shares.test, shares.validation).train.present)
+
+
+def check_possible(recipe: Recipe, dataset: Dataset) -> None:
+    """Names, settings, the split and the batches, before anything long begins."""
+    build.check_names(recipe)
+    rough = parts(dataset, recipe.data.test, recipe.data.validation, recipe.seed)
+    build.sampler(recipe, rough.train, build.bank(recipe, rough.train))
+
+
+def found(source: Source, values: Tree) -> tuple[Dataset, str]:
+    """The data, and how to name them in the recipe so that the run can be repeated."""
+    if isinstance(source, Dataset):
+        return source, ""
+    given = values.get("data", {})
+    expected = given.get("name")
+    where = str(source or given.get("source") or ("" if expected else "glyphs"))
+    check(bool(where), f"this recipe is for {expected}: say where its images are, as {expected}=FOLDER")
+    dataset = data.load(where)
+    check(
+        expected is None or dataset.name == expected,
+        f"this recipe is for {expected}, these data are {dataset.name}: write --set data.name={dataset.name} to try it",
+    )
+    name, equals, place = where.partition("=")
+    if equals and name in data.MEMBERS:
+        return dataset, f"{name}={Path(place).expanduser().resolve()}"
+    return dataset, where if where in data.MEMBERS else str(Path(where).expanduser().resolve())
+
+
+def again(
+    folder: RunFolder, source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]
+) -> tuple[Dataset, Recipe]:
+    """The data and the recipe of the run in the folder; whoever says something else is told so."""
+    was = of_tree(tree(folder.recipe))
+    given = {} if recipe is None else recipe if isinstance(recipe, Mapping) else tree(recipe)
+    said = overridden(given, overrides)
+    dataset, where = found(source or was.data.source, said)
+    known = as_tree(was)
+    if was.train.minutes is not None:  # then the clock decided on the steps
+        said.get("train", {}).pop("steps", None)
+    changed = differences(known, _merged(known, said))
+    if not isinstance(source, Dataset) and where != was.data.source:
+        changed.append(f"data.source was {was.data.source} and is now {where}")
+    check(not changed, f"{folder.path} holds another run: {'; '.join(changed[:3])}; undo that, or give another --out")
+    return dataset, was
+
+
+def _merged(known: Tree, said: Tree) -> dict[str, Any]:
+    """What is known, with what was said on top."""
+    return {
+        key: _merged(known.get(key, {}), value) if isinstance(value, Mapping) else value for key, value in said.items()
+    } | {key: value for key, value in known.items() if key not in said}

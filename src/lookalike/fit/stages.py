@@ -1,0 +1,160 @@
+"""The stages of a run, in the order they happen: look, part, begin, plan, prove."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+
+from lookalike import data, report
+from lookalike.data import Dataset
+from lookalike.errors import check
+from lookalike.evaluation import evaluate
+from lookalike.fit.summary import content, header, save_embeddings
+from lookalike.models import Model, Preprocessing
+from lookalike.protocols.class_disjoint import Parts, parts
+from lookalike.protocols.unseen import Judged, embed, features, judged
+from lookalike.recipe import Recipe, build, to_toml
+from lookalike.training import Plan, principal, train, unreachable_margin
+from lookalike.training.folder import RunFolder
+from lookalike.training.log import Tell
+from lookalike.training.loop import Loop
+from lookalike.training.rehearsal import seconds_per_step
+from lookalike.training.run import Ending
+
+FOR_COMPONENTS = 2048  # images whose features give the principal components
+SPARE = 0.95  # of the time budget is planned for
+SHOWN = ("recall@1", "recall@10", "r_precision", "map@r", "map@1000")  # in the model's card
+
+
+class Ready(NamedTuple):
+    """A network, the loop around it, and how long it will run."""
+
+    model: Model
+    loop: Loop
+    plan: Plan
+
+
+class Stages:
+    """One run; `recipe` is completed on the way (the clock may decide on the number of steps)."""
+
+    def __init__(self, recipe: Recipe, folder: RunFolder, tell: Tell) -> None:
+        self.recipe, self.folder, self.tell = recipe, folder, tell
+        self.began = time.monotonic()
+
+    def stage(self, name: str) -> Callable[[int, int], None]:
+        self.tell({"event": "stage", "name": name})
+        return lambda done, total: self.tell({"event": "progress", "name": name, "done": done, "total": total})
+
+    def note(self, text: str) -> None:
+        self.tell({"event": "note", "text": text})
+
+    def look(self, dataset: Dataset) -> Dataset:
+        """Audit the images; near duplicates will stay on one side of the split."""
+        found = data.audit(dataset, progress=self.stage("looking at the images"))
+        self.folder.write(self.folder.audit, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+        check(found.usable, f"{dataset.name} cannot be learnt from: {found.verdict}")
+        for finding in found.findings:
+            self.note(f"{finding.count:,} {finding.kind}: {finding.meaning}")
+        return dataset if dataset.groups is not None else replace(dataset, groups=found.duplicates)
+
+    def part(self, dataset: Dataset) -> Parts:
+        """Decode every image once, and part the classes."""
+        side = build.views(self.recipe, Preprocessing()).preprocessing.resize
+        assert side is not None
+        ready = data.decoded(dataset, side, progress=self.stage("decoding the images"))
+        divided = parts(ready, self.recipe.data.test, self.recipe.data.validation, self.recipe.seed)
+        named = zip(("train", "validation", "test"), divided, strict=True)
+        told = [f"{name} {part.present:,} classes, {len(part):,} images" for name, part in named if part is not None]
+        self.note("; ".join(told) + "; no class in two of them")
+        if divided.validation is None:
+            self.note("no classes are held back for validation: the last weights are kept, not the best")
+        return divided
+
+    def begin(self, divided: Parts, started: bool) -> Ready:
+        """Build everything; a run that has not `started` yet begins its head, its bank and its plan."""
+        model = build.model(self.recipe)
+        model.classes = divided.train.label_names
+        loop = build.loop(self.recipe, model, divided.train)
+        trouble = unreachable_margin(loop.objective.loss)  # type: ignore[arg-type]
+        if trouble is not None:
+            self.note(trouble.advice)
+        rate = None if started else self.begin_head(model, divided.train)
+        if loop.bank is not None and not started:
+            vectors = embed(model, divided.train, self.stage("filling the embedding bank"))
+            loop.bank.update(torch.arange(len(vectors)), vectors)
+        plan = self.plan(loop, model, divided, rate)
+        self.folder.write(self.folder.recipe, to_toml(self.recipe, header()))
+        return Ready(model, loop, plan)
+
+    def begin_head(self, model: Model, train_part: Dataset) -> float | None:
+        """Start the head from features where the recipe says so; the images embedded per second on the way."""
+        wanted = self.recipe
+        if wanted.model.head != "principal" and not wanted.head.steps:
+            return None
+        count = len(train_part) if wanted.head.steps else min(FOR_COMPONENTS, len(train_part))
+        rows = torch.randperm(len(train_part), generator=torch.Generator().manual_seed(wanted.seed))[:count]
+        chosen = train_part.subset(rows.sort().values)
+        start = time.monotonic()
+        points = features(model, chosen, self.stage("features for the head"))
+        rate = len(points) / (time.monotonic() - start)
+        if wanted.model.head == "principal":
+            principal(build.embedder_of(model), points)
+        if wanted.head.steps:
+            self.stage("training the head alone")
+            train(build.head_loop(wanted, model, points, chosen.labels), Plan(wanted.head.steps, seed=wanted.seed))
+        return rate
+
+    def plan(self, loop: Loop, model: Model, divided: Parts, rate: float | None) -> Plan:
+        """The recipe's steps, or as many as its minutes allow besides the final evaluation."""
+        wanted = self.recipe.train
+        if wanted.minutes is None:
+            return build.plan(self.recipe, loop.schedule.steps)
+        rate = rate or _rate(model, divided.train)
+        left = SPARE * 60 * wanted.minutes - (time.monotonic() - self.began) - 2.5 * len(divided.test) / rate
+        if wanted.steps is None:
+            held = 0 if divided.validation is None else len(divided.validation)
+            step = seconds_per_step(loop) + held / rate / wanted.validate_every
+            check(left > step, f"{wanted.minutes:g} minutes do not suffice for a step and the evaluation: give more")
+            self.recipe = replace(self.recipe, train=replace(wanted, steps=int(left / step)))
+            self.note(f"{int(left / step):,} steps of {step:.2f} s fit {wanted.minutes:g} minutes")
+        assert self.recipe.train.steps is not None
+        loop.schedule.steps = self.recipe.train.steps
+        return build.plan(self.recipe, self.recipe.train.steps, left)
+
+    def validation(self, model: Model, divided: Parts) -> Callable[[], Mapping[str, float]] | None:
+        """What to ask the validation classes, if there are any."""
+        held = divided.validation
+        if held is None:
+            return None
+        wanted = sorted({"recall@1", "map@r", self.recipe.train.select})
+        return lambda: evaluate(embed(model, held), held.labels, metrics=wanted, normalise=model.geometry)
+
+    def prove(self, model: Model, divided: Parts, ending: Ending) -> list[Judged]:
+        """Measure on unseen classes, save the model, write the report."""
+        progress = self.stage("evaluating on unseen classes")
+        pretrained = self.recipe.model.weights is not None
+        metrics = self.recipe.evaluation.metrics
+        entries = judged(model, build.model(self.recipe), pretrained, divided.test, metrics, progress)
+        model.metrics = {name: entries[0].result[name] for name in SHOWN if name in entries[0].result}
+        model.recipe = self.folder.recipe.read_text(encoding="utf-8")
+        model.save(self.folder.model)
+        save_embeddings(self.folder.test, entries[0].embeddings, divided.test)
+        told = content(self.recipe, model, divided, entries, ending)
+        self.folder.write(self.folder.result, json.dumps(told, indent=2, ensure_ascii=False))
+        progress = self.stage("writing the report")
+        pictures = divided.test.images
+        report.write(
+            self.folder.path, lambda row: pictures.open(row).decode().permute(1, 2, 0).numpy(), progress=progress
+        )
+        return entries
+
+
+def _rate(model: Model, part: Dataset) -> float:
+    """Images embedded per second."""
+    few = part.subset(torch.arange(min(64, len(part))))
+    start = time.monotonic()
+    embed(model, few)
+    return len(few) / (time.monotonic() - start)

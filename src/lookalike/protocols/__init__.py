@@ -1,0 +1,1 @@
+"""Protocols: who trains, who validates, who is asked, and what is reported."""

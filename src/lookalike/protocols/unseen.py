@@ -1,0 +1,126 @@
+"""What is measured on classes never seen in training, and what it is measured against.
+
+Beside the trained model stand two baselines on the same images: the network before training (a pretrained backbone's
+own features, where there is one), and raw pixels.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.data import Dataset
+from lookalike.evaluation import Result, compare, evaluate
+from lookalike.models import Embedder, Model
+from lookalike.models.model import Progress
+from lookalike.training.head import Features
+
+PIXELS = 32  # the side of the thumbnails that raw pixels are compared in
+
+
+class Pictures(Sequence[Tensor]):
+    """The images of a dataset as a sequence, decoded one by one."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.dataset.images.open(row).decode()
+
+
+def embed(model: Model, dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n d"]:
+    """The embeddings of all images of a dataset."""
+    return model.encode(Pictures(dataset), progress=progress)
+
+
+def features(model: Model, dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n width"]:
+    """What goes into the head, for all images of a dataset."""
+    assert isinstance(model.embedder, Embedder)
+    return embed(Model(Features(model.embedder), model.preprocessing, geometry="none"), dataset, progress)
+
+
+def pixels(like: Model, dataset: Dataset) -> Float[Tensor, "n d"]:
+    """Thumbnails as vectors, in the model's own colours."""
+    side = min(PIXELS, like.preprocessing.crop)
+    return embed(Model(nn.Flatten(), like.preprocessing.sized(side, side)), dataset)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One way to embed the test images: its embeddings and what they are worth."""
+
+    name: str
+    role: str  # model or baseline
+    embeddings: Float[Tensor, "n d"]
+    result: Result
+
+    def as_json(self) -> dict[str, Any]:
+        intervals = {
+            name: list(self.result.interval(name)) for name in ("recall@1", "map@r") if name in self.result.per_query
+        }
+        return {"name": self.name, "role": self.role, "metrics": dict(self.result), "intervals": intervals}
+
+
+def judge(
+    name: str, role: str, embeddings: Tensor, dataset: Dataset, geometry: Any, metrics: Iterable[str] = ()
+) -> Judged:
+    """Query = gallery unless the dataset says who asks and who is searched."""
+    names = np.array(dataset.label_names, dtype=object)[dataset.labels.numpy()]
+    kinds = None
+    if dataset.categories is not None:
+        kinds = np.array([*dataset.category_names, ""], dtype=object)[dataset.categories.numpy()]
+    wanted = tuple(metrics) or None
+    if dataset.roles is None:
+        return Judged(
+            name, role, embeddings, evaluate(embeddings, names, metrics=wanted, normalise=geometry, categories=kinds)
+        )
+    ask, gallery = dataset.roles == 0, dataset.roles == 1
+    result = evaluate(
+        embeddings[ask], names[ask.numpy()], gallery=embeddings[gallery], gallery_labels=names[gallery.numpy()],
+        metrics=wanted, normalise=geometry, categories=None if kinds is None else kinds[ask.numpy()],
+    )  # fmt: skip
+    return Judged(name, role, embeddings, result)
+
+
+def judged(
+    model: Model, untrained: Model, pretrained: bool, test: Dataset, metrics: Iterable[str], progress: Progress | None
+) -> list[Judged]:
+    """The trained model, the network before training, raw pixels."""
+    before = features(untrained, test, progress) if pretrained else embed(untrained, test, progress)
+    wanted = tuple(metrics)
+    return [
+        judge("this model", "model", embed(model, test, progress), test, model.geometry, wanted),
+        judge(
+            f"frozen backbone, {before.shape[1]}-D" if pretrained else "untrained network",
+            "baseline",
+            before,
+            test,
+            "sphere",
+            wanted,
+        ),
+        judge("raw pixels", "baseline", pixels(model, test), test, "sphere", wanted),
+    ]
+
+
+def gains(entries: Sequence[Judged], metrics: Iterable[str] = ("recall@1", "map@r")) -> list[dict[str, Any]]:
+    """The model against every baseline, query by query."""
+    model, *others = entries
+    found = []
+    for other in others:
+        for part in compare({other.name: other.result, model.name: model.result}, metrics).differences:
+            if part.name == model.name:
+                found.append(
+                    {
+                        "against": other.name,
+                        "metric": part.metric,
+                        "mean": part.difference,
+                        "interval": [part.low, part.high],
+                    }
+                )
+    return found

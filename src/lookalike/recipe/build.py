@@ -1,0 +1,223 @@
+"""From a recipe and the data to the objects of a run: the only place where names become things."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+from lookalike import catalog, losses, miners, regularisers, samplers
+from lookalike.data import Augmentation, AugmentedImages, Dataset
+from lookalike.data import preset as image_preset
+from lookalike.errors import check, unknown
+from lookalike.memory import CrossBatchMemory
+from lookalike.models import Architecture, Embedder, Model, Preprocessing, Unfreezing, up_to
+from lookalike.models.embedder import BatchNorm, Init
+from lookalike.models.model import checked_device
+from lookalike.models.preprocess import scale
+from lookalike.recipe.settings import Recipe
+from lookalike.samplers import EmbeddingBank, Sampler
+from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers
+
+HEADS = ("default", "principal")
+
+
+def check_names(recipe: Recipe) -> None:
+    """Build what needs no data, so that a wrong name or setting is refused before the first image is read."""
+    objective(recipe, classes=4, dim=8, batch_size=8)
+    possible = catalog.settings_of(catalog.member("sampler", samplers.MEMBERS, recipe.sampler.name))
+    for key in recipe.sampler.settings:
+        if key not in possible:
+            raise unknown(f"setting of {recipe.sampler.name}", key, possible)
+    weight = nn.Parameter(torch.zeros(1))
+    optimisers.build(recipe.optimiser.name, [{"params": [weight], "lr": 0.1}], **recipe.optimiser.settings)
+    schedule(recipe, steps=1)
+    views(recipe, Preprocessing())
+    if recipe.model.head not in HEADS:
+        raise unknown("start of the head", recipe.model.head, HEADS)
+    device(recipe)
+
+
+def device(recipe: Recipe) -> torch.device:
+    """The device asked for; auto: a GPU where there is one."""
+    name = recipe.train.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return checked_device(name)
+
+
+def model(recipe: Recipe) -> Model:
+    """The untrained model, with the preprocessing that fits the recipe's images."""
+    wanted = recipe.model
+    architecture = Architecture(
+        wanted.backbone, wanted.settings, wanted.dim, wanted.pooling, wanted.bias, wanted.layer_norm,
+        cast(Init, wanted.init), cast(BatchNorm, wanted.batch_norm),
+    )  # fmt: skip
+    made = Model.create(architecture, wanted.weights, recipe.seed)
+    made.preprocessing = views(recipe, made.preprocessing).preprocessing
+    made.geometry = recipe.evaluation.geometry  # type: ignore[assignment]
+    made.__post_init__()
+    if wanted.freeze is not None:
+        embedder = embedder_of(made)
+        embedder.freeze(up_to(wanted.freeze, embedder.backbone.stages))
+    made.embedder.to(device(recipe))
+    return made
+
+
+def embedder_of(made: Model) -> Embedder:
+    assert isinstance(made.embedder, Embedder)
+    return made.embedder
+
+
+@dataclass(frozen=True)
+class Views:
+    """What the network sees of an image: in training, and when it is used."""
+
+    train: Augmentation
+    preprocessing: Preprocessing
+
+
+def views(recipe: Recipe, natural: Preprocessing) -> Views:
+    """The protocol's crops in the colours the backbone was trained on (`natural`)."""
+    wanted, protocol = recipe.images, image_preset(recipe.images.preset)
+    size = wanted.size or protocol.evaluation.size
+    base = protocol.evaluation.warp or protocol.evaluation.short_side or protocol.evaluation.size
+    side = wanted.short_side or round(base * size / protocol.evaluation.size)
+    protocol = protocol.resized(size, side)
+    changes: dict[str, Any] = {}
+    if wanted.area is not None:
+        check(len(wanted.area) == 2, f"images.area is a range of two numbers, not {list(wanted.area)}")
+        changes["area"] = wanted.area
+    if wanted.flip is not None:
+        changes["flip"] = wanted.flip
+    used = replace(natural.sized(size, side), warp=protocol.evaluation.warp is not None)
+    return Views(replace(protocol.train, **changes), used)
+
+
+def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Objective:
+    """The loss with its miner, memory and regularisers; random parts (proxies) from the seed."""
+    drawing = {"generator": generator(recipe)}
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(recipe.seed)
+        own = drawing if "generator" in _settings("loss", losses.MEMBERS, recipe.loss.name) else {}
+        chosen = {"classes": classes, "dim": dim, **own, **recipe.loss.settings}
+        loss = losses.build(recipe.loss.name, recipe.loss.preset, **chosen)
+        miner = None
+        if recipe.miner is not None:
+            own = drawing if "generator" in _settings("miner", miners.MEMBERS, recipe.miner.name) else {}
+            miner = miners.build(recipe.miner.name, recipe.miner.preset, **own, **recipe.miner.settings)
+        added = [regularisers.build(name, **settings) for name, settings in recipe.regularisers.items()]
+    wanted = recipe.memory
+    check(wanted.batches >= 0, f"memory.batches must not be negative, not {wanted.batches}")
+    memory = CrossBatchMemory(wanted.batches * batch_size, dim) if wanted.batches else None
+    if memory is not None:
+        takes = "candidates" in catalog.settings_of(type(loss).forward)
+        check(
+            takes, f"the loss '{recipe.loss.name}' compares with class weights, not with a memory: choose a pair loss"
+        )
+    return Objective(loss, miner, added, memory, wanted.weight, wanted.start)
+
+
+def _settings(kind: str, members: Any, name: str) -> list[str]:
+    return catalog.settings_of(catalog.member(kind, members, name))
+
+
+def generator(recipe: Recipe) -> torch.Generator:
+    """What miners and losses draw from."""
+    return torch.Generator(device(recipe)).manual_seed(recipe.seed)
+
+
+def generators_of(made: Objective) -> dict[str, torch.Generator]:
+    """The generators an objective draws from, to be kept in checkpoints."""
+    owners = {"loss": made.loss, "miner": made.miner}
+    found = {name: getattr(owner, "generator", None) for name, owner in owners.items()}
+    return {name: drawn for name, drawn in found.items() if drawn is not None}
+
+
+def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -> Sampler:
+    """The batch sampler over the train images."""
+    wanted = recipe.sampler
+    settings = {"seed": recipe.seed, **wanted.settings}
+    return samplers.build(
+        wanted.name, wanted.preset, labels=train.labels, categories=train.categories, bank=bank, **settings
+    )
+
+
+def bank(recipe: Recipe, train: Dataset) -> EmbeddingBank | None:
+    return EmbeddingBank(len(train), recipe.model.dim) if samplers.needs_bank(recipe.sampler.name) else None
+
+
+def schedule(recipe: Recipe, steps: int) -> Schedule:
+    wanted = recipe.schedule
+    return Schedule(
+        wanted.name, steps, wanted.warmup, wanted.head_steps, wanted.gamma, wanted.milestones, wanted.patience
+    )
+
+
+def steps_of(recipe: Recipe, batches: int) -> int:
+    """The length of the run, from its steps or its epochs."""
+    wanted = recipe.train
+    check(wanted.steps is None or wanted.epochs is None, "give train.steps or train.epochs, not both")
+    if wanted.steps is None and wanted.epochs is None:
+        check(wanted.minutes is not None, "the recipe does not say how long: give train.steps, epochs or minutes")
+        return 1  # until the clock has decided
+    return wanted.steps if wanted.steps is not None else (wanted.epochs or 0) * batches
+
+
+def groups(recipe: Recipe, embedder: Embedder, goal: Objective) -> Iterator[dict[str, Any]]:
+    """Parameter groups: backbone, head, and the loss's own."""
+    wanted = recipe.optimiser
+    yield from embedder.parameter_groups(wanted.lr, wanted.head_lr, wanted.weight_decay)
+    for group in goal.parameter_groups(wanted.lr):
+        yield group if wanted.loss_lr is None else {**group, "lr": wanted.loss_lr}
+
+
+def loop(recipe: Recipe, made: Model, train: Dataset) -> Loop:
+    """Everything that learns, ready for its first step."""
+    embedder, kept = embedder_of(made), bank(recipe, train)
+    batches = sampler(recipe, train, kept)
+    goal = objective(recipe, train.classes, embedder.dim, batches.course.batch_size).to(device(recipe))
+    wanted = recipe.optimiser
+    how = made.preprocessing
+
+    def prepare(pixels: Tensor) -> Tensor:
+        return scale(pixels, how)
+
+    unfreezing = None
+    if recipe.model.unfreeze_epoch is not None:
+        unfreezing = Unfreezing(recipe.model.unfreeze_epoch, recipe.model.unfreeze_every)
+    return Loop(
+        embedder, goal, optimisers.build(wanted.name, groups(recipe, embedder, goal), **wanted.settings),
+        schedule(recipe, steps_of(recipe, len(batches))),
+        AugmentedImages(train, views(recipe, how).train, recipe.seed), batches, prepare, kept,
+        clipping=Clipping(wanted.clip_norm, wanted.clip_value), precision=recipe.train.precision,
+        unfreezing=unfreezing, workers=recipe.data.workers, generators=generators_of(goal),
+        geometry=getattr(goal.loss, "normalise", "sphere"),
+    )  # fmt: skip
+
+
+def plan(recipe: Recipe, steps: int, seconds: float | None = None) -> Plan:
+    wanted = recipe.train
+    return Plan(
+        steps, wanted.validate_every, wanted.patience, wanted.min_improvement, wanted.select, wanted.log_every,
+        seconds, recipe.seed,
+    )  # fmt: skip
+
+
+def head_loop(recipe: Recipe, made: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Loop:
+    """Training of the head alone, on features computed once: the same loop, with vectors in the place of images."""
+    wanted, embedder = recipe.head, embedder_of(made)
+    classes = len(labels.unique())  # type: ignore[no-untyped-call]
+    batch_size = wanted.per_class * min(classes, max(1, wanted.batch_size // wanted.per_class))
+    batches = samplers.build(
+        "class_balanced", labels=labels, batch_size=batch_size, per_class=wanted.per_class, seed=recipe.seed
+    )
+    goal = objective(recipe, classes, embedder.dim, batch_size).to(device(recipe))
+    parameters = [{"params": list(embedder.head.parameters()), "lr": wanted.lr}, *goal.parameter_groups(wanted.lr)]
+    return Loop(
+        embedder.head, goal, optimisers.build(recipe.optimiser.name, parameters, **recipe.optimiser.settings),
+        Schedule("cosine", wanted.steps), TensorDataset(points, labels), batches, generators=generators_of(goal),
+    )  # fmt: skip

@@ -1,0 +1,152 @@
+"""What a recipe says, as frozen dataclasses: one per table of the file, every key with its default.
+
+A table with a field `settings` passes its other keys on to what it names, where they are checked. Facts (the number of
+classes, the dimension a loss works in) are no part of a recipe: they come from data and model.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lookalike.training.loop import Precision
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Member:
+    """Something from a catalogue, by name: [loss], [miner], [sampler]. `preset` are the values of a paper."""
+
+    name: str
+    preset: str | None = None
+    settings: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Data:
+    """[data]: where the images are, and how classes are divided. A dataset's own splits come before `test`."""
+
+    source: str = ""  # as for data.load; given on the command line, too
+    name: str | None = None  # the dataset this recipe is for; None: any
+    test: float = 0.5  # share of classes, where the data do not say
+    validation: float = 0.1  # share of the train classes; 0: none
+    workers: int = 0  # processes that load images
+
+
+@dataclass(frozen=True)
+class Images:
+    """[images]: what the network sees. `size` and `short_side` come from data and model unless they are given."""
+
+    preset: str = "roth"
+    size: int | None = None
+    short_side: int | None = None
+    area: tuple[float, ...] | None = None
+    flip: float | None = None
+
+
+@dataclass(frozen=True)
+class Network:
+    """[model]: backbone and embedder; `head` is how the linear layer starts: default or principal."""
+
+    backbone: str = "conv4"
+    weights: str | None = None  # "pretrained", or a file; None: random
+    dim: int = 128
+    pooling: str = "avg"
+    bias: bool = True
+    layer_norm: bool = False
+    init: str = "default"
+    batch_norm: str = "train"
+    head: str = "default"
+    freeze: str | None = None  # this stage and all before it stand still
+    unfreeze_epoch: int | None = None  # only the head learns until then
+    unfreeze_every: int = 0  # then one more stage, last first, every so many epochs; 0: all at once
+    settings: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HeadOnly:
+    """[head]: steps on the cached features of the frozen backbone before everything learns; 0: none."""
+
+    steps: int = 0
+    lr: float = 1e-3
+    batch_size: int = 128
+    per_class: int = 4
+
+
+@dataclass(frozen=True)
+class Memory:
+    """[memory]: cross-batch memory of so many batches; 0: none."""
+
+    batches: int = 0
+    start: int = 1000
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """[optimiser]: rates of backbone, head and loss parameters (None: as the backbone, as the loss's paper says)."""
+
+    name: str = "adam"
+    lr: float = 1e-5
+    head_lr: float | None = None
+    loss_lr: float | None = None
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    clip_value: float | None = None
+    settings: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """[schedule]: see lookalike.training.schedules."""
+
+    name: str = "constant"
+    warmup: int = 0
+    head_steps: int = 0
+    gamma: float = 0.1
+    milestones: tuple[int, ...] = ()
+    patience: int = 4
+
+
+@dataclass(frozen=True)
+class Train:
+    """[train]: how long (`steps`, or `epochs`, or what `minutes` allow), how often validated, when stopped."""
+
+    steps: int | None = None
+    epochs: int | None = None
+    minutes: float | None = None  # of the whole run, evaluation included
+    validate_every: int = 50
+    patience: int | None = None
+    min_improvement: float = 1e-5
+    select: str = "map@r"
+    log_every: int = 10
+    precision: Precision = "auto"
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """[evaluation]: the geometry embeddings are compared in; the metrics reported (empty: all that rank)."""
+
+    geometry: str = "sphere"
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A whole run as plain data."""
+
+    loss: Member
+    sampler: Member
+    seed: int = 0
+    data: Data = Data()
+    images: Images = Images()
+    model: Network = Network()
+    head: HeadOnly = HeadOnly()
+    miner: Member | None = None
+    regularisers: Mapping[str, Settings] = field(default_factory=dict)
+    memory: Memory = Memory()
+    optimiser: Optimiser = Optimiser()
+    schedule: Rates = Rates()
+    train: Train = Train()
+    evaluation: Evaluation = Evaluation()

@@ -1,0 +1,66 @@
+"""A recipe as TOML, every key written out: what a run was, and enough to repeat it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from lookalike.recipe.settings import Recipe
+
+
+def as_tree(value: Any) -> dict[str, Any]:
+    """The tables of a recipe; what is not set is left out."""
+    result: dict[str, Any] = {}
+    for part in fields(value):
+        content = getattr(value, part.name)
+        if part.name == "settings":
+            result |= content
+        elif is_dataclass(content):
+            result[part.name] = as_tree(content)
+        elif content is not None and content != {}:
+            result[part.name] = content
+    return result
+
+
+def to_toml(recipe: Recipe, header: str = "") -> str:
+    """The recipe as text that `read.load` reads back.
+
+    >>> from lookalike.recipe.settings import Member
+    >>> print(to_toml(Recipe(Member("triplet", settings={"margin": 0.1}), Member("class_balanced")))[:54])
+    seed = 0
+    <BLANKLINE>
+    [loss]
+    name = "triplet"
+    margin = 0.1
+    """
+    comment = "".join(f"# {line}".rstrip() + "\n" for line in header.splitlines())
+    return comment + "\n".join(_lines(as_tree(recipe), ""))
+
+
+def _lines(tree: Mapping[str, Any], where: str) -> Iterator[str]:
+    for key, value in tree.items():
+        if not isinstance(value, Mapping):
+            yield f"{_key(key)} = {_literal(value)}"
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield f"\n[{where}{_key(key)}]"
+            yield from _lines(value, f"{where}{_key(key)}.")
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _literal(key)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_literal(part) for part in value) + "]"
+    if isinstance(value, str):
+        return '"' + "".join(_escaped(letter) for letter in value) + '"'
+    return repr(value)
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"

@@ -1,0 +1,29 @@
+"""Training: an objective, a loop that knows nothing of it, and the course of a run around them."""
+
+from lookalike.training.early_stop import EarlyStop
+from lookalike.training.head import Features, principal
+from lookalike.training.health import Health, unreachable_margin
+from lookalike.training.log import JsonLines, TensorBoard, to_all
+from lookalike.training.loop import Clipping, Loop
+from lookalike.training.objective import Objective
+from lookalike.training.run import Ending, Plan, StoppedError, train
+from lookalike.training.schedules import Schedule
+
+__all__ = [
+    "Clipping",
+    "EarlyStop",
+    "Ending",
+    "Features",
+    "Health",
+    "JsonLines",
+    "Loop",
+    "Objective",
+    "Plan",
+    "Schedule",
+    "StoppedError",
+    "TensorBoard",
+    "principal",
+    "to_all",
+    "train",
+    "unreachable_margin",
+]

@@ -1,0 +1,60 @@
+"""The linear head before the backbone learns: from the features of the frozen backbone, computed once.
+
+`principal` starts the head as the principal components of those features: at 128 of 1280 dimensions nearly all that the
+frozen backbone knows stays (Jégou, Chum: Negative Evidences and Co-occurrences in Image Retrieval: The Benefit of PCA
+and Whitening, ECCV 2012), where a random head starts from nothing and one trained on few classes forgets
+(benchmarks/default_recipe.py).
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.errors import UserError, check
+from lookalike.models import Embedder
+
+
+class Features(nn.Module):
+    """An embedder without its head: images in, pooled features out."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__()
+        self.embedder = embedder
+
+    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n width"]:
+        return self.embedder.features(images)
+
+
+def linear(embedder: Embedder) -> nn.Linear:
+    """The linear layer of the head."""
+    layer = embedder.head[-1] if len(embedder.head) else None
+    if not isinstance(layer, nn.Linear):
+        raise UserError("this network has no linear head to begin from features: set model.dim")
+    return layer
+
+
+@torch.no_grad()
+def principal(embedder: Embedder, features: Float[Tensor, "n width"]) -> None:
+    """Fill the head so that its outputs are the principal components of the (unit-length) features, centred.
+
+    >>> from lookalike.models import Conv4
+    >>> embedder = Embedder(Conv4(channels=1), dim=2)
+    >>> points = torch.randn(50, 64, generator=torch.Generator().manual_seed(0))
+    >>> principal(embedder, points)
+    >>> spread = embedder.head(points).var(0)
+    >>> bool(spread[0] > spread[1])
+    True
+    """
+    layer = linear(embedder)
+    width = min(len(features), features.shape[1])
+    check(layer.out_features <= width, f"{layer.out_features} components need as many images, not {len(features)}")
+    given = embedder.head[:-1](features)
+    length = given.norm(dim=1).mean().clamp(min=1e-12)  # one scale for all: the head stays linear
+    points = given / length
+    centre = points.mean(0)
+    _, _, directions = torch.linalg.svd((points - centre).double(), full_matrices=False)
+    chosen = directions[: layer.out_features].float()
+    chosen *= chosen.gather(1, chosen.abs().argmax(1, keepdim=True)).sign()  # the sign of an axis means nothing: fix it
+    layer.weight.copy_(chosen / length)
+    if layer.bias is not None:
+        layer.bias.copy_(-(chosen @ centre))

@@ -1,0 +1,76 @@
+"""What a batch is trained on: a loss, what chooses its tuples, what is added to it. No loss is known by name here."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
+
+from lookalike.errors import check
+from lookalike.memory import CrossBatchMemory
+from lookalike.targets import Targets
+
+Miner = Callable[..., Targets]
+
+
+class Objective(nn.Module):
+    """loss(mined tuples of the batch) + weight · loss(batch against the memory) + regularisers, term by term.
+
+    The memory (SPEC A19) acts from step `memory_start` on; until then nothing is put in.
+
+    >>> from lookalike.losses import Triplet
+    >>> terms = Objective(Triplet())(torch.eye(4), torch.tensor([0, 0, 1, 1]), step=0)
+    >>> list(terms), round(terms["loss"].item(), 2)
+    (['loss'], 0.2)
+    """
+
+    def __init__(
+        self,
+        loss: nn.Module,
+        miner: Miner | None = None,
+        regularisers: Sequence[nn.Module] = (),
+        memory: CrossBatchMemory | None = None,
+        memory_weight: float = 1.0,
+        memory_start: int = 1000,
+    ) -> None:
+        super().__init__()
+        check(memory_start >= 0, f"the memory starts at step 0 or later, not {memory_start}")
+        self.loss, self.miner, self.memory = loss, miner, memory
+        self.regularisers = nn.ModuleList(regularisers)
+        self.memory_weight, self.memory_start = memory_weight, memory_start
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"], step: int
+    ) -> dict[str, Float[Tensor, ""]]:
+        """The terms by name; their sum is what is minimised."""
+        terms = {"loss": self.loss(embeddings, self._targets(embeddings, labels))}
+        if self.memory is not None and step >= self.memory_start:
+            terms["memory"] = self.memory_weight * self._remembered(self.memory, embeddings, labels)
+        for regulariser in self.regularisers:
+            terms[type(regulariser).__name__] = regulariser(embeddings)
+        return terms
+
+    def _targets(self, embeddings: Tensor, labels: Tensor) -> Targets:
+        if self.miner is not None:
+            return self.miner(embeddings.detach(), labels)
+        draw = getattr(self.loss, "targets", None)  # losses that draw tuples themselves
+        return labels if draw is None else draw(labels)
+
+    def _remembered(self, memory: CrossBatchMemory, embeddings: Tensor, labels: Tensor) -> Tensor:
+        ids = memory.add(embeddings, labels)
+        pairs: Targets = memory.pairs(labels, ids)
+        candidates = memory.embeddings.to(embeddings.dtype)
+        if self.miner is not None:
+            pairs = self.miner(embeddings.detach(), pairs, candidates)
+        value: Tensor = self.loss(embeddings, pairs, candidates=candidates)
+        return value
+
+    def parameter_groups(self, base_lr: float) -> Iterator[dict[str, Any]]:
+        """The loss's own parameters (proxies, boundaries, …) at the rates its paper gives them."""
+        for group in getattr(self.loss, "parameter_groups", lambda _: [])(base_lr):
+            yield {"name": "loss", **group}
+
+    def epoch_started(self, epoch: int) -> None:
+        started: Any = getattr(self.loss, "epoch_started", None)
+        if started is not None:
+            started(epoch)

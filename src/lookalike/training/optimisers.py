@@ -1,0 +1,35 @@
+"""The optimisers of the protocols, by name."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from lookalike import catalog
+from lookalike.errors import check
+
+MEMBERS: dict[str, type[torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "rmsprop": torch.optim.RMSprop,
+    "sgd": torch.optim.SGD,
+}
+
+
+def names() -> list[str]:
+    """The names of all optimisers."""
+    return sorted(MEMBERS)
+
+
+def build(name: str, groups: Iterable[dict[str, Any]], **settings: Any) -> torch.optim.Optimizer:
+    """An optimiser over parameter groups that carry their own rates.
+
+    >>> weight = torch.nn.Parameter(torch.zeros(1))
+    >>> build("sgd", [{"params": [weight], "lr": 0.1}], momentum=0.9).param_groups[0]["lr"]
+    0.1
+    """
+    listed = [group for group in groups if len(group["params"])]
+    check(bool(listed), "there is nothing to train: every part of the network is frozen or has no parameters")
+    # one pass over each tensor instead of a dozen; plain RMSprop has no such kernel
+    given = settings | ({} if name == "rmsprop" else {"fused": True})
+    return catalog.build("optimiser", MEMBERS, name, {"params": listed, "lr": listed[0]["lr"]} | given)

@@ -1,0 +1,199 @@
+"""A run from its first step to its end: validation, early stopping, the best weights, checkpoints, a time budget.
+
+`train` starts or goes on: where the checkpoint folder holds a state, it begins there, and the result is the same, bit
+by bit, as if it had never stopped.
+"""
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lookalike.errors import UserError, check
+from lookalike.training import checkpoint
+from lookalike.training.early_stop import EarlyStop
+from lookalike.training.health import Health, check_finite
+from lookalike.training.log import Tell, ignore
+from lookalike.training.loop import Loop, Trained
+
+Validate = Callable[[], Mapping[str, float]]
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long, how often, and when to stop."""
+
+    steps: int
+    validate_every: int = 50
+    patience: int | None = None  # validations without improvement
+    min_improvement: float = 1e-5
+    select: str = "map@r"  # the validation metric that chooses the best weights
+    log_every: int = 10
+    seconds: float | None = None  # the run ends then, wherever it stands
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "validate_every", "log_every"):
+            check(getattr(self, name) > 0, f"{name} must be at least 1, not {getattr(self, name)}")
+        check(self.seconds is None or self.seconds > 0, "there is no time left to train: give more minutes")
+
+
+class StoppedError(RuntimeError):
+    """Somebody asked to stop; the state is saved."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended."""
+
+    why: str
+    steps: int
+    best_step: int
+    best: Mapping[str, float]  # what validation said of the weights that were kept
+    seconds: float
+
+
+@dataclass
+class _Course:
+    """Where a run stands besides its loop."""
+
+    watch: EarlyStop
+    looked_at: int = -1
+    best: dict[str, float] = field(default_factory=dict)
+    best_state: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0  # of earlier sittings
+
+    def state_dict(self) -> dict[str, Any]:
+        named = ("looked_at", "best", "best_state", "seconds")
+        return {"watch": self.watch.state_dict()} | {name: getattr(self, name) for name in named}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.watch.load_state_dict(state["watch"])
+        for name in ("looked_at", "best", "best_state", "seconds"):
+            setattr(self, name, state[name])
+
+
+def train(
+    loop: Loop,
+    plan: Plan,
+    *,
+    validate: Validate | None = None,
+    folder: Path | None = None,
+    tell: Tell = ignore,
+    stop: Stop = lambda: False,
+) -> Ending:
+    """Train to the end of the plan and leave the best weights in the network; `folder` keeps checkpoints.
+
+    `stop` is asked after every step; when it says so, the state is saved and `StoppedError` raised.
+    """
+    run = _Run(loop, plan, validate, folder, tell)
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(plan.seed)
+        run.restore()
+        return run.to_the_end(stop)
+
+
+class _Run:
+    def __init__(self, loop: Loop, plan: Plan, validate: Validate | None, folder: Path | None, tell: Tell) -> None:
+        self.loop, self.plan, self.validate, self.folder, self.tell = loop, plan, validate, folder, tell
+        self.course = _Course(EarlyStop(plan.patience, plan.min_improvement))
+        self.health = Health()
+        self.began = time.monotonic()
+        self.lately: list[Trained] = []
+
+    @property
+    def seconds(self) -> float:
+        return self.course.seconds + time.monotonic() - self.began
+
+    def restore(self) -> None:
+        if self.folder is not None and checkpoint.exists(self.folder):
+            state = checkpoint.load(self.folder)
+            self.loop.load_state_dict(state["loop"])
+            self.course.load_state_dict(state["course"])
+
+    def save(self) -> None:
+        if self.folder is not None:
+            course = self.course.state_dict() | {"seconds": self.seconds}
+            checkpoint.save(self.folder, self.loop.step, {"loop": self.loop.state_dict(), "course": course})
+
+    def to_the_end(self, stop: Stop) -> Ending:
+        why = self.why_end()
+        while why is None:
+            self.look()
+            why = self.why_end()
+            if why is None:
+                self.step()
+                if stop():
+                    self.save()
+                    raise StoppedError(f"stopped after step {self.loop.step} of {self.plan.steps}")
+        self.look()
+        return self.end(why)
+
+    def why_end(self) -> str | None:
+        if self.loop.step >= self.plan.steps:
+            return f"all {self.plan.steps} steps are done"
+        if self.course.watch.over:
+            return f"no better validation in {self.plan.patience} rounds"
+        if self.plan.seconds is not None and self.seconds > self.plan.seconds:
+            return f"the time budget ended it at step {self.loop.step} of {self.plan.steps}"
+        return None
+
+    def step(self) -> None:
+        trained = self.loop.advance()
+        check_finite(trained.terms, self.loop.step)
+        self.lately.append(trained)
+        if self.loop.step % self.plan.log_every == 0 or self.loop.step == self.plan.steps:
+            self.report()
+
+    def report(self) -> None:
+        """One event for the last few steps, and whatever is newly wrong."""
+        images = sum(len(trained.labels) for trained in self.lately)
+        spent = sum(sum(trained.seconds.values()) for trained in self.lately)
+        means = {name: _mean([trained.terms[name] for trained in self.lately if name in trained.terms])
+                 for name in self.lately[-1].terms}  # fmt: skip
+        self.tell({
+            "event": "step", "step": self.loop.step, "steps": self.plan.steps, "epoch": self.loop.epoch,
+            "lr": float(self.loop.optimiser.param_groups[0]["lr"]), "images_per_second": images / spent,
+            "seconds": self.seconds, **means,
+        })  # fmt: skip
+        last = self.lately[-1]
+        for trouble in self.health.look(last.embeddings, last.gradient):
+            self.tell({"event": "health", "step": self.loop.step, "kind": trouble.kind, "advice": trouble.advice})
+        self.lately = []
+
+    def look(self) -> None:
+        """Where it is due, every few steps and at the end: validate, and save."""
+        step, due = self.loop.step, self.loop.step % self.plan.validate_every == 0 or self.why_end() is not None
+        if due and step != self.course.looked_at:
+            self.course.looked_at = step
+            if self.validate is not None:
+                self.judge({name: float(value) for name, value in self.validate().items()})
+            self.save()
+
+    def judge(self, values: dict[str, float]) -> None:
+        if self.plan.select not in values:
+            raise UserError(f"validation does not measure '{self.plan.select}': it gives {', '.join(values)}")
+        self.loop.schedule.validated(values[self.plan.select])
+        if self.course.watch.improved(self.loop.step, values[self.plan.select]):
+            self.course.best, self.course.best_state = values, copy.deepcopy(self.loop.network.state_dict())
+        self.tell({"event": "validation", "step": self.loop.step, "seconds": self.seconds, **values})
+
+    def end(self, why: str) -> Ending:
+        if self.course.best_state:
+            self.loop.network.load_state_dict(self.course.best_state)
+        best_step = self.course.watch.best_step if self.validate is not None else self.loop.step
+        ending = Ending(why, self.loop.step, best_step, self.course.best, self.seconds)
+        self.tell({
+            "event": "end", "step": ending.steps, "seconds": ending.seconds, "why": why, "best_step": ending.best_step,
+        })  # fmt: skip
+        return ending
+
+
+def _mean(values: list[Tensor]) -> float:
+    return float(torch.stack(values).mean())

@@ -1,0 +1,87 @@
+"""How learning rates change over a run: a factor on every group's own rate, from the step alone (plateau: and from
+validation).
+
+Warm-up raises the factor in a straight line over the first steps. `head_steps` holds the backbone's rate at zero for so
+long: the head and the proxies settle first (SPEC G.2, proxy baselines).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from lookalike.errors import check, unknown
+
+Factor = Callable[["Schedule", int], float]
+
+
+@dataclass
+class Schedule:
+    """The factor at every step of a run of `steps`.
+
+    >>> [round(Schedule("cosine", steps=100, warmup=10).factor(step), 3) for step in (0, 9, 50, 99)]
+    [0.1, 0.98, 0.5, 0.0]
+    """
+
+    name: str = "constant"
+    steps: int = 1000
+    warmup: int = 0
+    head_steps: int = 0
+    gamma: float = 0.1  # step, plateau: what the factor is multiplied by
+    milestones: Sequence[int] = ()  # step
+    patience: int = 4  # plateau: validations without a new best
+    reductions: int = field(default=0, init=False)
+    waited: int = field(default=0, init=False)
+    best: float = field(default=-math.inf, init=False)
+
+    def __post_init__(self) -> None:
+        if self.name not in SCHEDULES:
+            raise unknown("schedule", self.name, SCHEDULES)
+        check(self.steps > 0, f"a run has at least one step, not {self.steps}")
+        check(min(self.warmup, self.head_steps) >= 0, "warmup and head_steps must not be negative")
+        check(0 < self.gamma <= 1, f"gamma lies between 0 and 1, not {self.gamma}")
+        check(self.name != "step" or len(self.milestones) > 0, "the schedule 'step' needs milestones: give their steps")
+
+    def factor(self, step: int) -> float:
+        raised = min(1.0, (step + 1) / self.warmup) if self.warmup else 1.0
+        return raised * SCHEDULES[self.name](self, step)
+
+    def apply(self, optimiser: torch.optim.Optimizer, step: int) -> None:
+        """Set the rates of all groups for this step; each remembers its own full rate as `initial_lr`."""
+        factor = self.factor(step)
+        for group in optimiser.param_groups:
+            waiting = group.get("name") == "backbone" and step < self.head_steps
+            group["lr"] = 0.0 if waiting else factor * group.setdefault("initial_lr", group["lr"])
+
+    def validated(self, value: float) -> None:
+        """What validation said; only `plateau` listens."""
+        if value > self.best:
+            self.best, self.waited = value, 0
+            return
+        self.waited += 1
+        if self.waited > self.patience:
+            self.reductions, self.waited = self.reductions + 1, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"reductions": self.reductions, "waited": self.waited, "best": self.best}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.reductions, self.waited, self.best = state["reductions"], state["waited"], state["best"]
+
+
+def _cosine(schedule: Schedule, step: int) -> float:
+    return 0.5 * (1 + math.cos(math.pi * min(1.0, step / schedule.steps)))
+
+
+def _step(schedule: Schedule, step: int) -> float:
+    return schedule.gamma ** sum(step >= milestone for milestone in schedule.milestones)
+
+
+SCHEDULES: dict[str, Factor] = {
+    "constant": lambda *_: 1.0,
+    "cosine": _cosine,
+    "plateau": lambda schedule, _: schedule.gamma**schedule.reductions,
+    "step": _step,
+}
