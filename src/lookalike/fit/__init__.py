@@ -14,6 +14,7 @@ from lookalike.fit.summary import header
 from lookalike.models import Model
 from lookalike.protocols.unseen import Judged
 from lookalike.recipe import to_toml
+from lookalike.recipe.begin import validation
 from lookalike.training import JsonLines, checkpoint, to_all, train
 from lookalike.training.folder import RunFolder
 from lookalike.training.log import Tell, ignore
@@ -75,6 +76,6 @@ def fit(
     started = checkpoint.exists(folder.checkpoint)
     model, loop, plan = stages.begin(divided, started)
     stages.stage(f"training, from step {checkpoint.step(folder.checkpoint)}" if started else "training")
-    validate = stages.validation(model, divided)
+    validate = validation(stages.recipe, model, divided.validation)
     ending = train(loop, plan, validate=validate, folder=folder.checkpoint, tell=stages.tell, stop=stop)
     return Run(folder.path, model, tuple(stages.prove(model, divided, ending)), ending)

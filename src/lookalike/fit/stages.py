@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,20 +11,19 @@ import torch
 from lookalike import data, report
 from lookalike.data import Dataset
 from lookalike.errors import check
-from lookalike.evaluation import evaluate
 from lookalike.fit.summary import content, header, save_embeddings
 from lookalike.models import Model, Preprocessing
 from lookalike.protocols.class_disjoint import Parts, parts
-from lookalike.protocols.unseen import Judged, embed, features, judged
+from lookalike.protocols.unseen import Judged, embed, judged
 from lookalike.recipe import Recipe, build, to_toml
-from lookalike.training import Plan, principal, train, unreachable_margin
+from lookalike.recipe.begin import begin_head, fill_bank
+from lookalike.training import Plan, unreachable_margin
 from lookalike.training.folder import RunFolder
 from lookalike.training.log import Tell
 from lookalike.training.loop import Loop
 from lookalike.training.rehearsal import seconds_per_step
 from lookalike.training.run import Ending
 
-FOR_COMPONENTS = 2048  # images whose features give the principal components
 SPARE = 0.95  # of the time budget is planned for
 SHOWN = ("recall@1", "recall@10", "r_precision", "map@r", "map@1000")  # in the model's card
 
@@ -81,31 +80,13 @@ class Stages:
         trouble = unreachable_margin(loop.objective.loss)  # type: ignore[arg-type]
         if trouble is not None:
             self.note(trouble.advice)
-        rate = None if started else self.begin_head(model, divided.train)
-        if loop.bank is not None and not started:
-            vectors = embed(model, divided.train, self.stage("filling the embedding bank"))
-            loop.bank.update(torch.arange(len(vectors)), vectors)
+        rate = None
+        if not started:
+            rate = begin_head(self.recipe, model, divided.train, self.stage("features for the head"))
+            fill_bank(loop, model, divided.train, self.stage("filling the embedding bank"))
         plan = self.plan(loop, model, divided, rate)
         self.folder.write(self.folder.recipe, to_toml(self.recipe, header()))
         return Ready(model, loop, plan)
-
-    def begin_head(self, model: Model, train_part: Dataset) -> float | None:
-        """Start the head from features where the recipe says so; the images embedded per second on the way."""
-        wanted = self.recipe
-        if wanted.model.head != "principal" and not wanted.head.steps:
-            return None
-        count = len(train_part) if wanted.head.steps else min(FOR_COMPONENTS, len(train_part))
-        rows = torch.randperm(len(train_part), generator=torch.Generator().manual_seed(wanted.seed))[:count]
-        chosen = train_part.subset(rows.sort().values)
-        start = time.monotonic()
-        points = features(model, chosen, self.stage("features for the head"))
-        rate = len(points) / (time.monotonic() - start)
-        if wanted.model.head == "principal":
-            principal(build.embedder_of(model), points)
-        if wanted.head.steps:
-            self.stage("training the head alone")
-            train(build.head_loop(wanted, model, points, chosen.labels), Plan(wanted.head.steps, seed=wanted.seed))
-        return rate
 
     def plan(self, loop: Loop, model: Model, divided: Parts, rate: float | None) -> Plan:
         """The recipe's steps, or as many as its minutes allow besides the final evaluation."""
@@ -123,14 +104,6 @@ class Stages:
         assert self.recipe.train.steps is not None
         loop.schedule.steps = self.recipe.train.steps
         return build.plan(self.recipe, self.recipe.train.steps, left)
-
-    def validation(self, model: Model, divided: Parts) -> Callable[[], Mapping[str, float]] | None:
-        """What to ask the validation classes, if there are any."""
-        held = divided.validation
-        if held is None:
-            return None
-        wanted = sorted({"recall@1", "map@r", self.recipe.train.select})
-        return lambda: evaluate(embed(model, held), held.labels, metrics=wanted, normalise=model.geometry)
 
     def prove(self, model: Model, divided: Parts, ending: Ending) -> list[Judged]:
         """Measure on unseen classes, save the model, write the report."""

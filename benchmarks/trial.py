@@ -1,0 +1,41 @@
+"""One short training run for a comparison: a recipe on given parts of the data, without a folder, a report or a page."""
+
+import time
+from typing import Any
+
+from lookalike import data
+from lookalike.data import Dataset
+from lookalike.evaluation import evaluate
+from lookalike.models import Preprocessing
+from lookalike.protocols.class_disjoint import Parts
+from lookalike.protocols.unseen import embed
+from lookalike.recipe import Recipe, build
+from lookalike.recipe.begin import begin_head, fill_bank, validation
+from lookalike.training import train
+
+METRICS = ("recall@1", "map@r")
+
+
+def decoded(dataset: Dataset, recipe: Recipe) -> Dataset:
+    """The images at the size the recipe works with."""
+    return data.decoded(dataset, build.views(recipe, Preprocessing()).preprocessing.resize or 256)
+
+
+def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
+    """Train as the recipe says and measure on the test classes: metrics, values per query, seconds."""
+    start = time.monotonic()
+    model = build.model(recipe)
+    loop = build.loop(recipe, model, divided.train)
+    begin_head(recipe, model, divided.train)
+    fill_bank(loop, model, divided.train)
+    validate = validation(recipe, model, divided.validation)
+    ending = train(loop, build.plan(recipe, loop.schedule.steps), validate=validate)
+    result = evaluate(
+        embed(model, divided.test), divided.test.labels, metrics=[*METRICS, "rho"], normalise=model.geometry
+    )
+    return {
+        "metrics": {name: result[name] for name in (*METRICS, "rho")},
+        "per_query": {name: result.per_query[name].tolist() for name in METRICS},
+        "steps": ending.steps,
+        "seconds": time.monotonic() - start,
+    }
