@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Style = Literal["line", "dots", "area", "intervals"]
+Style = Literal["line", "band", "dots", "area", "intervals"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """Points in order. `low` and `high` are a band around a line, and horizontal whiskers of intervals."""
+    """Points in order. `low` and `high` are the edges of a band and the horizontal whiskers of intervals."""
 
     name: str
     x: tuple[float, ...]

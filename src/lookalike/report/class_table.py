@@ -22,10 +22,10 @@ def classes(test: Unseen, result: Result, confusions: Sequence[Confusion]) -> li
     category = _category_of_class(test)
     rows = []
     for label, share in precision.items():
-        row: dict[str, Any] = {"class": label}
+        row: dict[str, Any] = {"class": label, "map@r": share.value, "recall@1": recall[label].value}
+        row["queries"] = share.queries
         if category:
             row["category"] = category.get(str(label), "")
-        row |= {"queries": share.queries, "recall@1": recall[label].value, "map@r": share.value}
         row["most often taken for"] = f"{taken[label].taken_for} ({taken[label].queries}×)" if label in taken else ""
         rows.append(row)
     return sorted(rows, key=lambda row: (row["map@r"], str(row["class"])))
@@ -38,8 +38,8 @@ def categories(test: Unseen, result: Result) -> list[dict[str, Any]]:
     recall, precision = result.by_category("recall@1"), result.by_category("map@r")
     sizes = Counter(category for category, _ in set(zip(test.categories, test.labels, strict=True)))
     rows = [
-        {"category": name, "classes": sizes[str(name)], "queries": share.queries, "recall@1": recall[name].value,
-         "map@r": share.value}
+        {"category": name, "map@r": share.value, "recall@1": recall[name].value, "queries": share.queries,
+         "classes": sizes[str(name)]}
         for name, share in precision.items()
     ]  # fmt: skip
     return sorted(rows, key=lambda row: (row["map@r"], str(row["category"])))
@@ -54,7 +54,7 @@ def _category_of_class(test: Unseen) -> dict[str, str]:
     return {label: counter.most_common(1)[0][0] for label, counter in votes.items()}
 
 
-def draw(rows: Sequence[dict[str, Any]], title: str) -> Html:
+def draw(rows: Sequence[dict[str, Any]], title: str, kind: str) -> Html:
     """A sortable table; `title` is its caption."""
     heads = [
         element(
@@ -66,7 +66,7 @@ def draw(rows: Sequence[dict[str, Any]], title: str) -> Html:
     body = [element("tr", *(_cell(name, value) for name, value in row.items())) for row in rows[:SHOWN]]
     table = element(
         "table", element("caption", title), element("thead", element("tr", *heads)), element("tbody", *body),
-        class_="sortable",
+        class_=f"sortable {kind}",
     )  # fmt: skip
     return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=title)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lookalike.evaluation import Result
 from lookalike.evaluation.inputs import Codes
 from lookalike.report.chart import Axis, Chart, Series, around
+from lookalike.report.pictures import CELL, COLUMNS
 from lookalike.report.run import Unseen
 
 POINTS = 1500
@@ -109,4 +110,6 @@ def for_script(found: Map, test: Unseen, cells: Mapping[int, int], address: str)
         "category_names": groups,
         "cells": [cells.get(row, -1) for row in found.rows],
         "sheet": address,
+        "cell": CELL,
+        "columns": min(COLUMNS, max(1, len(cells))),
     }

@@ -36,7 +36,7 @@ def figures(*charts: Chart | None) -> Html:
 
 
 def page(title: str, subtitle: str, sections: list[Section], data: Html) -> str:
-    script = resource("page.js")
+    script = resource("page.js") + resource("map.js")
     links = [element("a", section.title, href=f"#{section.name}") for section in sections]
     top = element("header", element("h1", title), element("p", subtitle, class_="subtitle"))
     body = [element("section", element("h2", section.title), section.body, id=section.name) for section in sections]

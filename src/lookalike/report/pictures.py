@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lookalike.data.images import decode, resize
+from lookalike.data.images import Encoded, resize
 from lookalike.data.unreadable import UnreadableError
+from lookalike.errors import check
 from lookalike.report.run import Run
 
 SIZE = 64  # pixels of a side at most
@@ -58,6 +59,8 @@ def square(picture: Pixels, at_most: int) -> Pixels:
     >>> square(np.zeros((100, 300, 3), np.uint8), 64).shape
     (64, 64, 3)
     """
+    fits = picture.ndim == 3 and picture.shape[2] == 3
+    check(fits, f"a picture must be height × width × 3, not of shape {picture.shape}: what does images(row) give?")
     height, width = picture.shape[:2]
     side = min(height, width)
     top, left = (height - side) // 2, (width - side) // 2
@@ -65,7 +68,8 @@ def square(picture: Pixels, at_most: int) -> Pixels:
 
 
 def _sized(picture: Pixels, side: int) -> Pixels:
-    pixels = torch.from_numpy(np.ascontiguousarray(picture)).permute(2, 0, 1)
+    pixels = torch.from_numpy(np.array(picture))  # a copy: torch warns about read-only ones
+    pixels = pixels.permute(2, 0, 1)
     return np.ascontiguousarray(resize(pixels, side, side).permute(1, 2, 0).numpy())
 
 
@@ -86,7 +90,8 @@ def _reader(run: Run) -> Images:
             raise FileNotFoundError(row)
         places = [folder / run.test.paths[row] for folder in folders]
         path = next((place for place in places if place.is_file()), places[0])
-        return decode(path.read_bytes()).permute(1, 2, 0).numpy()
+        image = Encoded(path.read_bytes())
+        return image.decode(SIZE / min(image.height, image.width)).permute(1, 2, 0).numpy()
 
     return read
 

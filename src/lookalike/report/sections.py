@@ -5,10 +5,10 @@ from datetime import datetime
 
 from lookalike.report import class_table, confusions, embedding_map, facts, pictures, strips, summary
 from lookalike.report.content import Content
-from lookalike.report.figures.pairs import thresholds
+from lookalike.report.figures.pairs import TARGETS, Threshold, thresholds
 from lookalike.report.map_view import map_view
 from lookalike.report.markup import Html, data_block, element, join
-from lookalike.report.page import Section, figures, note, page
+from lookalike.report.page import Section, figure, figures, note, page
 
 
 def draw(content: Content, found: Mapping[int, pictures.Pixels]) -> str:
@@ -19,7 +19,6 @@ def draw(content: Content, found: Mapping[int, pictures.Pixels]) -> str:
     title = str(content.run.result.get("title") or content.run.folder.resolve().name)
     sections = [
         Section("results", "How good is it?", _results(content)),
-        Section("recall", "Recall at K", figures(content.charts["recall"])),
         Section("training", "Training", _training(content)),
         Section("queries", "Queries", strips.draw(content.strips, addresses)),
         Section("confusions", "Most confused classes", _confused(content, addresses)),
@@ -49,7 +48,7 @@ def subtitle(content: Content) -> str:
 def _results(content: Content) -> Html:
     head = summary.headline(content.run, content.measured.result, content.results)
     table = element("details", element("summary", "All metrics"), summary.results_table(content.results))
-    return join(head, figures(content.charts["results"]), table)
+    return join(head, figures(content.charts["results"], content.charts["recall"]), table)
 
 
 def _training(content: Content) -> Html:
@@ -81,29 +80,30 @@ def _classes(content: Content) -> Html:
     )
     parts = [note("A click on a heading sorts by it. recall@1 and map@r are means over the queries of a row.")]
     if content.categories:
-        parts.append(class_table.draw(content.categories, "By category, the weakest first"))
+        parts.append(class_table.draw(content.categories, "By category, the weakest first", "by-category"))
     find = element("input", type="search", id="find-class", placeholder="part of a name", aria_label="Find a class")
     parts.append(element("p", element("label", "Find a class ", find), class_="find"))
-    return join(*parts, class_table.draw(content.classes, f"By class, the weakest first{more}"))
+    return join(*parts, class_table.draw(content.classes, f"By class, the weakest first{more}", "by-class"))
 
 
 def _pairs(content: Content) -> Html:
-    rows = [
-        element(
-            "tr", element("th", f"{100 * row.target:.0f} %", scope="row", class_="number"),
-            element("td", f"{row.threshold:.4f}", class_="number"),
-            element("td", f"{100 * row.recall:.1f} %", class_="number"),
-        )
-        for row in thresholds(content.measured.tally)
-    ]  # fmt: skip
-    heads = [
-        element("th", name, scope="col", class_="number")
-        for name in ("precision wanted", "similarity at least", "same-class pairs found")
-    ]
-    caption = element("caption", "Threshold for a target precision: accept a pair as the same class above it")
+    charts = [figure(content.charts[name]) for name in ("similarity", "precision_recall", "roc")]
+    table = _threshold_table({row.target: row for row in thresholds(content.measured.tally)})
+    return join(note(_sampled(content)), element("div", *charts, table, class_="figures"))
+
+
+def _threshold_table(found: Mapping[float, Threshold]) -> Html:
+    rows = []
+    for target in TARGETS:
+        row = found.get(target)
+        cells = (f"{row.threshold:.4f}", f"{100 * row.recall:.1f} %") if row else ("not reached", "–")
+        head = element("th", f"{100 * target:.0f} %", scope="row", class_="number")
+        rows.append(element("tr", head, *(element("td", cell, class_="number") for cell in cells)))
+    names = ("precision", "similarity ≥", "recall")
+    heads = [element("th", name, scope="col", class_="number") for name in names]
+    caption = element("caption", "Thresholds for a target precision: call two images the same class above them.")
     table = element("table", caption, element("thead", element("tr", *heads)), element("tbody", *rows))
-    charts = [content.charts[name] for name in ("similarity", "precision_recall", "roc")]
-    return join(note(_sampled(content)), figures(*charts), element("div", table, class_="scroll") if rows else Html())
+    return element("div", table, class_="scroll beside")
 
 
 def _shape(content: Content) -> Html:
@@ -114,9 +114,14 @@ def _shape(content: Content) -> Html:
         "intra_inter": "the first divided by the second; lower is better",
     }
     rows = [
-        element("div", element("dt", name.replace("_", " / ")), element("dd", f"{value:.4f}: {meanings[name]}"))
+        element(
+            "div",
+            element("dt", name.replace("_", " / ")),
+            element("dd", element("strong", f"{value:.3f}"), " ", meanings[name]),
+        )
         for name, value in content.measured.shape.items()
     ]
     part, whole = content.measured.spectrum_of, len(content.run.test.all_labels)
     words = "" if part == whole else f"Spectrum and rho of {part:,} of {whole:,} vectors, drawn at random."
-    return join(note(words), element("dl", *rows), figures(content.charts.get("spectrum")))
+    drawn = figure(content.charts["spectrum"]) if "spectrum" in content.charts else Html()
+    return join(note(words), element("div", drawn, element("dl", *rows, class_="beside single"), class_="figures"))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from lookalike.evaluation import Result, neighbours
-from lookalike.evaluation.inputs import Codes
+from lookalike.evaluation.inputs import Codes, encode
 from lookalike.report.markup import Html, element, join
 from lookalike.report.run import Unseen
 
-QUERIES, ANSWERS = 6, 8
+QUERIES, ANSWERS = 5, 10
 TITLES = {
     "worst": "Worst queries: where to look for wrong labels, near-identical classes and missing variety",
     "typical": "Typical queries: what to expect from a query taken at random",
@@ -64,7 +64,10 @@ def _rows(kind: str, result: Result) -> list[int]:
     """Queries of as many different classes as possible: the lowest, the middle or the highest map@r."""
     values = result.per_query["map@r"]
     counted = np.flatnonzero(~np.isnan(values))
-    ranked = counted[np.argsort(values[counted], kind="stable")]
+    (codes,), _ = encode(result.labels)
+    sizes = np.bincount(codes)[codes]
+    # among equals: a hit that comes late is worse, and a large class found whole is better
+    ranked = counted[np.lexsort((sizes[counted], result.per_query["mrr"][counted], values[counted]))]
     if kind == "best":
         ranked = ranked[::-1]
     elif kind == "typical":

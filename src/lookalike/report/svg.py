@@ -6,8 +6,8 @@ from lookalike.report.chart import Chart, Mark, Series
 from lookalike.report.markup import Html, element, join, text
 from lookalike.report.ticks import ticks
 
-WIDTH, HEIGHT = 460, 300
-LETTER = 6.6  # width of a character of the labels
+WIDTH, HEIGHT = 440, 290
+LETTER = 7.0  # width of a character of the labels
 LONGEST = 24  # characters of a name along an axis
 SHAPES = ("circle", "square", "diamond", "triangle")
 DASHES = (None, "7 4", "2 3", "9 3 2 3")
@@ -19,9 +19,9 @@ class Frame:
     def __init__(self, chart: Chart) -> None:
         self.x_axis, self.y_axis = chart.x, chart.y
         widest = max((len(clipped(word)) for _, word in ticks(chart.y)), default=1)
-        self.left = 30.0 + LETTER * widest
+        self.left = 32.0 + LETTER * widest
         self.top = 14.0 + 20.0 * len(legend_rows(chart.series))
-        self.right, self.bottom = WIDTH - 16.0, HEIGHT - 46.0
+        self.right, self.bottom = WIDTH - 16.0, HEIGHT - 48.0
 
     def x(self, value: float) -> float:
         return self.left + (self.right - self.left) * self.x_axis.share(value)
@@ -98,7 +98,7 @@ def _grid(frame: Frame) -> Html:
     for value, word in ticks(frame.x_axis):
         x = frame.x(value)
         lines.append(_line(x, frame.top, x, frame.bottom, "grid"))
-        words.append(element("text", word, x=f"{x:.1f}", y=f"{frame.bottom + 17:.1f}", text_anchor="middle"))
+        words.append(element("text", word, x=f"{x:.1f}", y=f"{frame.bottom + 18:.1f}", text_anchor="middle"))
     middle = (frame.top + frame.bottom) / 2
     across, along = (frame.left + frame.right) / 2, f"rotate(-90 13 {middle:.1f})"
     words.append(element("text", frame.x_axis.label, x=f"{across:.1f}", y=HEIGHT - 9, text_anchor="middle"))
@@ -112,33 +112,38 @@ def _series(series: Series, frame: Frame) -> Html:
         return join(*(_dot(x, y, series.colour) for x, y in points))
     if series.style == "intervals":
         return join(*_whiskers(series, frame), *(_dot(x, y, series.colour) for x, y in points))
-    below: list[Html] = []
-    if series.style == "area":
-        floor = frame.y(frame.y_axis.low)
-        below = [_polygon([(points[0][0], floor), *points, (points[-1][0], floor)], series.colour)]
-    elif series.low:
-        edge = frame.points(series.x, series.high) + frame.points(series.x, series.low)[::-1]
-        below = [_polygon(edge, series.colour)]
-    return join(*below, _path(points, series))
+    if series.style == "band":
+        return _polygon(frame.points(series.x, series.high) + frame.points(series.x, series.low)[::-1], series.colour)
+    if series.style == "line":
+        return _path(points, series)
+    floor = frame.y(frame.y_axis.low)
+    below = [(points[0][0], floor), *points, (points[-1][0], floor)]
+    return join(_polygon(below, series.colour), _path(points, series))
 
 
 def _whiskers(series: Series, frame: Frame) -> list[Html]:
-    return [
-        _line(frame.x(low), frame.y(y), frame.x(high), frame.y(y), f"s{series.colour} whisker")
-        for low, high, y in zip(series.low, series.high, series.y, strict=True)
-    ]
+    lines, kind = [], f"s{series.colour} whisker"
+    for low, high, y in zip(series.low, series.high, series.y, strict=True):
+        left, right, level = frame.x(low), frame.x(high), frame.y(y)
+        lines.append(_line(left, level, right, level, kind))
+        lines += [_line(end, level - 5, end, level + 5, kind) for end in (left, right)]
+    return lines
 
 
 def _mark(mark: Mark, frame: Frame) -> Html:
     if mark.axis == "y":
         y = frame.y(mark.at)
         line = _line(frame.left, y, frame.right, y, "mark")
-        return join(line, element("text", mark.text, x=f"{frame.right - 4:.1f}", y=f"{y - 5:.1f}", text_anchor="end"))
+        return join(line, _label(mark.text, frame.right - 4, y - 5, "end"))
     x = frame.x(mark.at)
     late = x > (frame.left + frame.right) / 2
     anchor, where = ("end", x - 5) if late else ("start", x + 5)
     line = _line(x, frame.top, x, frame.bottom, "mark")
-    return join(line, element("text", mark.text, x=f"{where:.1f}", y=f"{frame.top + 13:.1f}", text_anchor=anchor))
+    return join(line, _label(mark.text, where, frame.top + 13, anchor))
+
+
+def _label(words: str, x: float, y: float, anchor: str) -> Html:
+    return element("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_="halo")
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:

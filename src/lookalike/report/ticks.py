@@ -19,9 +19,18 @@ def ticks(axis: Axis) -> list[tuple[float, str]]:
         return [(float(place), name) for place, name in enumerate(axis.names)]
     if axis.log:
         return _decades(axis)
-    step = _step((axis.high - axis.low) * (100 if axis.percent else 1)) / (100 if axis.percent else 1)
-    first, last = math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9)
-    return [(round(k * step, 12), short(k * step * (100 if axis.percent else 1))) for k in range(first, last + 1)]
+    factor = 100 if axis.percent else 1
+    step = _step((axis.high - axis.low) * factor)
+    first, last = math.ceil(axis.low * factor / step - 1e-9), math.floor(axis.high * factor / step + 1e-9)
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [(k * step / factor, _fixed(k * step, decimals)) for k in range(first, last + 1)]
+
+
+def _fixed(value: float, decimals: int) -> str:
+    """With as many decimals as tell neighbours apart."""
+    if decimals > 7 or abs(value) >= 1e7:
+        return short(value)
+    return f"{value:,.{decimals}f}".replace("-", "−") if value else "0"
 
 
 def _decades(axis: Axis) -> list[tuple[float, str]]:
@@ -38,7 +47,7 @@ def _step(span: float) -> float:
     """1, 2 or 5 times a power of ten, about a fifth of the span."""
     rough = span / WANTED
     power = 10.0 ** math.floor(math.log10(rough))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    return power * next(factor for factor, end in ((1, 1.5), (2, 3.5), (5, 7.5), (10, 11)) if rough / power < end)
 
 
 def short(value: float) -> str:

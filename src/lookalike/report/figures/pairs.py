@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lookalike.evaluation import pair_curves
+from lookalike.evaluation.inputs import Codes
 from lookalike.evaluation.pair_curves import Tally
 from lookalike.evaluation.ranks import Values
 from lookalike.geometry import Geometry
@@ -55,7 +56,7 @@ def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
         "similarity", "Similarity of pairs",
         f"The less the two overlap, the better; {found or 'no threshold makes 9 of 10 pairs right'}.",
         Axis(score_name(geometry), low, high),
-        Axis("share of the pairs of its kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
+        Axis("pairs of its kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
         (Series("same class", middles, tuple(same.tolist()), "area", 0),
          Series("different classes", middles, tuple(other.tolist()), "area", 1)),
         marks, {"thresholds": [row._asdict() for row in table]},
@@ -78,8 +79,8 @@ def precision_recall_chart(tally: Tally) -> Chart:
     return Chart(
         "precision_recall", "Precision and recall of pairs",
         f"Nearer to the top right corner is better; area {area:.3f}, by chance {tally.precision[-1]:.4f}.",
-        Axis("recall: same-class pairs accepted (%)", 0.0, 1.0, percent=True),
-        Axis("precision: accepted pairs that are right (%)", 0.0, 1.0, percent=True),
+        Axis("recall (% of same-class pairs)", 0.0, 1.0, percent=True),
+        Axis("precision (% of accepted)", 0.0, 1.0, percent=True),
         (Series("all thresholds", _of(tally.recall, kept), _of(tally.precision, kept)),),
         extra={"area": area, "threshold": _of(tally.threshold, kept)},
     )  # fmt: skip
@@ -93,19 +94,19 @@ def roc_chart(tally: Tally) -> Chart:
     low = 10.0 ** np.floor(np.log10(rates[0])) if len(rates) and rates[0] < 0.5 else 0.1
     return Chart(
         "roc", "ROC of pairs", f"Higher at the left is better: more found at few false alarms; area {area:.4f}.",
-        Axis("false-accept rate (share, logarithmic)", max(float(low), 1e-7), 1.0, log=True),
+        Axis("false-accept rate (share of pairs)", max(float(low), 1e-7), 1.0, log=True),
         Axis("true-accept rate (%)", 0.0, 1.0, percent=True),
         (Series("all thresholds", _of(np.maximum(rates, 1e-7), kept), _of(found, kept)),),
         extra={"area": area, "threshold": _of(tally.threshold[positive], kept)},
     )  # fmt: skip
 
 
-def evenly(values: Values) -> Values:
+def evenly(values: Values) -> Codes:
     """Places of points that lie evenly along a rising axis: both ends, and none twice."""
     wanted = np.searchsorted(values, np.linspace(values[0], values[-1], POINTS), side="left")
-    kept: Values = np.unique(np.r_[0, np.minimum(wanted, len(values) - 1), len(values) - 1])
+    kept: Codes = np.unique(np.r_[0, np.minimum(wanted, len(values) - 1), len(values) - 1])
     return kept
 
 
-def _of(values: Values, kept: Values) -> tuple[float, ...]:
+def _of(values: Values, kept: Codes) -> tuple[float, ...]:
     return tuple(values[kept].tolist())

@@ -18,7 +18,7 @@ def recall_chart(result: Result, results: Sequence[Mapping[str, Any]]) -> Chart:
     kept = [place for place, k in enumerate(SHOWN_K) if k <= last]
     band = Series(
         "", tuple(float(SHOWN_K[place]) for place in kept), tuple(result[f"recall@{SHOWN_K[place]}"] for place in kept),
-        low=tuple(ends[place][0] for place in kept), high=tuple(ends[place][1] for place in kept), faint=True,
+        low=tuple(ends[place][0] for place in kept), high=tuple(ends[place][1] for place in kept), style="band",
     )  # fmt: skip
     others = [row for row in results if row.get("role") == "baseline"][:3]
     lines = [_baseline(row, number, last) for number, row in enumerate(others, 1)]
@@ -27,8 +27,8 @@ def recall_chart(result: Result, results: Sequence[Mapping[str, Any]]) -> Chart:
         "Recall at K",
         f"The higher at the left, the fewer answers a person must look at: {100 * result['recall@1']:.1f} % of queries "
         "have a right first answer.",
-        Axis("K: answers looked at (number, logarithmic)", 1.0, last, log=True),
-        Axis("queries with a right answer among K (%)", 0.0, 1.0, percent=True),
+        Axis("K: answers looked at (number)", 1.0, last, log=True),
+        Axis("queries with a hit in K (%)", 0.0, 1.0, percent=True),
         (band, model, *(line for line in lines if line.x)),
     )
 

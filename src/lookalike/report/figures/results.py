@@ -24,13 +24,14 @@ def results_chart(results: Sequence[Mapping[str, Any]]) -> Chart:
                     tuple(float(low) for low, _ in ends), tuple(float(high) for _, high in ends),
                 )
             )  # fmt: skip
+    farthest = max((end for part in series for end in part.high), default=1.0)
     names = tuple(str(row.get("name", "")) for row in results)
     return Chart(
         "results",
         "How good, against what",
         "Farther right is better; where whiskers (95 % intervals) do not overlap, the difference is no accident.",
-        Axis("share of queries, or mean over queries (%)", 0.0, 1.0, percent=True),
-        Axis("what was measured", -0.6, len(names) - 0.4, names=names),
+        Axis("value of the metric (%)", 0.0, min(1.0, 1.1 * farthest) or 1.0, percent=True),
+        Axis("result (name)", -0.6, len(names) - 0.4, names=names),
         tuple(series),
         extra={"results": list(results)},
     )

@@ -15,7 +15,7 @@ def spectrum_chart(values: Tensor, rho: float | None) -> Chart | None:
         "spectrum", "Spectrum of the embeddings",
         f"Flatter uses more directions, which helps on unseen classes; a cliff means collapsed dimensions{told}.",
         Axis("singular value (rank)", 1.0, float(len(shares))),
-        Axis("share of the sum (no unit, logarithmic)", low, max(shares) * 1.25, log=True),
+        Axis("share of the sum (no unit)", low, max(shares) * 1.25, log=True),
         (Series("singular values", tuple(float(k) for k in range(1, len(shares) + 1)),
                 tuple(max(low, share) for share in shares)),),
     )  # fmt: skip

@@ -79,7 +79,7 @@ def _validation(checks: Sequence[dict[str, Any]], marks: tuple[Mark, ...]) -> Ch
     if not series:
         return None
     points = [point for found in columns.values() for point in found]
-    low, high = around([y for _, y in points], least=0.02)
+    low, high = around([y for _, y in points], least=0.02, margin=0.14)
     return Chart(
         "validation", "Validation, on classes kept out of training",
         "Should rise and level off; a fall after the best step is over-fitting, which the saved model avoids.",

@@ -1,0 +1,124 @@
+"""What is measured on a part of the queries is near what all say; the map draws whole classes; charts are true."""
+
+import numpy as np
+import pytest
+
+from lookalike.evaluation.pair_curves import Tally
+from lookalike.report import embedding_map, measures
+from lookalike.report.chart import Axis, Chart, Mark, Series
+from lookalike.report.figures.pairs import evenly, shares, similarity_chart, thresholds
+from lookalike.report.figures.training import column
+from lookalike.report.run import Unseen
+from lookalike.report.svg import Frame, draw
+from lookalike.report.ticks import ticks
+from tests.report.conftest import labels, vectors
+
+
+def unseen(noise: float = 0.8) -> Unseen:
+    return Unseen(vectors(noise), labels(), None, [], None, None, "sphere")
+
+
+def tally_by_loop(x: np.ndarray, names: list[str]) -> tuple[list[float], list[float]]:
+    """Scores of same-class and other pairs."""
+    same, other = [], []
+    for i in range(len(x)):
+        for j in range(i):
+            (same if names[i] == names[j] else other).append(float(x[i] @ x[j]))
+    return same, other
+
+
+def test_a_part_of_the_queries_meets_the_whole_gallery_but_not_itself(monkeypatch):
+    whole = measures.measure(unseen())
+    monkeypatch.setattr(measures, "PAIRS", 1)  # the least: 256, more than there are
+    assert measures.measure(unseen()).pairs_of == len(labels())
+    monkeypatch.setattr(measures, "some", lambda total, *_: np.arange(0, total, 2))
+    part = measures.measure(unseen())
+    n, each = len(labels()), 8
+    assert part.pairs_of == n // 2
+    assert part.tally.same[-1] == n // 2 * (each - 1)  # itself is not among the pairs
+    assert part.tally.other[-1] == n // 2 * (n - each)
+    assert part.sample["recall@1"] == pytest.approx(np.nanmean(whole.result.per_query["recall@1"][::2]))
+
+
+def test_distribution_and_thresholds_equal_plain_loops():
+    x, names = vectors(0.8), labels()
+    same, other = tally_by_loop(x, names)
+    tally = measures.measure(unseen()).tally
+    edges = np.linspace(tally.threshold[-1], tally.threshold[0], 31)
+    counted = np.histogram(np.array(same, np.float32).astype(float), np.r_[edges[:-1], edges[-1] + 1])[0] / len(same)
+    np.testing.assert_allclose(shares(tally, tally.same, edges), counted, atol=2 / len(same))
+    assert shares(tally, tally.other, edges).sum() == pytest.approx(1)
+    for row in thresholds(tally):
+        right = sum(score >= row.threshold - 1e-6 for score in same)
+        wrong = sum(score >= row.threshold - 1e-6 for score in other)
+        assert right / (right + wrong) == pytest.approx(row.precision)
+        assert row.precision >= row.target
+        assert right / len(same) == pytest.approx(row.recall)
+
+
+def test_a_precision_nobody_reaches_has_no_threshold():
+    tally = Tally(np.array([0.9, 0.5]), np.array([1.0, 2.0]), np.array([9.0, 10.0]))
+    assert thresholds(tally) == []
+    assert "no threshold makes 9 of 10" in similarity_chart(tally, "sphere").caption
+
+
+def test_points_of_a_curve_lie_evenly_also_where_positives_are_rare():
+    recall = np.r_[np.linspace(0, 1, 50), np.ones(100_000)]
+    kept = evenly(recall)
+    assert len(np.unique(recall[kept])) == 50
+    assert kept[0] == 0
+    assert kept[-1] == len(recall) - 1
+
+
+def test_the_map_draws_classes_not_single_images():
+    names = [f"class {row // 5}" for row in range(60_000)]
+    rows = embedding_map._drawn(names, seed=0)
+    assert len(rows) == len(set(rows.tolist())) == embedding_map.POINTS
+    sizes = np.unique([names[row] for row in rows], return_counts=True)[1]
+    assert (sizes == 5).mean() > 0.99
+
+
+def test_without_tsne_the_map_is_pca(monkeypatch):
+    monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
+    found = embedding_map.find(unseen(), measures.measure(unseen()).result)
+    assert found.method == "PCA"
+    x = vectors(0.8).astype(float)
+    values = np.linalg.svd(x - x.mean(0), compute_uv=False)
+    np.testing.assert_allclose(np.linalg.norm(found.points, axis=0), values[:2])
+
+
+def test_two_dimensions_and_one_are_enough_for_a_map(monkeypatch):
+    monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
+    assert embedding_map._pca(np.array([[1.0], [2.0], [4.0]])).shape == (3, 2)
+
+
+def test_long_logs_are_averaged_and_broken_numbers_left_out():
+    events = [{"step": step, "loss": float(step)} for step in range(1, 1001)] + [{"step": 5, "loss": float("inf")}, {}]
+    points = column(events, "loss")
+    assert len(points) <= 300
+    assert all(x == y for x, y in points)
+    assert np.mean([y for _, y in points]) == pytest.approx(500.5)
+
+
+def test_a_value_is_drawn_where_it_belongs():
+    chart = Chart(
+        "c", "t", "see.", Axis("x (m)", 1, 100, log=True), Axis("y (%)", 0, 1, percent=True),
+        (Series("a", (1.0, 10.0), (0.0, 1.0)), Series("<b>", (1.0,), (0.5,), "dots", 1)), (Mark(10.0, "here"),),
+    )  # fmt: skip
+    frame = Frame(chart)
+    assert frame.x(10) == pytest.approx((frame.left + frame.right) / 2)
+    assert (frame.y(0), frame.y(1)) == (frame.bottom, frame.top)
+    text = draw(chart)
+    assert f"M{frame.left:.1f} {frame.bottom:.1f}L{frame.x(10):.1f} {frame.top:.1f}" in text
+    assert "&lt;b&gt;" in text
+    assert "<b>" not in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 1), (-3.2, 7.9), (0, 1e-5), (999, 1001), (0, 3e6), (0.2, 0.200001), (-1e9, 1e9)]
+)
+def test_ticks_are_few_round_and_inside(low, high):
+    found = ticks(Axis("x", low, high))
+    assert 3 <= len(found) <= 11
+    assert all(low - 1e-9 * abs(low) <= value <= high * (1 + 1e-9) for value, _ in found)
+    assert len({word for _, word in found}) == len(found)

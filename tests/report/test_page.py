@@ -1,0 +1,245 @@
+"""The page says what evaluation says, in the order a reader asks, with names as text and nothing from outside."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lookalike import evaluate, report
+from lookalike.errors import UserError
+from lookalike.report import raster
+from lookalike.report.svg import clipped
+from tests.report.conftest import CLASSES, EACH, HOSTILE, NAMES, fill, labels, picture, vectors
+
+ORDER = ["results", "training", "queries", "confusions", "classes", "pairs", "map", "shape", "data", "repeat"]
+FIGURES = {
+    "results", "recall", "loss", "validation", "learning_rate", "speed", "similarity", "precision_recall", "roc", "map",
+    "spectrum",
+}  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """Every element of a page with its attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(autouse=True)
+def no_rasters(monkeypatch, run):  # noqa: ARG001 - `run` is written first, with everything
+    """Only the one complete run has its figures as PNG: they take most of the time."""
+    monkeypatch.setattr(raster, "save", lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def text(run):
+    return (run / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def reader(text):
+    return Reader(text)
+
+
+def test_sections_come_in_the_order_of_the_questions(reader):
+    assert [given["id"] for tag, given in reader.elements if tag == "section"] == ORDER
+
+
+def test_names_from_data_are_text(reader, text):
+    assert [tag for tag, _ in reader.elements].count("script") == 2  # the map's data and the page's own code
+    assert not [given for _, given in reader.elements if any(name.startswith("on") for name in given)]
+    assert not [given for tag, given in reader.elements if tag == "img" and not given["src"].startswith("data:")]
+    for name in HOSTILE[:3]:
+        assert name in reader.words or any(name in words for words in reader.words)
+    assert "alert(3)</script>" not in text
+    assert "lower the <b>learning rate</b>" in "".join(reader.words)
+
+
+def test_data_of_the_map_reads_back_with_every_name(text):
+    block = re.search(r'<script type="application/json" id="map-data">(.*?)</script>', text, re.S).group(1)
+    content = json.loads(block)
+    assert sorted(content["label_names"]) == sorted(NAMES)
+    assert len(content["points"]) == len(content["labels"]) == CLASSES * EACH
+    assert min(content["cells"]) == 0  # every point has a picture
+
+
+def test_nothing_comes_from_outside(reader, text):
+    addresses = [given[name] for _, given in reader.elements for name in ("src", "href") if name in given]
+    assert all(address.startswith(("data:", "#")) for address in addresses)
+    assert not re.findall(r"(?:src|href|url\()\s*=?[\"'(]?https?:", text)
+    policy = next(given["content"] for _, given in reader.elements if given.get("http-equiv"))
+    assert policy.startswith("default-src 'none'; img-src data:;")
+
+
+def test_main_numbers_intervals_and_baseline_are_at_the_top(reader):
+    words = "".join(reader.words)
+    for expected in ("90.0 %", "95 % interval 88.0 to 92.0 %", "+60.0 points against raw pixels (+55.0 to +65.0)"):
+        assert expected in words
+    assert words.index("90.0 %") < words.index("Training loss")
+
+
+def test_settings_seed_versions_command_and_audit_are_there(reader):
+    words = "".join(reader.words)
+    for expected in ('name = "<b>bold</b>"', "seed17", "lookalike0.1.0", "lookalike fit birds/ --seed 17", "<i>.jpg"):
+        assert expected in words
+
+
+def test_every_figure_has_units_a_caption_and_its_files(run, reader):
+    folder = run / "figures"
+    assert {file.stem for file in folder.glob("*.svg")} == {file.stem for file in folder.glob("*.png")} == FIGURES
+    for name in FIGURES:
+        numbers = json.loads((folder / f"{name}.json").read_text())
+        assert numbers["caption"].endswith(".")
+        assert re.search(r"\(.+\)$", numbers["x"]), numbers["x"]
+        assert re.search(r"\(.+\)$", numbers["y"]), numbers["y"]
+        assert numbers["series"]
+        assert "prefers-color-scheme" in (folder / f"{name}.svg").read_text()
+        with Image.open(folder / f"{name}.png") as image:
+            assert image.width > 600
+    drawn = [given for tag, given in reader.elements if tag == "svg"]
+    assert len(drawn) == len(FIGURES) - 1  # the map is a canvas
+    assert all(given["aria-label"] for given in drawn)
+
+
+def test_files_of_figures_are_valid_xml(run):
+    from xml.etree import ElementTree
+
+    for file in (run / "figures").glob("*.svg"):
+        assert ElementTree.parse(file).getroot().tag.endswith("svg")
+
+
+def test_classes_and_categories_are_those_of_evaluate(run):
+    expected = evaluate(vectors(0.8), labels(), categories=[f"kind {row // EACH % 3}" for row in range(CLASSES * EACH)])
+    rows = json.loads((run / "figures" / "classes.json").read_text())
+    assert {row["class"]: row["map@r"] for row in rows} == pytest.approx(
+        {name: share.value for name, share in expected.by_class("map@r").items()}
+    )
+    kinds = json.loads((run / "figures" / "categories.json").read_text())
+    assert {row["category"]: row["recall@1"] for row in kinds} == pytest.approx(
+        {name: share.value for name, share in expected.by_category("recall@1").items()}
+    )
+    assert [row["map@r"] for row in rows] == sorted(row["map@r"] for row in rows)
+
+
+def test_strips_are_true_neighbours_and_never_the_query_itself(run):
+    x = vectors(0.8).astype(np.float64)
+    for strip in json.loads((run / "figures" / "queries.json").read_text()):
+        scores = x @ x[strip["row"]]
+        scores[strip["row"]] = -2
+        expected = np.argsort(-scores, kind="stable")[: len(strip["answers"])]
+        assert [answer["row"] for answer in strip["answers"]] == expected.tolist()
+        assert all(answer["hit"] == (answer["label"] == strip["label"]) for answer in strip["answers"])
+        assert strip["answers"][0]["score"] == pytest.approx(scores[expected[0]], abs=1e-6)
+
+
+def test_confusions_are_counted_in_both_directions(run):
+    x = vectors(0.8).astype(np.float64)
+    scores = x @ x.T
+    np.fill_diagonal(scores, -2)
+    nearest = scores.argmax(1) // EACH
+    for pair in json.loads((run / "figures" / "confusions.json").read_text()):
+        one, other = NAMES.index(pair["one"]), NAMES.index(pair["other"])
+        assert pair["forth"] == (nearest[one * EACH : one * EACH + EACH] == other).sum()
+        assert pair["back"] == (nearest[other * EACH : other * EACH + EACH] == one).sum()
+        assert pair["of_one"] == EACH
+
+
+def test_pictures_are_kept_for_a_page_written_again(tmp_path):
+    folder = fill(tmp_path / "again")
+    report.write(folder, picture)
+    first = (folder / "report.html").read_text()
+    report.write(folder)
+    assert (folder / "report.html").read_text() == first
+    with np.load(folder / "thumbnails.npz") as kept:
+        assert kept["pixels"].shape[1:] == (20, 20, 3)
+        np.testing.assert_array_equal(kept["pixels"][0, 0, 0], picture(int(kept["rows"][0]))[0, 0])
+
+
+def test_pictures_are_read_from_the_files_of_the_run(tmp_path):
+    folder = fill(tmp_path / "files")
+    (folder / "photos").mkdir()
+    for row in range(CLASSES * EACH - 1):  # one file is gone
+        Image.fromarray(np.ascontiguousarray(picture(row))).save(folder / "photos" / f"{row}.png")
+    with np.load(folder / "test.npz") as content:
+        np.savez(folder / "test.npz", **content, paths=[f"photos/{row}.png" for row in range(CLASSES * EACH)])
+    words = report.write(folder).read_text()
+    assert words.count('src="data:image/webp') > 50
+    cells = json.loads(re.search(r'"cells":(\[.*?\])', words).group(1))
+    assert cells[-1] == -1
+    assert min(cells[:-1]) == 0
+
+
+def test_embeddings_alone_make_a_page(tmp_path):
+    np.savez(tmp_path / "test.npz", embeddings=vectors(0.5), labels=np.arange(CLASSES * EACH) // EACH)
+    found = Reader(report.write(tmp_path).read_text())
+    assert not [given for tag, given in found.elements if tag == "img"]
+    assert "training" not in [given["id"] for tag, given in found.elements if tag == "section"]
+    expected = evaluate(vectors(0.5), np.arange(CLASSES * EACH) // EACH)
+    assert f"{100 * expected['map@r']:.1f} %" in "".join(found.words)
+
+
+def test_a_gallery_of_its_own(tmp_path):
+    x, names = vectors(0.6), np.array([name.replace("\x00", "") for name in labels()])
+    asked, rest = np.arange(len(x)) % 4 == 0, np.arange(len(x)) % 4 != 0
+    np.savez(
+        tmp_path / "test.npz", embeddings=x[asked], labels=names[asked], gallery_embeddings=x[rest],
+        gallery_labels=names[rest],
+    )  # fmt: skip
+    seen = []
+    report.write(tmp_path, lambda row: seen.append(row) or picture(row))
+    assert max(seen) >= asked.sum()  # answers are rows of the gallery
+    strips = json.loads((tmp_path / "figures" / "queries.json").read_text())
+    everything = np.concatenate((names[asked], names[rest]))
+    assert all(everything[answer["row"]] == answer["label"] for strip in strips for answer in strip["answers"])
+    assert all(answer["row"] >= asked.sum() for strip in strips for answer in strip["answers"])
+
+
+@pytest.mark.parametrize("geometry", ["ball", "none"])
+def test_other_geometries(tmp_path, geometry):
+    np.savez(tmp_path / "test.npz", embeddings=3 * vectors(0.6), labels=labels())
+    (tmp_path / "result.json").write_text(json.dumps({"model": {"geometry": geometry}}))
+    assert "similarity (−½ squared distance)" in report.write(tmp_path).read_text()
+
+
+def test_a_perfect_and_a_collapsed_embedding(tmp_path):
+    perfect = np.repeat(np.eye(CLASSES, dtype="float32"), EACH, 0)
+    for name, x in {"perfect": perfect, "collapsed": np.ones_like(perfect)}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        np.savez(folder / "test.npz", embeddings=x, labels=labels())
+        words = report.write(folder).read_text()
+        assert ("No query has its nearest neighbour in another class" in words) == (name == "perfect")
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda run: (run / "test.npz").unlink(), "holds no test.npz"),
+        (lambda run: (run / "test.npz").write_text("x"), "cannot be read as .npz"),
+        (lambda run: np.savez(run / "test.npz", embeddings=vectors(1)), "has no array 'labels'"),
+        (lambda run: (run / "result.json").write_text("{"), "is not JSON"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, break_it, message):
+    folder = fill(tmp_path / "broken")
+    break_it(folder)
+    with pytest.raises(UserError, match=message):
+        report.write(folder)
+    with pytest.raises(UserError, match="is no folder"):
+        report.write(tmp_path / "nowhere")
+
+
+def test_long_names_are_cut_in_figures_only():
+    assert clipped("a" * 40) == "a" * 23 + "…"
