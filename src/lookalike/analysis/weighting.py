@@ -9,6 +9,7 @@ Departs from the paper: the row N-pairs of its table 1 holds for the paper's own
 """
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +18,39 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike import losses
-from lookalike.errors import UserError, check
-from lookalike.geometry import compare, squares
-from lookalike.targets import Pairs, Targets, as_pairs_or_triplets
+from lookalike.errors import check
+from lookalike.geometry import compare, distances, squares
+from lookalike.targets import Pairs, Quadruplets, Targets, Triplets, as_pairs_or_triplets
 
 BIN = 1 / 32  # width of a bin of the histogram loss: shifts by it leave that loss as it is
+LEARNT = "it compares a sample with learnt vectors of classes, not with other samples"
+OUTSIDE: dict[type[nn.Module], str] = {
+    losses.SNR: "its signal-to-noise ratio is no function of the similarities",
+    losses.Angular: "it adds a loss of unit vectors to one of raw vectors: there is no one similarity matrix",
+    losses.ArcFace: LEARNT,
+    losses.CosFace: LEARNT,
+    losses.HierarchicalProxy: LEARNT,
+    losses.NormalisedSoftmax: LEARNT,
+    losses.ProxyAnchor: LEARNT,
+    losses.ProxyNCA: LEARNT,
+    losses.ProxyNCAPP: LEARNT,
+    losses.SoftTriple: LEARNT,
+}
+
+
+def pair_losses() -> list[str]:
+    """The losses of the catalogue that are functions of the similarities of pairs.
+
+    >>> "multi_similarity" in pair_losses(), "proxy_anchor" in pair_losses()
+    (True, False)
+    """
+    return [name for name, kind in losses.MEMBERS.items() if kind not in OUTSIDE]
+
+
+def check_inside(kind: type[nn.Module]) -> None:
+    """Refuses a loss that has no pair weights, with the reason."""
+    reason = OUTSIDE.get(kind, "" if hasattr(kind, "of_similarities") else "it has no equation of_similarities")
+    check(not reason, f"{kind.__name__} lies outside General Pair Weighting: {reason}")
 
 
 def pair_gradients(
@@ -32,8 +61,10 @@ def pair_gradients(
     with torch.no_grad():
         similarities = compare(embeddings, candidates, loss.normalise)  # type: ignore[arg-type]
         lengths = squares(embeddings, candidates, loss.normalise)  # type: ignore[arg-type]
-    extra = {"lengths": lengths} if "lengths" in inspect.signature(of_similarities).parameters else {}
+    extra: dict[str, Any] = {"lengths": lengths} if "lengths" in inspect.signature(of_similarities).parameters else {}
     fixed = _fixed(loss, embeddings, targets, candidates)
+    if isinstance(fixed, Quadruplets) and candidates is not None:
+        extra["between"] = _between(loss, fixed, candidates)
     similarities.requires_grad_()
     (gradient,) = torch.autograd.grad(of_similarities(similarities, fixed, **extra), similarities)
     return gradient
@@ -53,12 +84,8 @@ def pair_weights(
 
 
 def _equation(loss: nn.Module) -> Any:
-    equation = getattr(loss, "of_similarities", None)
-    if equation is None:
-        raise UserError(
-            f"{type(loss).__name__} lies outside General Pair Weighting: it is no function of the similarities of pairs"
-        )
-    return equation
+    check_inside(type(loss))
+    return loss.of_similarities
 
 
 def _fixed(loss: nn.Module, embeddings: Tensor, targets: Targets, candidates: Tensor | None) -> Any:
@@ -68,6 +95,13 @@ def _fixed(loss: nn.Module, embeddings: Tensor, targets: Targets, candidates: Te
     if isinstance(loss, losses.NPair) and isinstance(targets, Tensor):
         return loss.targets(targets)
     return as_pairs_or_triplets(targets, embeddings, candidates)
+
+
+def _between(loss: nn.Module, quadruplets: Quadruplets, candidates: Tensor) -> Tensor:
+    """The distances of the two foreign classes of a quadruplet: a pair of columns, so it has no entry in S."""
+    foreign, other = candidates[quadruplets.triplets.negative], candidates[quadruplets.other]
+    geometry: Any = loss.normalise
+    return distances(compare(foreign, other, geometry), squares(foreign, other, geometry)).diagonal()
 
 
 @dataclass(frozen=True)
@@ -91,33 +125,58 @@ def dependence(
     Trials in which some shift switches the whole loss off are passed over: there every weight is 0.
     """
     check(positives >= 1 and negatives >= 2, "an anchor needs at least 1 positive and 2 negatives to tell them apart")
-    equation = _equation(loss)
-    pairs = _one_anchor(positives, negatives)
+    equation = _of_one_anchor(loss, positives, negatives)
     everything = torch.ones(positives + negatives, dtype=torch.float64)
     only_positives, only_rivals = everything.clone(), everything.clone()
     only_positives[positives:], only_rivals[: positives + 1] = 0, 0
     changed = [False, False, False]
     for _ in range(trials):
-        similarities = torch.rand(positives + negatives, generator=generator, dtype=torch.float64) - 0.5
-        size = BIN * int(torch.randint(1, 9, (), generator=generator))
-        rows = [_gradient(equation, pairs, similarities)]
-        rows += [
-            _gradient(equation, pairs, similarities + size * who) for who in (everything, only_positives, only_rivals)
-        ]
+        if all(changed):
+            break
+        similarities, size = _trial(positives + negatives, generator)
+        rows = [_gradient(equation, similarities)]
+        rows += [_gradient(equation, similarities + size * who) for who in (everything, only_positives, only_rivals)]
         if all(bool(row.abs().sum() > 0) for row in rows):
             usual, *shifted = (float(row[positives]) for row in rows)
             changed = [old or abs(new - usual) > 1e-9 for old, new in zip(changed, shifted, strict=True)]
     return Dependence(*changed)
 
 
-def _one_anchor(positives: int, negatives: int) -> Pairs:
+def _trial(count: int, generator: torch.Generator | None) -> tuple[Tensor, float]:
+    """Similarities close together or far apart, and a shift of any of them that does not lead out of −1 … 1."""
+    size = BIN * int(torch.randint(1, 9, (), generator=generator))
+    spread, place, turn = torch.rand(3, generator=generator, dtype=torch.float64).tolist()
+    width = (2 - size) * spread
+    similarities = torch.rand(count, generator=generator, dtype=torch.float64) * width - 1 + (2 - size - width) * place
+    down = turn < 0.5
+    return (similarities + size, -size) if down else (similarities, size)
+
+
+def one_anchor(positives: int, negatives: int) -> Pairs:
+    """The targets of a single anchor: first its positives, then its negatives."""
     positive = torch.arange(positives + negatives)[None] < positives
     return Pairs(positive, ~positive, torch.zeros(1, dtype=torch.int64))
 
 
-def _gradient(equation: Any, pairs: Pairs, similarities: Tensor) -> Tensor:
+def one_quadruplet(positives: int) -> Quadruplets:
+    """Of the same anchor: its first positive, its first negative, and its second negative as the third class."""
+    first = torch.zeros(1, dtype=torch.int64)
+    valid = torch.ones(1, dtype=torch.bool)
+    return Quadruplets(Triplets(first, first, first + positives, valid), first + positives + 1, valid)
+
+
+def _of_one_anchor(loss: nn.Module, positives: int, negatives: int) -> Callable[[Tensor], Tensor]:
+    equation = _equation(loss)
+    if isinstance(loss, losses.Quadruplet):
+        quadruplet, apart = one_quadruplet(positives), torch.ones(1, dtype=torch.float64)
+        return lambda row: equation(row, quadruplet, between=apart)
+    pairs = one_anchor(positives, negatives)
+    return lambda row: equation(row, pairs)
+
+
+def _gradient(equation: Callable[[Tensor], Tensor], similarities: Tensor) -> Tensor:
     row = similarities[None].clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(equation(row, pairs), row)
+    (gradient,) = torch.autograd.grad(equation(row), row)
     return gradient[0]
 
 

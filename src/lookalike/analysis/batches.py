@@ -1,0 +1,118 @@
+"""What a sampler's batches look like: classes, images per class, categories, repeats, and distances (SPEC C).
+
+A loss can only learn from the pairs that meet in a batch: how many positive pairs there are, how near the nearest
+negative is, and how much of the data an epoch shows at all.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from lookalike.errors import check
+from lookalike.targets import Pairs
+
+
+class Spread(NamedTuple):
+    """Of one number over the batches."""
+
+    mean: float
+    least: float
+    most: float
+
+    @staticmethod
+    def of(values: Iterable[float]) -> "Spread":
+        """
+        >>> Spread.of([1, 2, 6])
+        Spread(mean=3.0, least=1, most=6)
+        """
+        several = list(values)
+        return Spread(sum(several) / len(several), min(several), max(several))
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Batches in numbers; distances are between the vectors given, whatever they are."""
+
+    batches: int
+    batch_size: int
+    classes: Spread  # per batch
+    images_per_class: Spread  # their mean in each batch
+    categories: Spread | None  # per batch
+    repeated: Spread  # places of a batch that repeat an image of it
+    positive_pairs: Spread  # share of all pairs of a batch
+    images_shown: float  # share of the data, over all batches
+    classes_shown: float
+    within: Spread | None = None  # mean distance of positive pairs
+    between: Spread | None = None  # mean distance of negative pairs
+    nearest_negative: Spread | None = None  # mean over the images of a batch
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            key: value._asdict() if isinstance(value, Spread) else value
+            for key, value in ((key, getattr(self, key)) for key in asdict(self))
+        }
+
+
+def describe_batches(
+    batches: list[list[int]],
+    labels: Integer[Tensor, " n"],
+    categories: Integer[Tensor, " n"] | None = None,
+    vectors: Float[Tensor, "n d"] | None = None,
+) -> Composition:
+    """The batches of an epoch (lists of rows of the data) in numbers.
+
+    >>> composition = describe_batches([[0, 1, 2], [0, 1, 1]], torch.tensor([7, 7, 9, 9]))
+    >>> composition.classes, composition.images_shown
+    (Spread(mean=1.5, least=1, most=2), 0.75)
+    """
+    check(len(batches) > 0 and all(batches), "there are no batches to describe: give at least one, with images")
+    rows = [torch.tensor(batch) for batch in batches]
+    sizes = [torch.unique(labels[batch], return_counts=True)[1] for batch in rows]
+    shown = torch.unique(torch.cat(rows))
+    distances = {} if vectors is None else _distances(rows, labels, vectors)
+    return Composition(
+        batches=len(batches),
+        batch_size=max(len(batch) for batch in batches),
+        classes=Spread.of(len(counts) for counts in sizes),
+        images_per_class=Spread.of(float(counts.double().mean()) for counts in sizes),
+        categories=None if categories is None else Spread.of(len(torch.unique(categories[batch])) for batch in rows),
+        repeated=Spread.of(len(batch) - len(torch.unique(batch)) for batch in rows),
+        positive_pairs=Spread.of(_positive_share(counts) for counts in sizes),
+        images_shown=len(shown) / len(labels),
+        classes_shown=len(torch.unique(labels[shown])) / len(torch.unique(labels)),
+        **distances,
+    )
+
+
+def _positive_share(counts: Tensor) -> float:
+    total = int(counts.sum())
+    return float((counts * (counts - 1)).sum()) / max(1, total * (total - 1))
+
+
+def _distances(rows: list[Tensor], labels: Tensor, vectors: Tensor) -> dict[str, Spread | None]:
+    found: dict[str, list[float]] = {"within": [], "between": [], "nearest_negative": []}
+    for batch in rows:
+        apart, pairs = torch.cdist(vectors[batch].double(), vectors[batch].double()), Pairs.within(labels[batch])
+        if pairs.positive.any():
+            found["within"].append(float(apart[pairs.positive].mean()))
+        if pairs.negative.any():
+            found["between"].append(float(apart[pairs.negative].mean()))
+            nearest = torch.where(pairs.negative, apart, torch.inf).amin(1)
+            found["nearest_negative"].append(float(nearest[nearest.isfinite()].mean()))
+    return {name: Spread.of(values) if values else None for name, values in found.items()}
+
+
+def batch_distances(
+    batches: list[list[int]], labels: Integer[Tensor, " n"], vectors: Float[Tensor, "n d"]
+) -> tuple[Float[Tensor, " p"], Float[Tensor, " q"]]:
+    """All distances of positive and of negative pairs that meet in a batch, for a histogram."""
+    near, far = [], []
+    for batch in map(torch.tensor, batches):
+        apart, pairs = torch.cdist(vectors[batch].double(), vectors[batch].double()), Pairs.within(labels[batch])
+        near.append(apart[pairs.positive])
+        far.append(apart[pairs.negative])
+    return torch.cat(near), torch.cat(far)

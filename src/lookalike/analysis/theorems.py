@@ -1,0 +1,44 @@
+"""Every statement of the papers that can be tried without training, tried: what held, by how much, and what did not.
+
+Sampling Wisely (theorems 1-4), FastAP (against exact average precision, eq. 17) and Chance Constraints (Lipschitz
+facts, operator norms, propositions 4.1 and 4.2); SPEC I.3, I.4 and I.6. A trial is no proof: it can only refute.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from lookalike.analysis.covers import cover_statements
+from lookalike.analysis.fastap_statements import fastap_statements
+from lookalike.analysis.lipschitz import lipschitz_statements
+from lookalike.analysis.statement import Statement
+from lookalike.analysis.top_k_theorems import top_k_statements
+from lookalike.errors import check
+
+FEWER = 500  # cases of families whose cases are made one by one
+
+
+def check_theorems(
+    cases: int = 2000, seed: int = 0, progress: Callable[[int, int], None] | None = None
+) -> list[Statement]:
+    """All statements, each tried on up to `cases` random cases."""
+    check(cases >= 20, f"fewer than 20 cases say too little, {cases} were asked for")
+    families = (
+        (top_k_statements, cases),
+        (fastap_statements, min(cases, FEWER)),
+        (lipschitz_statements, cases),
+        (cover_statements, min(cases, FEWER)),
+    )
+    found: list[Statement] = []
+    for done, (family, count) in enumerate(families, 1):
+        found += family(count, torch.Generator().manual_seed(seed))
+        if progress is not None:
+            progress(done, len(families))
+    return found
+
+
+def statement_rows(statements: list[Statement]) -> list[dict[str, Any]]:
+    """For JSON and tables."""
+    return [asdict(statement) | {"verdict": statement.verdict} for statement in statements]

@@ -1,0 +1,18 @@
+"""`lookalike analyse WHAT`: a look into losses, batches, theorems and the toy; one file per sub-verb."""
+
+import typer
+
+from lookalike.cli import analyse_batch, analyse_pairs, analyse_theorems, analyse_toy
+
+app = typer.Typer(
+    help="Look into losses, batches, theorems and the toy: tables, and figures with their numbers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for name, verb in {
+    "pairs": analyse_pairs,
+    "theorems": analyse_theorems,
+    "batch": analyse_batch,
+    "toy": analyse_toy,
+}.items():
+    app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)

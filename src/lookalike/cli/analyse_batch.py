@@ -1,0 +1,168 @@
+"""`lookalike analyse batch SAMPLER…`: what a sampler's batches look like, on your data or on a small example."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from torch import Tensor
+
+from lookalike import catalog, data, samplers
+from lookalike.analysis import (
+    Composition,
+    describe_batches,
+    draw_batches,
+    draw_contact_sheet,
+    draw_distances,
+    draw_places,
+    pixel_vectors,
+    save,
+)
+from lookalike.analysis.batches import Spread
+from lookalike.analysis.example import example
+from lookalike.cli.bars import bar
+from lookalike.errors import UserError, check
+
+EXAMPLE = "lookalike analyse batch class_balanced category_pairs --data glyphs --out figures/"
+
+MOST = 50  # batches that are described
+OF_EXAMPLE, OF_DATA = (12, 3), (32, 4)  # batch size and images per class
+
+
+def run(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[SAMPLER]...", help="Without any, all.")] = None,
+    source: Annotated[str, typer.Option("--data", help="A folder, a table, a name; else a small example.")] = "",
+    split: Annotated[str, typer.Option("--split", help="Of the data, where it has splits.")] = "train",
+    batch_size: Annotated[int, typer.Option("--batch-size", min=0, help="0: 32, or 12 of the example.")] = 0,
+    per_class: Annotated[int, typer.Option("--per-class", min=0, help="0: 4, or 3 of the example.")] = 0,
+    embeddings: Annotated[
+        Path | None, typer.Option("--embeddings", help="A .npy file, a row per image of the split; else raw pixels.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the sampler.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", help="Also write figures here, as .svg, .png and .json.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+) -> None:
+    """Describe the batches of samplers: classes, images per class, categories, distances within and between.
+
+    With data also the images of the first batch, and the distances of the pairs that meet.
+    """
+    dataset = _dataset(source, split) if source else None
+    given = _facts(dataset, embeddings, names or samplers.names())
+    usual = OF_DATA if dataset is not None else OF_EXAMPLE
+    settings = {"batch_size": batch_size or usual[0], "per_class": per_class or usual[1], "seed": seed}
+    chosen = names or [name for name in samplers.names() if given["categories"] is not None or "category" not in name]
+    batches = {name: compose(name, given, settings) for name in chosen}
+    categories, vectors = given["categories"], given["vectors"]
+    table = {name: describe_batches(some, given["labels"], categories, vectors) for name, some in batches.items()}
+    if out is not None:
+        for name in batches:
+            draw(name, batches[name], given, dataset, table[name], out)
+        if dataset is not None:
+            what = "raw pixels" if embeddings is None else "embeddings"
+            figure = draw_distances(batches, given["labels"], vectors, what)
+            save(figure, {name: row.as_json() for name, row in table.items()}, out, "batch_distances")
+    document = {name: row.as_json() for name, row in table.items()}
+    typer.echo(json.dumps(document, indent=2) if as_json else as_table(table))
+
+
+def _dataset(source: str, split: str) -> data.Dataset:
+    dataset = data.load(source)
+    return dataset if dataset.splits is None else dataset.where(split=split)
+
+
+def _facts(dataset: data.Dataset | None, embeddings: Path | None, names: list[str]) -> dict[str, Any]:
+    """Labels, categories and vectors of the data or of the example; the names are checked before images are read."""
+    for name in names:
+        catalog.member("sampler", samplers.MEMBERS, name)
+    if dataset is None:
+        check(embeddings is None, "--embeddings are of data: give --data too")
+        small = example()
+        return {"labels": small.labels, "categories": small.categories, "names": (), "vectors": small.vectors}
+    if embeddings is not None:
+        vectors = _read(embeddings, len(dataset))
+    else:
+        with bar("reading pixels") as progress:
+            vectors = pixel_vectors(dataset, progress=progress)
+    names_of = dataset.category_names
+    return {"labels": dataset.labels, "categories": dataset.categories, "names": names_of, "vectors": vectors}
+
+
+def _read(path: Path, rows: int) -> Tensor:
+    import numpy as np
+
+    try:
+        vectors = torch.from_numpy(np.load(path, allow_pickle=False)).float()
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"'{path}' holds no embeddings ({error}): give a .npy file of n × d numbers") from None
+    check(
+        vectors.dim() == 2 and len(vectors) == rows,
+        f"'{path}' holds {tuple(vectors.shape)}, the split has {rows} images: give one row per image",
+    )
+    return vectors
+
+
+def compose(name: str, given: Mapping[str, Any], settings: Mapping[str, Any]) -> list[list[int]]:
+    """The first batches of an epoch; settings that a sampler does not take are left out."""
+    possible = catalog.settings_of(samplers.MEMBERS[name])
+    chosen = {key: value for key, value in settings.items() if key in possible}
+    bank = None
+    if samplers.needs_bank(name):
+        vectors = given["vectors"]
+        bank = samplers.EmbeddingBank(len(vectors), vectors.shape[1])
+        bank.update(torch.arange(len(vectors)), vectors)
+        half = min(512, len(vectors) // 2)
+        chosen["big_batch"] = half - half % chosen["per_class"]
+    sampler = samplers.build(name, labels=given["labels"], categories=given["categories"], bank=bank, **chosen)
+    return [batch for batch, _ in zip(sampler, range(MOST), strict=False)]
+
+
+def draw(
+    name: str,
+    batches: list[list[int]],
+    given: Mapping[str, Any],
+    dataset: data.Dataset | None,
+    composition: Composition,
+    out: Path,
+) -> None:
+    """NAME: the batches as a grid, or on the plane where a sampler of embeddings has one. NAME_images: the first."""
+    if samplers.needs_bank(name) and given["vectors"].shape[1] == 2:
+        figure = draw_places(batches, given["labels"], given["vectors"])
+    else:
+        figure = draw_batches(batches, given["labels"], given["categories"], given["names"])
+    save(figure, {"composition": composition.as_json(), "batches": batches[:3]}, out, name)
+    if dataset is not None:
+        first = batches[0]
+        images = [dataset.images.open(row).decode() for row in first]
+        sheet = draw_contact_sheet(images, dataset.labels[first], dataset.label_names)
+        save(sheet, {"rows": first, "labels": dataset.labels[first].tolist()}, out, f"{name}_images")
+
+
+def as_table(table: Mapping[str, Composition]) -> str:
+    """One line per sampler: means over the batches, with least and most where they differ."""
+    heads = {
+        "classes": "classes",
+        "images_per_class": "per class",
+        "categories": "categories",
+        "repeated": "repeated",
+        "within": "within",
+        "between": "between",
+        "nearest_negative": "nearest negative",
+    }
+    width = max(map(len, table))
+    lines = [f"{'':<{width}}  {'batches':>7}  {'shown':>6}  " + "  ".join(f"{head:>16}" for head in heads.values())]
+    for name, row in table.items():
+        cells = [_cell(getattr(row, key)) for key in heads]
+        shown = f"{100 * row.images_shown:.0f} %"
+        lines.append(f"{name:<{width}}  {row.batches:>7}  {shown:>6}  " + "  ".join(f"{cell:>16}" for cell in cells))
+    lines += ["", "per batch: mean (least … most); shown: images of the data in these batches; distances: Euclidean"]
+    return "\n".join(lines)
+
+
+def _cell(spread: Spread | None) -> str:
+    if spread is None:
+        return "-"
+    if spread.least == spread.most:
+        return f"{spread.mean:.4g}"
+    return f"{spread.mean:.3g} ({spread.least:.3g}…{spread.most:.3g})"
