@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from lookalike.cli import audit, embed, evaluate, export, fit, list_members, report, train
+from lookalike.cli import analyse, audit, embed, evaluate, export, fit, list_members, report, train
 from lookalike.errors import EXIT_CODE, UserError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ VERBS = {
 }
 for name, verb in VERBS.items():
     app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)
+app.add_typer(analyse.app, name="analyse")
 
 
 @app.callback()
