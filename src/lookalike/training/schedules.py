@@ -52,8 +52,9 @@ class Schedule:
         """Set the rates of all groups for this step; each remembers its own full rate as `initial_lr`."""
         factor = self.factor(step)
         for group in optimiser.param_groups:
+            full = group.setdefault("initial_lr", group["lr"])
             waiting = group.get("name") == "backbone" and step < self.head_steps
-            group["lr"] = 0.0 if waiting else factor * group.setdefault("initial_lr", group["lr"])
+            group["lr"] = 0.0 if waiting else factor * full
 
     def validated(self, value: float) -> None:
         """What validation said; only `plateau` listens."""
