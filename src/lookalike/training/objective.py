@@ -1,6 +1,7 @@
 """What a batch is trained on: a loss, what chooses its tuples, what is added to it. No loss is known by name here."""
 
 from collections.abc import Callable, Iterator, Sequence
+from inspect import signature
 from typing import Any
 
 from jaxtyping import Float, Integer
@@ -35,6 +36,8 @@ class Objective(nn.Module):
     ) -> None:
         super().__init__()
         check(memory_start >= 0, f"the memory starts at step 0 or later, not {memory_start}")
+        alone = memory is not None and miner is not None and "candidates" not in signature(miner).parameters
+        check(not alone, f"the miner {type(miner).__name__} knows only the batch: leave out the memory")
         self.loss, self.miner, self.memory = loss, miner, memory
         self.regularisers = nn.ModuleList(regularisers)
         self.memory_weight, self.memory_start = memory_weight, memory_start
