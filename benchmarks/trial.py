@@ -1,4 +1,4 @@
-"""One short training run for a comparison: a recipe on given parts of the data, without a folder, a report or a page."""
+"""One short training run for a comparison: a recipe on given parts of the data, without a folder or a report."""
 
 import time
 from typing import Any
