@@ -1,0 +1,48 @@
+"""A fitting miner, rate and geometry for every loss of the catalogue, as changes to the default recipe for small images.
+
+Tuple losses get distance-weighted triplets (Revisiting Training Strategies); losses with class weights a rate of their
+own for these, because their papers' factors belong to a base rate of 1e-5; losses on raw vectors are searched by angle
+like all others.
+"""
+
+MINED = ["miner.name=distance_weighted"]
+WEIGHTED = ["optimiser.loss_lr=1e-2"]
+
+FITTING: dict[str, list[str]] = {
+    "angular": [],
+    "arcface": WEIGHTED,
+    "bin_lifted": [],
+    "binomial_deviance": [],
+    "circle": [],
+    "contrastive": MINED,
+    "cosface": WEIGHTED,
+    "cosine_contrastive": [],
+    "fastap": [],
+    "generalised_lifted": [],
+    "hierarchical_proxy": WEIGHTED,
+    "histogram": [],
+    "info_nce": [],
+    "lifted_star": [],
+    "lifted_structure": [],
+    "margin": [*MINED, "optimiser.loss_lr=1e-3"],
+    "margin_contrastive": [],
+    "multi_similarity": [],
+    "n_pair": [],
+    "nca": [],
+    "normalised_softmax": WEIGHTED,
+    "proxy_anchor": WEIGHTED,
+    "proxy_nca": WEIGHTED,
+    "proxy_nca_pp": WEIGHTED,
+    "quadruplet": MINED,
+    "smooth_ap": [],
+    "snr": MINED,
+    "soft_triple": WEIGHTED,
+    "supcon": [],
+    "top_k_precision": [],
+    "triplet": MINED,
+}
+
+
+def overrides(loss: str) -> list[str]:
+    """What to change in the default recipe to train with this loss."""
+    return [f"loss.name={loss}", *FITTING[loss]]

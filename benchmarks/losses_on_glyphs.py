@@ -1,0 +1,89 @@
+"""All losses of the catalogue on glyphs: the same network, batches and steps, three seeds, unseen characters.
+
+    python -m benchmarks.losses_on_glyphs [--steps 150] [--seeds 0 1 2] [--losses NAME …] [--out FILE.json]
+
+Each run is the default recipe for small images with the loss, and the miner and rate of benchmarks/fitting.py, without
+early stopping (all train equally long), measured on characters never seen. Finished runs are kept in FILE.json: a
+second call goes on, and several processes may share one file with different --losses. `--table` only prints.
+"""
+
+import argparse
+import fcntl
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+from benchmarks.fitting import FITTING, overrides
+from benchmarks.trial import trial
+from lookalike import data
+from lookalike.cli.allocator import keep_memory
+from lookalike.fit.choose import choose
+from lookalike.protocols.class_disjoint import parts
+
+T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's t for so many seeds
+
+
+def run(name: str, seed: int, steps: int) -> dict[str, Any]:
+    fixed = [f"train.steps={steps}", f"train.validate_every={steps}", f"seed={seed}", "data.validation=0"]
+    dataset, recipe = choose("glyphs", None, [*overrides(name), *fixed])
+    found = trial(recipe, parts(dataset, recipe.data.test, 0.0, seed))
+    del found["per_query"]
+    return found
+
+
+def read(out: Path) -> dict[str, Any]:
+    return dict(json.loads(out.read_text())) if out.is_file() else {}
+
+
+def keep(out: Path, key: str, found: dict[str, Any]) -> None:
+    with out.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        out.write_text(json.dumps(read(out) | {key: found}, indent=1))
+
+
+def table(done: dict[str, Any]) -> str:
+    """Mean over seeds with a 95 % interval (Student's t), the best first."""
+    rows = []
+    for name in FITTING:
+        runs = [cell["metrics"] for key, cell in done.items() if key.split(" / ")[0] == name]
+        if runs:
+            rows.append((name, {m: [metrics[m] for metrics in runs] for m in ("recall@1", "map@r", "rho")}, len(runs)))
+    rows.sort(key=lambda row: -statistics.mean(row[1]["map@r"]))
+    lines = ["| loss | changes to the default recipe | recall@1 | map@r | rho | seeds |", "|---|---|---|---|---|---|"]
+    for name, values, count in rows:
+        changes = ", ".join(f"`{text}`" for text in FITTING[name])
+        lines.append(f"| {name} | {changes} | {' | '.join(spread(values[m]) for m in values)} | {count} |")
+    return "\n".join(lines)
+
+
+def spread(values: list[float]) -> str:
+    mean = statistics.mean(values)
+    if len(values) < 2:
+        return f"{mean:.3f}"
+    half = T_95.get(len(values), 1.96) * statistics.stdev(values) / len(values) ** 0.5
+    return f"{mean:.3f} ± {half:.3f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--losses", nargs="+", default=list(FITTING))
+    parser.add_argument("--out", type=Path, default=Path("losses_on_glyphs.json"))
+    parser.add_argument("--table", action="store_true")
+    given = parser.parse_args()
+    keep_memory()
+    for seed in given.seeds if not given.table else []:
+        for name in given.losses:
+            key = f"{name} / {seed}"
+            if key not in read(given.out):
+                found = run(name, seed, given.steps)
+                keep(given.out, key, found)
+                metrics = {metric: round(value, 4) for metric, value in found["metrics"].items()}
+                print(f"{key:<28} {metrics}  {found['seconds']:.0f} s", flush=True)
+    print("\n" + table(read(given.out)))
+
+
+if __name__ == "__main__":
+    main()
