@@ -34,7 +34,9 @@ def written(value: Any) -> str:
 
 
 def data_section(run: Run) -> Html:
-    return join(definition_list((run.result.get("data") or {}).items()), _audit(run.audit))
+    notes = [element("li", event.get("text", "")) for event in run.events("note")]
+    told = join(element("h3", "Notes of the run"), element("ul", *notes)) if notes else Html()
+    return join(definition_list((run.result.get("data") or {}).items()), told, _audit(run.audit))
 
 
 def _audit(audit: Mapping[str, Any] | None) -> Html:

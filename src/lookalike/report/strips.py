@@ -95,7 +95,7 @@ def draw(strips: list[Strip], pictures: Mapping[int, str]) -> Html:
 
 def _strip(strip: Strip, pictures: Mapping[int, str]) -> Html:
     hits = sum(answer.hit for answer in strip.answers)
-    words = f"{hits} of {len(strip.answers)} right, map@r {100 * strip.value:.0f} %"
+    words = f"{hits} of the first {len(strip.answers)} right; map@r {100 * strip.value:.0f} %"
     query = tile(strip.row, strip.label, f"query of class {strip.label}", pictures, "query")
     answers = [
         tile(answer.row, answer.label, _words(answer), pictures, "hit" if answer.hit else "miss", f"{answer.score:.2f}")
