@@ -12,14 +12,18 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
-from lookalike.data import AugmentedImages, Tickets, loader
 from lookalike.errors import UserError, check, unknown
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import Unfreezing
 from lookalike.samplers import EmbeddingBank, Sampler
+from lookalike.training.chunked import InChunks, at_once, check_chunks
+from lookalike.training.distributed import Ranks, Split
+from lookalike.training.mixup import Mixer, Mixture
 from lookalike.training.schedules import Schedule
+from lookalike.training.shared_norm import share_statistics
+from lookalike.training.strategy import Strategy
+from lookalike.training.stream import stream
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -48,12 +52,22 @@ class Clipping:
             nn.utils.clip_grad_value_(parameters, self.value)
 
 
+class Batch(NamedTuple):
+    """What this process has of a batch, and how it was shared out (None: it was not)."""
+
+    inputs: Tensor
+    labels: Tensor
+    rows: Tensor | None
+    split: Split | None
+
+
 @dataclass
 class Loop:
     """`advance` trains on the next batch; `state_dict` holds all it takes to go on as if nothing had happened.
 
     `prepare` turns what the dataset gives into what the network takes, a whole batch at a time on its device. `bank`
-    keeps the embedding of every image, for samplers that choose by it.
+    keeps the embedding of every image, for samplers that choose by it. `chunk` inputs at a time go through the network.
+    The sampler composes batches for all processes of `ranks` together.
     """
 
     network: nn.Module
@@ -70,6 +84,10 @@ class Loop:
     workers: int = 0
     geometry: Geometry = "sphere"  # in which the bank keeps embeddings
     generators: Mapping[str, torch.Generator] = field(default_factory=dict)  # those that miners and losses draw from
+    chunk: int | None = None
+    mixer: Mixer | None = None
+    strategy: Strategy | None = None
+    ranks: Ranks = field(default_factory=Ranks.current)
     step: int = field(default=0, init=False)
     batches: Iterator[Any] | None = field(default=None, init=False, repr=False)
 
@@ -77,6 +95,10 @@ class Loop:
         if self.precision not in get_args(Precision):
             raise unknown("precision", self.precision, get_args(Precision))
         check(self.workers >= 0, f"workers must not be negative, not {self.workers}")
+        check(self.chunk is None or self.mixer is None, "mixup mixes the whole batch: leave out mixup or train.chunk")
+        self.passage = at_once if self.chunk is None else InChunks(self.chunk)
+        if self.ranks.count > 1:
+            share_statistics(self.network)
 
     @property
     def device(self) -> torch.device:
@@ -89,36 +111,58 @@ class Loop:
     def advance(self) -> Trained:
         """One batch: load, forward, loss, backward, update."""
         clock = Clock()
-        inputs, labels, rows = self._next()
+        batch = self._next()
         clock.lap("load")
         self.network.train()
         self.schedule.apply(self.optimiser, self.step)
-        with self._autocast():
-            embeddings = self.network(inputs)
-        embeddings.retain_grad()
+        mixture = Mixture() if self.mixer is None else self.mixer.draw(len(batch.labels))
+        outputs, back = self.passage(lambda inputs: self._embed(inputs, mixture), batch.inputs)
+        embeddings = whole(outputs, batch.split).requires_grad_()
         clock.lap("forward")
-        terms = self.objective(embeddings, labels, self.step)
+        terms = self._terms(embeddings, mixture, batch)
         total = torch.stack(list(terms.values())).sum()
         clock.lap("loss")
         self.optimiser.zero_grad(set_to_none=True)
         total.backward()  # type: ignore[no-untyped-call]
-        clock.lap("backward")
-        self.clipping([parameter for group in self.optimiser.param_groups for parameter in group["params"]])
-        self.optimiser.step()
-        self._consumed(rows, embeddings)
-        clock.lap("update")
         assert embeddings.grad is not None
+        back(embeddings.grad if batch.split is None else batch.split.own(embeddings.grad))
+        clock.lap("backward")
+        self._update()
+        labels = whole(batch.labels, batch.split)
+        self._consumed(batch, embeddings)
+        clock.lap("update")
         named = {name: term.detach() for name, term in terms.items()}
         return Trained(named, embeddings.detach(), labels, embeddings.grad, clock.laps)
 
-    def _next(self) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _next(self) -> Batch:
         if self.sampler.course.position == 0:
             self._epoch_started()
         if self.batches is None:
-            self.batches = stream(self.dataset, self.sampler, self.workers)
+            self.batches = stream(self.dataset, self.sampler, self.workers, self.ranks)
         inputs, labels, *rest = next(self.batches)
         check(len(labels) == len(inputs), f"the dataset gives {len(labels)} labels for {len(inputs)} inputs")
-        return self.prepare(inputs.to(self.device)), labels.to(self.device), rest[0] if rest else None
+        split = self.ranks.split(self.sampler.course)
+        return Batch(inputs.to(self.device), labels.to(self.device), rest[0] if rest else None, split)
+
+    def _embed(self, inputs: Tensor, mixture: Mixture) -> Tensor:
+        with self._autocast():
+            return mixture.embed(self.network, self.prepare(inputs))
+
+    def _terms(self, embeddings: Tensor, mixture: Mixture, batch: Batch) -> dict[str, Tensor]:
+        """The objective's terms; of a mixed batch, on both sets of labels with their weights."""
+        terms: dict[str, Tensor] = {}
+        for weight, labels in mixture.label_sets(batch.labels):
+            found = self.objective(embeddings, whole(labels, batch.split), self.step)
+            terms = {name: weight * term + terms.get(name, 0.0) for name, term in found.items()}
+        return terms
+
+    def _update(self) -> None:
+        self.ranks.add_up(parameter.grad for parameter in self.network.parameters())
+        self.ranks.add_up((parameter.grad for parameter in self.objective.parameters()), mean=True)
+        if self.strategy is not None:
+            self.strategy.gradients()
+        self.clipping([parameter for group in self.optimiser.param_groups for parameter in group["params"]])
+        self.optimiser.step()
 
     def _epoch_started(self) -> None:
         started: Any = getattr(self.objective, "epoch_started", None)
@@ -132,12 +176,14 @@ class Loop:
             if freeze is None:
                 raise UserError("an unfreezing schedule needs a network with stages: give an Embedder")
             freeze(self.unfreezing.frozen_at(self.epoch, self.network.backbone.stages))  # type: ignore[union-attr, arg-type]
+        if self.chunk is not None:
+            check_chunks(self.network.train())
 
-    def _consumed(self, rows: Tensor | None, embeddings: Tensor) -> None:
+    def _consumed(self, batch: Batch, embeddings: Tensor) -> None:
         if self.bank is not None:
-            if rows is None:
+            if batch.rows is None:
                 raise UserError("a sampler with an embedding bank needs a dataset that gives (input, label, row)")
-            self.bank.update(rows, normalise(embeddings.detach(), self.geometry))
+            self.bank.update(whole(batch.rows, batch.split), normalise(embeddings.detach(), self.geometry))
         self.sampler.step()
         self.step += 1
 
@@ -155,6 +201,7 @@ class Loop:
             "schedule": self.schedule,
             "sampler": self.sampler,
             "bank": self.bank,
+            "strategy": self.strategy,
         }
         return {name: part for name, part in named.items() if part is not None}
 
@@ -173,6 +220,11 @@ class Loop:
         self._freeze()
 
 
+def whole(share: Tensor, split: Split | None) -> Tensor:
+    """The rows of all processes."""
+    return share if split is None else split.whole(share)
+
+
 class Clock:
     """Time per part of a step."""
 
@@ -188,21 +240,3 @@ class Clock:
 def has_bfloat16(device: str) -> bool:
     """Whether a device computes faster in bfloat16."""
     return device == "cuda" and torch.cuda.is_bf16_supported()
-
-
-def stream(dataset: torch.utils.data.Dataset[Any], sampler: Sampler, workers: int = 0) -> Iterator[Any]:
-    """Batches without end, from where the sampler stands; who takes one tells the sampler by `step`."""
-    course = sampler.course
-    if isinstance(dataset, AugmentedImages):
-        tickets = Tickets(sampler, course.epoch, course.position)
-        load: DataLoader[Any] = loader(dataset, tickets, workers)
-    else:
-        tickets = None
-        own = torch.Generator().manual_seed(course.seed)  # else each epoch consumes torch's global random numbers
-        load = DataLoader(
-            dataset, batch_sampler=sampler, num_workers=workers, generator=own, persistent_workers=workers > 0
-        )
-    while True:
-        yield from load
-        if tickets is not None:
-            tickets.set_epoch(course.epoch)

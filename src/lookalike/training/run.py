@@ -18,7 +18,7 @@ from lookalike.errors import UserError, check
 from lookalike.training import checkpoint
 from lookalike.training.early_stop import EarlyStop
 from lookalike.training.health import Health, check_finite
-from lookalike.training.log import Tell, ignore
+from lookalike.training.log import Event, Tell, ignore
 from lookalike.training.loop import Loop, Trained
 
 Validate = Callable[[], Mapping[str, float]]
@@ -112,13 +112,23 @@ class _Run:
         return self.course.seconds + time.monotonic() - self.began
 
     def restore(self) -> None:
-        if self.folder is not None and checkpoint.exists(self.folder):
-            state = checkpoint.load(self.folder)
-            self.loop.load_state_dict(state["loop"])
-            self.course.load_state_dict(state["course"])
+        """Go on from the checkpoint, or begin."""
+        folder, ranks = self.folder, self.loop.ranks
+        saved = folder is not None and ranks.from_first(lambda: checkpoint.exists(folder))
+        if folder is None or not saved:
+            ranks.same_start(self.loop.network, self.loop.objective)
+            self.say(None if self.loop.strategy is None else self.loop.strategy.begin())
+            return
+        state = ranks.from_first(lambda: checkpoint.load(folder))
+        self.loop.load_state_dict(state["loop"])
+        self.course.load_state_dict(state["course"])
+
+    def say(self, event: Event | None) -> None:
+        if event is not None:
+            self.tell(event)
 
     def save(self) -> None:
-        if self.folder is not None:
+        if self.folder is not None and self.loop.ranks.first:
             course = self.course.state_dict() | {"seconds": self.seconds}
             checkpoint.save(self.folder, self.loop.step, {"loop": self.loop.state_dict(), "course": course})
 
@@ -129,7 +139,7 @@ class _Run:
             why = self.why_end()
             if why is None:
                 self.step()
-                if stop():
+                if self.loop.ranks.any(stop()):
                     self.save()
                     raise StoppedError(f"stopped after step {self.loop.step} of {self.plan.steps}")
         self.look()
@@ -140,7 +150,7 @@ class _Run:
             return f"all {self.plan.steps} steps are done"
         if self.course.watch.over:
             return f"no better validation in {self.plan.patience} rounds"
-        if self.plan.seconds is not None and self.seconds > self.plan.seconds:
+        if self.plan.seconds is not None and self.loop.ranks.any(self.seconds > self.plan.seconds):
             return f"the time budget ended it at step {self.loop.step} of {self.plan.steps}"
         return None
 
@@ -173,7 +183,8 @@ class _Run:
         if due and step != self.course.looked_at:
             self.course.looked_at = step
             if self.validate is not None:
-                self.judge({name: float(value) for name, value in self.validate().items()})
+                values = {name: float(value) for name, value in self.validate().items()}
+                self.judge(self.loop.ranks.from_first(lambda: values))  # what decides must be the same everywhere
             self.save()
 
     def judge(self, values: dict[str, float]) -> None:
@@ -183,6 +194,8 @@ class _Run:
         if self.course.watch.improved(self.loop.step, values[self.plan.select]):
             self.course.best, self.course.best_state = values, copy.deepcopy(self.loop.network.state_dict())
         self.tell({"event": "validation", "step": self.loop.step, "seconds": self.seconds, **values})
+        if self.loop.strategy is not None and self.loop.step > 0 and self.why_end() is None:
+            self.say(self.loop.strategy.validated(self.loop.step, values[self.plan.select]))
 
     def end(self, why: str) -> Ending:
         if self.course.best_state:

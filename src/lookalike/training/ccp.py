@@ -1,0 +1,215 @@
+"""Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, WACV 2024; SPEC E and A20.
+
+A sequence of proxy problems ("instances") instead of one. Proxies are embeddings of train images, learnt along with the
+network; when validation no longer improves, an instance has converged: new proxies are taken from a pool of images, as
+far as possible from the old ones, and the weights are pulled towards the best ones of the instance before:
+
+    g_θ = ∂L/∂θ + λ_t (θ − θ_anchor),   L = w_proxy · base(batch, proxies) + w_pair · base(batch, batch).
+
+Departs from the paper: the in-batch term (0.1), clipping and the augmented pool are those of the released code; unlike
+there, convergence is judged by the fresh validation value, not by the one before (SPEC E, decisions 1 and 4).
+"""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from lookalike.cluster import greedy_k_center
+from lookalike.errors import check
+from lookalike.evaluation.geometry.covering_radius import between_classes, covering_radius
+from lookalike.geometry import normalise
+from lookalike.targets import Pairs
+from lookalike.training.early_stop import EarlyStop
+from lookalike.training.log import Event
+from lookalike.training.pool import Pool
+
+# the losses it wraps, in the form SPEC A20 gives them
+FORMS: Mapping[str, Mapping[str, Any]] = {
+    "cosine_contrastive": {"normalise": "ball"},
+    "margin_contrastive": {"normalise": "ball"},
+    "multi_similarity": {"normalise": "ball", "mining_margin": None},
+    "triplet": {"normalise": "ball"},
+}
+MEASURED = 256  # classes of a pool whose covering radius is told
+
+
+@dataclass(frozen=True)
+class Chance:
+    """[ccp]: size L is 8 proxies from a pool of 12 (CUB, Cars) or 4 from 7 (SOP, In-shop); size S is 1 proxy."""
+
+    proxies: int = 8  # K, per class
+    pool: int = 12  # b images per class; fewer than K: b · K; 1: drawn at random, without k-center
+    pull: float = 2e-4  # λ
+    pull_decay: float = 1.0  # λ_t = λ · decay^t
+    patience: int = 3  # validations without improvement, then the instance has converged
+    min_improvement: float = 1e-5
+    proxy_weight: float = 1.0
+    pair_weight: float = 0.1
+    proxy_lr: float = 1.0  # times the network's rate
+    normalised: bool = False  # choose proxies on the ball instead of by raw vectors
+    reset_proxy_state: bool = False  # the optimiser forgets the old proxies
+
+    def __post_init__(self) -> None:
+        for name in ("proxies", "pool"):
+            check(getattr(self, name) >= 1, f"ccp.{name} is at least 1 per class, not {getattr(self, name)}")
+        for name in ("pull", "proxy_weight", "pair_weight", "proxy_lr"):
+            check(getattr(self, name) >= 0, f"ccp.{name} must not be negative, not {getattr(self, name)}")
+
+    @property
+    def pooled(self) -> int:
+        """b': images per class in a pool."""
+        return self.pool if self.pool >= self.proxies else self.pool * self.proxies
+
+
+class ProxyObjective(nn.Module):
+    """A pair loss between the batch and learnt proxies, and (a little) within the batch (SPEC A20)."""
+
+    miner = None
+    labels: Tensor
+
+    def __init__(
+        self, loss: nn.Module, wanted: Chance, classes: int, dim: int, regularisers: Sequence[nn.Module] = ()
+    ) -> None:
+        super().__init__()
+        self.loss, self.wanted = loss, wanted
+        self.regularisers = nn.ModuleList(regularisers)
+        self.proxies = nn.Parameter(torch.zeros(classes * wanted.proxies, dim))
+        labels = torch.arange(classes).repeat_interleave(wanted.proxies)
+        self.register_buffer("labels", labels, persistent=False)
+
+    def forward(
+        self, embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"], step: int
+    ) -> dict[str, Float[Tensor, ""]]:
+        """The terms by name; their sum is what is minimised."""
+        del step
+        across: Tensor = self.loss(embeddings, Pairs.across(labels, self.labels), candidates=self.proxies)
+        terms = {"loss": self.wanted.proxy_weight * across}
+        if self.wanted.pair_weight:
+            terms["pairs"] = self.wanted.pair_weight * self.loss(embeddings, labels)
+        for regulariser in self.regularisers:
+            terms[type(regulariser).__name__] = regulariser(embeddings)
+        return terms
+
+    def parameter_groups(self, base_lr: float) -> Iterator[dict[str, Any]]:
+        yield {"name": "loss", "params": [self.proxies], "lr": self.wanted.proxy_lr * base_lr, "weight_decay": 0.0}
+
+
+class ChanceConstraints:
+    """The sequence of instances: what changes between them, and the pull within each.
+
+    `weight_decay` is added to the gradients of everything but batch normalisation before they are clipped, so the
+    optimiser is given none.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        objective: ProxyObjective,
+        optimiser: torch.optim.Optimizer,
+        pool: Pool,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.network, self.objective, self.optimiser = network, objective, optimiser
+        self.pool, self.weight_decay, self.wanted = pool, weight_decay, objective.wanted
+        norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
+        self.undecayed = {id(parameter) for module in norms for parameter in module.parameters()}
+        self.instance = 0  # t
+        self.anchor: dict[str, Tensor] = {}  # θ_anchor
+        self.best: dict[str, Tensor] = {}  # of this instance
+        self.best_proxies = torch.zeros(0)
+        self.watch = self._watch()
+
+    def _watch(self) -> EarlyStop:
+        return EarlyStop(self.wanted.patience, self.wanted.min_improvement)
+
+    @property
+    def pull(self) -> float:
+        """λ_t; nothing pulls in the first instance."""
+        return self.wanted.pull * self.wanted.pull_decay**self.instance if self.instance else 0.0
+
+    def begin(self) -> Event:
+        """The proxies of the first instance, chosen far from the origin and from each other."""
+        classes = len(self.objective.proxies) // self.wanted.proxies
+        return self._place(self.objective.proxies.new_zeros(classes, 1, self.objective.proxies.shape[1]), 0)
+
+    @torch.no_grad()
+    def gradients(self) -> None:
+        """Add the pull towards the anchor, and the decay."""
+        for name, parameter in self.network.named_parameters():
+            if parameter.grad is None:
+                continue
+            if self.pull:
+                parameter.grad.add_(parameter - self.anchor[name], alpha=self.pull)
+            if self.weight_decay and id(parameter) not in self.undecayed:
+                parameter.grad.add_(parameter, alpha=self.weight_decay)
+        proxies = self.objective.proxies
+        if proxies.grad is not None and self.weight_decay:
+            proxies.grad.add_(proxies, alpha=self.weight_decay)
+
+    def validated(self, step: int, value: float) -> Event | None:
+        """Take note of a validation; when the instance has converged, begin the next."""
+        if self.watch.improved(step, value):
+            self.best = {name: part.detach().clone() for name, part in self.network.named_parameters()}
+            self.best_proxies = self.objective.proxies.detach().clone()
+        return self._next_instance(step) if self.watch.over else None
+
+    def _next_instance(self, step: int) -> Event:
+        self.instance += 1
+        self.anchor = self.best
+        self.watch = self._watch()
+        told = self._place(self.best_proxies.view(-1, self.wanted.proxies, self.best_proxies.shape[1]), step)
+        if self.wanted.reset_proxy_state:
+            self.optimiser.state.pop(self.objective.proxies, None)
+        return told
+
+    @torch.no_grad()
+    def _place(self, repelling: Float[Tensor, "classes k d"], step: int) -> Event:
+        """New proxies from a pool of the current weights; the old ones only repel the choice."""
+        points = self.pool.draw(self.network, self.wanted.pooled, self.instance)
+        proxies = points if self.wanted.pool == 1 else chosen(points, repelling, self.wanted)
+        self.objective.proxies.copy_(proxies.flatten(0, 1))
+        return told(self.instance, step, points)
+
+    def state_dict(self) -> dict[str, Any]:
+        kept = ("instance", "anchor", "best", "best_proxies")
+        parts = {"watch": self.watch.state_dict(), "queues": self.pool.queues.state_dict()}
+        return {name: copy.copy(getattr(self, name)) for name in kept} | parts
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        device = self.objective.proxies.device
+        self.instance, self.best_proxies = state["instance"], state["best_proxies"].to(device)
+        self.anchor, self.best = (
+            {name: part.to(device) for name, part in state[kept].items()} for kept in ("anchor", "best")
+        )
+        self.watch.load_state_dict(state["watch"])
+        self.pool.queues.load_state_dict(state["queues"])
+
+
+def chosen(
+    points: Float[Tensor, "classes b d"], repelling: Float[Tensor, "classes k d"], wanted: Chance
+) -> Float[Tensor, "classes proxies d"]:
+    """Of every class the points farthest from the repelling ones and from each other."""
+    seen, away = points, repelling
+    if wanted.normalised:
+        seen, away = (normalise(part.flatten(0, 1), "ball").view_as(part) for part in (points, repelling))
+    return points.take_along_dim(greedy_k_center(seen, wanted.proxies, away)[..., None], dim=1)
+
+
+def told(instance: int, step: int, points: Float[Tensor, "classes b d"]) -> Event:
+    """An instance in numbers: the covering radius (SPEC F.9) of a fresh pool, and the distance between classes."""
+    classes = torch.linspace(0, len(points) - 1, min(MEASURED, len(points))).long()
+    some = points[classes.to(points.device)]
+    vectors = normalise(some.flatten(0, 1), "ball").cpu()
+    codes = torch.arange(len(some)).repeat_interleave(some.shape[1]).numpy()
+    radius, apart = covering_radius(vectors, codes), between_classes(vectors, codes)
+    text = f"step {step}: instance {instance}, covering radius {radius:.4f}, distance between classes {apart:.4f}"
+    return {
+        "event": "note", "step": step, "text": text, "instance": instance, "covering_radius": radius,
+        "between_classes": apart,
+    }  # fmt: skip

@@ -1,0 +1,105 @@
+"""Train images as points to choose proxies from (SPEC E, POOL): each class gives from its own shuffled queue.
+
+No image of a class comes up again before all of them have; images are augmented as in training and embedded in
+inference mode, raw, without gradient.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from lookalike.data import AugmentedImages
+from lookalike.data.view import Ticket
+from lookalike.errors import check
+from lookalike.samplers.grouping import Groups
+from lookalike.training.distributed import Ranks
+
+AT_ONCE = 64  # images through the network
+
+
+class Queues:
+    """One shuffled queue per class; an empty one is filled again, in another order.
+
+    >>> queues = Queues(torch.tensor([0, 1, 0, 1]), seed=0)
+    >>> queues.draw(4).sort(1).values.tolist()
+    [[0, 0, 2, 2], [1, 1, 3, 3]]
+    """
+
+    def __init__(self, labels: Integer[Tensor, " n"], seed: int) -> None:
+        groups = Groups.of(labels)
+        check(len(groups) == int(labels.max()) + 1, "some classes have no images: number the classes with dense()")
+        self.generator = torch.Generator().manual_seed(seed)
+        self.starts, self.sizes = groups.starts.tolist(), groups.sizes.tolist()
+        self.order = groups.shuffled(self.generator).members
+        self.given = torch.zeros(len(groups), dtype=torch.int64)  # how many of its queue each class has given
+
+    def draw(self, count: int) -> Integer[Tensor, "classes count"]:
+        """The next `count` images of every class."""
+        return torch.stack([torch.tensor([next(queue) for _ in range(count)]) for queue in self._queues()])
+
+    def _queues(self) -> Iterator[Iterator[int]]:
+        for number in range(len(self.sizes)):
+            yield self._queue(number)
+
+    def _queue(self, number: int) -> Iterator[int]:
+        begin, size = self.starts[number], self.sizes[number]
+        while True:
+            if self.given[number] == size:
+                again = torch.randperm(size, generator=self.generator)
+                self.order[begin : begin + size] = self.order[begin : begin + size][again]
+                self.given[number] = 0
+            place = begin + int(self.given[number])
+            self.given[number] += 1
+            yield int(self.order[place])
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"order": self.order.clone(), "given": self.given.clone(), "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.order, self.given = state["order"].clone(), state["given"].clone()
+        self.generator.set_state(state["generator"])
+
+
+class Pool:
+    """Images from queues, as the network sees them now."""
+
+    def __init__(
+        self,
+        dataset: torch.utils.data.Dataset[Any],
+        labels: Integer[Tensor, " n"],
+        prepare: Callable[[Tensor], Tensor] = lambda inputs: inputs,
+        seed: int = 0,
+        workers: int = 0,
+        ranks: Ranks | None = None,
+    ) -> None:
+        self.dataset, self.prepare, self.workers = dataset, prepare, workers
+        self.ranks = ranks or Ranks.current()
+        self.queues = Queues(labels, seed)
+
+    def draw(self, network: nn.Module, count: int, turn: int) -> Float[Tensor, "classes count d"]:
+        """`count` images of every class, embedded; `turn` numbers the draws, so that each augments anew."""
+        rows = self.queues.draw(count)
+        flat = rows.flatten()
+        points = self.ranks.spread(len(flat), lambda some: self._embed(network, flat, some, turn))
+        return points.view(*rows.shape, -1)
+
+    @torch.no_grad()
+    def _embed(self, network: nn.Module, rows: Tensor, some: Tensor, turn: int) -> Tensor:
+        device, training = next(network.parameters()).device, network.training
+        entries: list[Any] = rows[some].tolist()
+        if isinstance(self.dataset, AugmentedImages):
+            # epochs before the first: no draw of training has the same ticket
+            entries = [Ticket(row, -1 - turn, 0, place) for row, place in zip(entries, some.tolist(), strict=True)]
+        batches = [entries[begin : begin + AT_ONCE] for begin in range(0, len(entries), AT_ONCE)]
+        own = torch.Generator().manual_seed(0)  # else the loader consumes torch's global random numbers
+        load: Any = DataLoader(self.dataset, batch_sampler=batches, num_workers=self.workers, generator=own)
+        network.eval()
+        try:
+            found = [network(self.prepare(inputs.to(device))).float() for inputs, *_ in load]
+        finally:
+            network.train(training)
+        return torch.cat(found)

@@ -1,0 +1,20 @@
+"""The seam for whoever has a say in training beyond the loss."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from lookalike.training.log import Event
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Asked before the first step, on the gradients of each step, and after each validation.
+
+    What `begin` and `validated` return is told to whoever watches the run; None: nothing happened.
+    """
+
+    def begin(self) -> Event | None: ...
+    def gradients(self) -> None: ...
+    def validated(self, step: int, value: float) -> Event | None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
