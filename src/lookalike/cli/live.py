@@ -85,7 +85,8 @@ def spoken(event: Event) -> str:
             speed = f"{event['images_per_second']:.0f} images/s"
             return f"step {event['step']}/{event['steps']}: loss {event['loss']:.4f}, {speed}, {left:.0f} s left"
         case "validation":
-            return f"step {event['step']}: validation {scores(event)}"
+            on = "test (optimistic)" if event.get("on") == "test" else "validation"
+            return f"step {event['step']}: {on} {scores(event)}"
         case "health":
             return f"step {event['step']}: {event['kind']}: {event['advice']}"
         case "note":

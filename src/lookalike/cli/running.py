@@ -47,9 +47,12 @@ def as_table(content: dict[str, Any], out: Path) -> str:
         row = [entry["name"]]
         for name in ("recall@1", "map@r"):
             interval = entry["intervals"].get(name)
-            row.append(f"{entry['metrics'][name]:.3f}" if name in entry["metrics"] else "")
+            deviation = f" ± {entry['std'][name]:.3f}" if "std" in entry and name in entry["std"] else ""
+            row.append(f"{entry['metrics'][name]:.3f}{deviation}" if name in entry["metrics"] else "")
             row.append(f"[{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
         rows.append(row)
     lines = [f"on {told['test_images']:,} images of {told['test_classes']:,} classes never seen in training", ""]
-    lines += [*aligned(rows), "", f"model   {out / 'model'}", f"report  {out / 'report.html'}"]
+    runs = [run["folder"] for run in content.get("runs", [])]
+    models = f"models  {out / runs[0] / 'model'} and {len(runs) - 1} more" if runs else f"model   {out / 'model'}"
+    lines += [*aligned(rows), "", models, f"report  {out / 'report.html'}"]
     return "\n".join(lines)

@@ -2,43 +2,23 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lookalike.errors import check
-from lookalike.evaluation import Result
 from lookalike.fit.choose import Source, again, choose
+from lookalike.fit.run import Run, single
+from lookalike.fit.several import several
 from lookalike.fit.stages import Stages
 from lookalike.fit.summary import header
-from lookalike.models import Model
-from lookalike.protocols.unseen import Judged
 from lookalike.recipe import to_toml
-from lookalike.recipe.begin import validation
-from lookalike.training import JsonLines, checkpoint, to_all, train
+from lookalike.recipe.protocol import tasks
+from lookalike.training import JsonLines, checkpoint, to_all
 from lookalike.training.folder import RunFolder
 from lookalike.training.log import Tell, ignore
-from lookalike.training.run import Ending, Stop
+from lookalike.training.run import Stop
 
 __all__ = ["Run", "fit"]
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its folder, the model, and what it is worth on unseen classes beside its baselines."""
-
-    folder: Path
-    model: Model
-    entries: tuple[Judged, ...]  # the model first, then the baselines
-    ending: Ending
-
-    @property
-    def result(self) -> Result:
-        return self.entries[0].result
-
-    @property
-    def report(self) -> Path:
-        return self.folder / "report.html"
 
 
 def fit(
@@ -50,6 +30,7 @@ def fit(
     audit: bool = True,
     resume: bool = False,
     fresh: bool = False,
+    full: bool = True,
     tell: Tell = ignore,
     stop: Stop = lambda: False,
 ) -> Run:
@@ -57,8 +38,9 @@ def fit(
 
     `source` is whatever `data.load` takes, or a Dataset; without it the recipe's own, or the embedded glyphs. Without a
     recipe one is chosen from the images and from what is installed; `overrides` such as "train.minutes=10" change it.
-    `resume` goes on with the run in `out`, `fresh` replaces it. `tell` hears what happens, `stop` is asked after every
-    step.
+    A recipe with several seeds or folds is several runs, each in a folder of its own within `out`. `resume` goes on
+    with the run in `out`, `fresh` replaces it; `full=False` leaves out baselines and the report. `tell` hears what
+    happens, `stop` is asked after every step.
     """
     folder = RunFolder(Path(out))
     check(not resume or folder.begun, f"there is no run to resume in {folder.path}: leave out --resume")
@@ -72,10 +54,7 @@ def fit(
         folder.write(folder.recipe, to_toml(chosen, header()))
     now = time.strftime("%Y-%m-%dT%H:%M:%S")
     stages.tell({"event": "start", "time": now, "data": dataset.summary(), "resumed": resume})
-    divided = stages.part(stages.look(dataset) if audit else dataset)
-    started = checkpoint.exists(folder.checkpoint)
-    model, loop, plan = stages.begin(divided, started)
-    stages.stage(f"training, from step {checkpoint.step(folder.checkpoint)}" if started else "training")
-    validate = validation(stages.recipe, model, divided.validation)
-    ending = train(loop, plan, validate=validate, folder=folder.checkpoint, tell=stages.tell, stop=stop)
-    return Run(folder.path, model, tuple(stages.prove(model, divided, ending)), ending)
+    looked = stages.look(dataset) if audit else dataset
+    if len(tasks(chosen)) > 1:
+        return several(looked, stages, tell, stop, full)
+    return single(looked, stages, stop, full)

@@ -8,9 +8,9 @@ from typing import Any
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import check
-from lookalike.protocols.class_disjoint import parts
 from lookalike.recipe import Recipe, as_tree, build, of_tree, overridden, tree
 from lookalike.recipe.defaults import default
+from lookalike.recipe.protocol import parts, tasks
 from lookalike.training.folder import RunFolder, differences
 
 Source = str | Path | Dataset | None
@@ -27,21 +27,21 @@ def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence
     length = chosen.train
     if length.minutes is not None and not any(text.startswith("train.steps") for text in overrides):
         length = replace(length, steps=None, epochs=None)  # the clock decides
-    chosen = replace(chosen, data=replace(chosen.data, source=where), train=length)
+    chosen = replace(chosen, data=replace(chosen.data, source=where or chosen.data.source), train=length)
     check_possible(chosen, dataset)
     return dataset, chosen
 
 
 def _default(dataset: Dataset) -> Tree:
-    shares = of_tree(default(dataset, 1)).data
-    return default(dataset, parts(dataset, shares.test, shares.validation).train.present)
+    return default(dataset, parts(of_tree(default(dataset, 1)), dataset).train.present)
 
 
 def check_possible(recipe: Recipe, dataset: Dataset) -> None:
     """Names, settings, the split and the batches, before anything long begins."""
     build.check_names(recipe)
-    rough = parts(dataset, recipe.data.test, recipe.data.validation, recipe.seed)
-    build.sampler(recipe, rough.train, build.bank(recipe, rough.train))
+    for task in tasks(recipe):
+        rough = parts(task.recipe, dataset)
+        build.sampler(task.recipe, rough.train, build.bank(task.recipe, rough.train))
 
 
 def found(source: Source, values: Tree) -> tuple[Dataset, str]:
@@ -74,7 +74,7 @@ def again(
     known = as_tree(was)
     if was.train.minutes is not None:  # then the clock decided on the steps
         said.get("train", {}).pop("steps", None)
-    changed = differences(known, _merged(known, said))
+    changed = differences(known, as_tree(of_tree(_merged(known, said))))
     if not isinstance(source, Dataset) and where != was.data.source:
         changed.append(f"data.source was {was.data.source} and is now {where}")
     check(not changed, f"{folder.path} holds another run: {'; '.join(changed[:3])}; undo that, or give another --out")

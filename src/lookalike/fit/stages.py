@@ -1,31 +1,30 @@
-"""The stages of a run, in the order they happen: look, part, begin, plan, prove."""
+"""The stages of a run up to its training, in the order they happen: look, part, begin, plan. `prove` is the last."""
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 
-from lookalike import data, report
+from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import check
-from lookalike.fit.summary import content, header, save_embeddings
+from lookalike.fit.summary import header
 from lookalike.models import Model, Preprocessing
-from lookalike.protocols.class_disjoint import Parts, parts
-from lookalike.protocols.unseen import Judged, embed, judged
+from lookalike.protocols.class_disjoint import Parts
+from lookalike.protocols.unseen import embed
 from lookalike.recipe import Recipe, build, to_toml
-from lookalike.recipe.begin import begin_head, fill_bank
+from lookalike.recipe.begin import begin_head, fill_bank, validation
+from lookalike.recipe.protocol import measure, parts
 from lookalike.training import Plan, unreachable_margin
 from lookalike.training.folder import RunFolder
 from lookalike.training.log import Tell
 from lookalike.training.loop import Loop
 from lookalike.training.rehearsal import seconds_per_step
-from lookalike.training.run import Ending
 
 SPARE = 0.95  # of the time budget is planned for
-SHOWN = ("recall@1", "recall@10", "r_precision", "map@r", "map@1000")  # in the model's card
 
 
 class Ready(NamedTuple):
@@ -61,16 +60,23 @@ class Stages:
 
     def part(self, dataset: Dataset) -> Parts:
         """Decode every image once, and part the classes."""
-        side = build.views(self.recipe, Preprocessing()).preprocessing.resize
-        assert side is not None
-        ready = data.decoded(dataset, side, progress=self.stage("decoding the images"))
-        divided = parts(ready, self.recipe.data.test, self.recipe.data.validation, self.recipe.seed)
-        named = zip(("train", "validation", "test"), divided, strict=True)
+        ready = data.decoded(dataset, self.side(), progress=self.stage("decoding the images"))
+        divided = parts(self.recipe, ready)
+        others = tuple((name, data.decoded(part, self.side())) for name, part in divided.others)
+        named = zip(("train", "validation", "test"), divided[:3], strict=True)
         told = [f"{name} {part.present:,} classes, {len(part):,} images" for name, part in named if part is not None]
         self.note("; ".join(told) + "; no class in two of them")
-        if divided.validation is None:
+        if self.recipe.protocol.select == "test_max":
+            self.note("the test images choose the weights, as some papers do: the figures are optimistic")
+        elif divided.validation is None:
             self.note("no classes are held back for validation: the last weights are kept, not the best")
-        return divided
+        return divided._replace(others=others)
+
+    def side(self) -> int:
+        """The shorter side that images are kept in."""
+        side = build.views(self.recipe, Preprocessing()).preprocessing.resize
+        assert side is not None
+        return side
 
     def begin(self, divided: Parts, started: bool) -> Ready:
         """Build everything; a run that has not `started` yet begins its head, its bank and its plan."""
@@ -92,7 +98,7 @@ class Stages:
         """The recipe's steps, or as many as its minutes allow besides the final evaluation."""
         wanted = self.recipe.train
         if wanted.minutes is None:
-            return build.plan(self.recipe, loop.schedule.steps)
+            return build.plan(self.recipe, loop.schedule.steps, batches=len(loop.sampler))
         rate = rate or _rate(model, divided.train)
         left = SPARE * 60 * wanted.minutes - (time.monotonic() - self.began) - 2.5 * len(divided.test) / rate
         if wanted.steps is None:
@@ -103,26 +109,22 @@ class Stages:
             self.note(f"{int(left / step):,} steps of {step:.2f} s fit {wanted.minutes:g} minutes")
         assert self.recipe.train.steps is not None
         loop.schedule.steps = self.recipe.train.steps
-        return build.plan(self.recipe, self.recipe.train.steps, left)
+        return build.plan(self.recipe, self.recipe.train.steps, left, len(loop.sampler))
 
-    def prove(self, model: Model, divided: Parts, ending: Ending) -> list[Judged]:
-        """Measure on unseen classes, save the model, write the report."""
-        progress = self.stage("evaluating on unseen classes")
-        pretrained = self.recipe.model.weights is not None
-        metrics = self.recipe.evaluation.metrics
-        entries = judged(model, build.model(self.recipe), pretrained, divided.test, metrics, progress)
-        model.metrics = {name: entries[0].result[name] for name in SHOWN if name in entries[0].result}
-        model.recipe = self.folder.recipe.read_text(encoding="utf-8")
-        model.save(self.folder.model)
-        save_embeddings(self.folder.test, entries[0].embeddings, divided.test)
-        told = content(self.recipe, model, divided, entries, ending)
-        self.folder.write(self.folder.result, json.dumps(told, indent=2, ensure_ascii=False))
-        progress = self.stage("writing the report")
-        pictures = divided.test.images
-        report.write(
-            self.folder.path, lambda row: pictures.open(row).decode().permute(1, 2, 0).numpy(), progress=progress
-        )
-        return entries
+    def validation(self, model: Model, divided: Parts) -> Callable[[], Mapping[str, float]] | None:
+        """What to ask while training: the validation classes, if there are any, or test where it chooses."""
+        if self.recipe.protocol.select != "test_max":
+            return validation(self.recipe, model, divided.validation)
+        wanted = self.recipe.evaluation.metrics
+        metrics = {"recall@1", "map@r", self.recipe.train.select, *wanted} if wanted else ()
+        how, test = measure(self.recipe), divided.test
+        return lambda: how("", "model", embed(model, test), test, model.geometry, sorted(metrics)).result
+
+    def watch(self) -> Tell:
+        """What training tells; looks at test are named as such."""
+        if self.recipe.protocol.select != "test_max":
+            return self.tell
+        return lambda event: self.tell({**event, "on": "test"} if event["event"] == "validation" else event)
 
 
 def _rate(model: Model, part: Dataset) -> float:

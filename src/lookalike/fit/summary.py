@@ -3,21 +3,19 @@
 import platform
 import shlex
 import sys
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.errors import UserError
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
-from lookalike.protocols.unseen import Judged, gains
-from lookalike.recipe import Recipe
-from lookalike.training.run import Ending
+from lookalike.recipe import Recipe, as_tree
 
 
 def versions() -> dict[str, str]:
@@ -37,8 +35,10 @@ def command() -> str:
     return shlex.join(["lookalike" if name == "__main__.py" else name, *sys.argv[1:]])
 
 
-def content(recipe: Recipe, model: Model, divided: Parts, entries: Sequence[Judged], ending: Ending) -> dict[str, Any]:
-    """What result.json holds."""
+def content(
+    recipe: Recipe, model: Model, divided: Parts, results: list[dict[str, Any]], differences: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """What result.json holds, besides the training."""
     held = divided.validation
     sizes = {"train": divided.train, "validation": held, "test": divided.test}
     told: dict[str, Any] = {"name": divided.test.name, "source": recipe.data.source}
@@ -54,12 +54,9 @@ def content(recipe: Recipe, model: Model, divided: Parts, entries: Sequence[Judg
             "backbone": recipe.model.backbone, "dim": recipe.model.dim, "geometry": model.geometry,
             "parameters": sum(parameter.numel() for parameter in model.embedder.parameters()),
         },
-        "results": [entry.as_json() for entry in entries],
-        "differences": gains(entries),
-        "training": {
-            "steps": ending.steps, "best_step": ending.best_step, "seconds": ending.seconds, "stopped": ending.why,
-            "seed": recipe.seed, "validation": dict(ending.best),
-        },
+        "protocol": as_tree(recipe.protocol),
+        "results": results,
+        "differences": differences,
         "versions": versions(),
         "command": command(),
     }  # fmt: skip
@@ -89,3 +86,18 @@ def save_embeddings(path: Path, embeddings: Tensor, test: Dataset) -> None:
             np.savez(file, **columns(embeddings, test))
     except OSError as error:
         raise UserError(f"cannot write {path} ({error.strerror}): make room and go on with --resume") from None
+
+
+def load_embeddings(path: Path, test: Dataset) -> Tensor:
+    """What `save_embeddings` wrote, one row per image of the dataset."""
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            vectors = torch.from_numpy(found["embeddings"])
+            gallery = torch.from_numpy(found["gallery_embeddings"]) if test.roles is not None else None
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"cannot read {path} ({error}): delete its folder and go on with --resume") from None
+    if gallery is None or test.roles is None:
+        return vectors
+    joined = torch.empty(len(test), vectors.shape[1])
+    joined[test.roles == 0], joined[test.roles != 0] = vectors, gallery
+    return joined

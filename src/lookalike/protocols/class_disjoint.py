@@ -11,11 +11,13 @@ LEAST = 2  # classes with two images each: fewer and there is nothing to tell ap
 
 
 class Parts(NamedTuple):
-    """The three parts; `train` with its classes numbered 0 … C − 1. Without enough classes `validation` is None."""
+    """Who trains, validates and tests; `train` with its classes numbered 0 … C − 1. Without enough classes `validation`
+    is None. `others` are further test sets by name, where a protocol has several."""
 
     train: Dataset
     validation: Dataset | None
     test: Dataset
+    others: tuple[tuple[str, Dataset], ...] = ()
 
 
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
@@ -23,21 +25,26 @@ def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Pa
 
     >>> from lookalike.data import arrays
     >>> ten = arrays(torch.zeros(20, 4, 4, dtype=torch.uint8), torch.arange(20) // 2)
-    >>> [part.present for part in parts(ten, test=0.3, validation=0.2)]
+    >>> [part.present for part in parts(ten, test=0.3, validation=0.2)[:3]]
     [5, 2, 3]
     """
-    divided = dataset if _has(dataset, "train") and _has(dataset, "test") else _tested(dataset, test, seed)
-    if validation > 0 and not _has(divided, "validation"):
+    divided = dataset if has(dataset, "train") and has(dataset, "test") else _tested(dataset, test, seed)
+    if validation > 0 and not has(divided, "validation"):
         divided = _validated(divided, validation, seed)
+    return of_splits(divided)
+
+
+def of_splits(divided: Dataset) -> Parts:
+    """The parts that the split column names, with enough classes in train and test."""
     named = {name: divided.where(split=name) for name in SPLITS}
     for name in ("train", "test"):
         few = usable(named[name])
-        check(few >= LEAST, f"{dataset.name}: {few} {name} classes have two images, {LEAST} are needed: add classes")
+        check(few >= LEAST, f"{divided.name}: {few} {name} classes have two images, {LEAST} are needed: add classes")
     held = named["validation"]
     return Parts(named["train"].dense(), held if usable(held) >= LEAST else None, named["test"])
 
 
-def _has(dataset: Dataset, split: str) -> bool:
+def has(dataset: Dataset, split: str) -> bool:
     return dataset.splits is not None and bool((dataset.splits == SPLITS.index(split)).any())
 
 

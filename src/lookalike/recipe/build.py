@@ -1,8 +1,9 @@
 """From a recipe and the data to the objects of a run: the only place where names become things."""
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import torch
 from jaxtyping import Float, Integer
@@ -13,12 +14,14 @@ from lookalike import catalog, losses, miners, regularisers, samplers
 from lookalike.data import Augmentation, AugmentedImages, Dataset
 from lookalike.data import preset as image_preset
 from lookalike.errors import check, unknown
+from lookalike.evaluation import names as metric_names
 from lookalike.memory import CrossBatchMemory
 from lookalike.models import Architecture, Embedder, Model, Preprocessing, Unfreezing, up_to
 from lookalike.models.embedder import BatchNorm, Init
 from lookalike.models.model import checked_device
 from lookalike.models.preprocess import scale
-from lookalike.recipe.settings import Recipe
+from lookalike.recipe.protocol import check_protocol
+from lookalike.recipe.settings import Member, Recipe
 from lookalike.samplers import EmbeddingBank, Sampler
 from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers
 
@@ -27,6 +30,9 @@ HEADS = ("default", "principal")
 
 def check_names(recipe: Recipe) -> None:
     """Build what needs no data, so that a wrong name or setting is refused before the first image is read."""
+    check_protocol(recipe)
+    for metric in (recipe.train.select, *recipe.evaluation.metrics, *recipe.evaluation.train):
+        metric_names.expand(metric)
     objective(recipe, classes=4, dim=8, batch_size=8)
     possible = catalog.settings_of(catalog.member("sampler", samplers.MEMBERS, recipe.sampler.name))
     for key in recipe.sampler.settings:
@@ -103,12 +109,13 @@ def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Object
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(recipe.seed)
         own = drawing if "generator" in _settings("loss", losses.MEMBERS, recipe.loss.name) else {}
-        chosen = {"classes": classes, "dim": dim, **own, **recipe.loss.settings}
+        chosen = {"classes": classes, "dim": dim, **own, **_given("loss", losses.MEMBERS, recipe.loss)}
         loss = losses.build(recipe.loss.name, recipe.loss.preset, **chosen)
         miner = None
         if recipe.miner is not None:
             own = drawing if "generator" in _settings("miner", miners.MEMBERS, recipe.miner.name) else {}
-            miner = miners.build(recipe.miner.name, recipe.miner.preset, **own, **recipe.miner.settings)
+            given = _given("miner", miners.MEMBERS, recipe.miner)
+            miner = miners.build(recipe.miner.name, recipe.miner.preset, **own, **given)
         added = [regularisers.build(name, **settings) for name, settings in recipe.regularisers.items()]
     wanted = recipe.memory
     check(wanted.batches >= 0, f"memory.batches must not be negative, not {wanted.batches}")
@@ -123,6 +130,18 @@ def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Object
 
 def _settings(kind: str, members: Any, name: str) -> list[str]:
     return catalog.settings_of(catalog.member(kind, members, name))
+
+
+def _given(kind: str, members: Any, wanted: Member) -> dict[str, Any]:
+    """The settings as TOML has them, with None where "none" is written and nothing is possible (`mining_margin`)."""
+    known = inspect.signature(catalog.member(kind, members, wanted.name)).parameters
+
+    def value(key: str, written: Any) -> Any:
+        options = get_args(known[key].annotation) if key in known else ()
+        optional = type(None) in options and not any("none" in get_args(option) for option in options)
+        return None if written == "none" and optional else written
+
+    return {key: value(key, written) for key, written in wanted.settings.items()}
 
 
 def generator(recipe: Recipe) -> torch.Generator:
@@ -140,7 +159,7 @@ def generators_of(made: Objective) -> dict[str, torch.Generator]:
 def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -> Sampler:
     """The batch sampler over the train images."""
     wanted = recipe.sampler
-    settings = {"seed": recipe.seed, **wanted.settings}
+    settings = {"seed": recipe.seed, **_given("sampler", samplers.MEMBERS, wanted)}
     return samplers.build(
         wanted.name, wanted.preset, labels=train.labels, categories=train.categories, bank=bank, **settings
     )
@@ -199,10 +218,12 @@ def loop(recipe: Recipe, made: Model, train: Dataset) -> Loop:
     )  # fmt: skip
 
 
-def plan(recipe: Recipe, steps: int, seconds: float | None = None) -> Plan:
+def plan(recipe: Recipe, steps: int, seconds: float | None = None, batches: int = 1) -> Plan:
+    """How long and how often, in steps; an epoch has so many `batches`."""
     wanted = recipe.train
+    every = wanted.validate_every if wanted.validate_epochs is None else wanted.validate_epochs * batches
     return Plan(
-        steps, wanted.validate_every, wanted.patience, wanted.min_improvement, wanted.select, wanted.log_every,
+        steps, every, wanted.patience, wanted.min_improvement, wanted.select, wanted.log_every,
         seconds, recipe.seed,
     )  # fmt: skip
 

@@ -47,7 +47,7 @@ def overridden(values: Mapping[str, Any], overrides: Iterable[str]) -> Tree:
         if last == "name" and tables and tables[-1] in NAMED and place.get("name") != _value(written):
             place.clear()
         place[last] = _value(written)
-    if result.get("miner", {}).get("name") == "none":
+    if result.get("miner") in ("none", {"name": "none"}):
         del result["miner"]
     return result
 
@@ -93,6 +93,8 @@ def _table(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
 
 def _checked(hint: Any, value: Any, where: str) -> Any:
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if value == "none" and NoneType in options:  # TOML has no word for nothing
+        return None
     for option in options:
         if is_dataclass(option) and isinstance(option, type) and isinstance(value, Mapping):
             return _table(option, value, f"{where}.")

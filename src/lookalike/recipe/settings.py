@@ -34,6 +34,20 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Protocol:
+    """[protocol]: who trains, who is asked, how many runs, what chooses among their weights (docs/recipes.md)."""
+
+    name: str = "class_disjoint"  # or cross_validation, query_gallery, vehicle_id
+    select: str = "validation"  # "test_max": every test metric's maximum over training, which is optimistic
+    seeds: int = 1  # so many runs, from `seed` on
+    folds: int = 4  # cross_validation: ranges of the train classes
+    models: int | None = None  # cross_validation: so many of the folds are trained; None: all
+    fold: int | None = None  # cross_validation: this one alone, counted from 1
+    gallery: str = "all"  # vehicle_id: everything else; "one_per_class": the classic draw
+    repeats: int = 10  # vehicle_id, one_per_class: so many draws
+
+
+@dataclass(frozen=True)
 class Images:
     """[images]: what the network sees. `size` and `short_side` come from data and model unless they are given."""
 
@@ -116,6 +130,7 @@ class Train:
     epochs: int | None = None
     minutes: float | None = None  # of the whole run, evaluation included
     validate_every: int = 50
+    validate_epochs: int | None = None  # every so many epochs instead
     patience: int | None = None
     min_improvement: float = 1e-5
     select: str = "map@r"
@@ -126,10 +141,12 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """[evaluation]: the geometry embeddings are compared in; the metrics reported (empty: all that rank)."""
+    """[evaluation]: the geometry embeddings are compared in; the metrics reported (empty: all that rank), and those of
+    the train images beside them (the spectrum of SPEC F.7 and the distances of F.8 are measured there)."""
 
     geometry: str = "sphere"
     metrics: tuple[str, ...] = ()
+    train: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,6 +157,7 @@ class Recipe:
     sampler: Member
     seed: int = 0
     data: Data = Data()
+    protocol: Protocol = Protocol()
     images: Images = Images()
     model: Network = Network()
     head: HeadOnly = HeadOnly()

@@ -1,0 +1,26 @@
+"""Some images ask, others are searched: In-shop clothes and whatever has a column of roles (SPEC F.11, G).
+
+Training and validation are as in class_disjoint; a query is never compared with other queries.
+"""
+
+from lookalike.data import Dataset
+from lookalike.errors import check
+from lookalike.protocols import class_disjoint
+from lookalike.protocols.class_disjoint import Parts
+
+
+def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
+    """Parts whose test images are queries or gallery."""
+    check(
+        dataset.roles is not None,
+        f"{dataset.name} does not say who asks and who is searched: add a column of roles (query, gallery), or set "
+        "protocol.name=class_disjoint",
+    )
+    divided = class_disjoint.parts(dataset, test, validation, seed)
+    assert divided.test.roles is not None
+    sides = {name: divided.test.where(role=name) for name in ("query", "gallery")}
+    for name, side in sides.items():
+        check(len(side) > 0, f"{dataset.name}: no test image has the role {name}")
+    both = (sides["query"].class_sizes() > 0) & (sides["gallery"].class_sizes() > 0)
+    check(bool(both.any()), f"{dataset.name}: no class has both queries and gallery images: nothing can be found")
+    return divided
