@@ -19,6 +19,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from lookalike.errors import check, unknown
+from lookalike.evaluation import evaluate
 from lookalike.evaluation.geometry.spectrum import singular_values
 from lookalike.geometry import distances, normalise, product
 from lookalike.targets import Pairs
@@ -56,12 +57,13 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class ToyRun:
-    """One trained network: where it puts the points, and the second singular value as a share of their sum."""
+    """One trained network: where it puts the points, the second singular value as a share, and who is found again."""
 
     train: Float[Tensor, "n 2"]
     test: Float[Tensor, "m 2"]
     second: float
     test_second: float
+    test_recall: float  # recall@1 of the segments never seen
 
 
 def segments(layout: Layout, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -126,7 +128,8 @@ def train_toy(variant: Variant, layout: Layout = "diagonal", seed: int = 1) -> T
         optimiser.step()
     with torch.no_grad():
         found = [normalise(net(points), "sphere") for points in (train, test)]
-    return ToyRun(found[0], found[1], second_share(found[0]), second_share(found[1]))
+    recall = evaluate(found[1], labels, metrics="recall@1")["recall@1"]
+    return ToyRun(found[0], found[1], second_share(found[0]), second_share(found[1]), recall)
 
 
 def second_share(embeddings: Float[Tensor, "n 2"]) -> float:

@@ -153,16 +153,19 @@ def as_table(table: Mapping[str, Composition]) -> str:
     width = max(map(len, table))
     lines = [f"{'':<{width}}  {'batches':>7}  {'shown':>6}  " + "  ".join(f"{head:>16}" for head in heads.values())]
     for name, row in table.items():
-        cells = [_cell(getattr(row, key)) for key in heads]
+        cells = [cell(getattr(row, key)) for key in heads]
         shown = f"{100 * row.images_shown:.0f} %"
         lines.append(f"{name:<{width}}  {row.batches:>7}  {shown:>6}  " + "  ".join(f"{cell:>16}" for cell in cells))
     lines += ["", "per batch: mean (least … most); shown: images of the data in these batches; distances: Euclidean"]
     return "\n".join(lines)
 
 
-def _cell(spread: Spread | None) -> str:
+def cell(spread: Spread | Mapping[str, float] | None) -> str:
+    """
+    >>> cell(Spread(2.5, 1, 4)), cell({"mean": 3.0, "least": 3, "most": 3}), cell(None)
+    ('2.5 (1…4)', '3', '-')
+    """
     if spread is None:
         return "-"
-    if spread.least == spread.most:
-        return f"{spread.mean:.4g}"
-    return f"{spread.mean:.3g} ({spread.least:.3g}…{spread.most:.3g})"
+    mean, least, most = spread.values() if isinstance(spread, Mapping) else spread
+    return f"{mean:.4g}" if least == most else f"{mean:.3g} ({least:.3g}…{most:.3g})"

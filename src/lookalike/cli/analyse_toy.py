@@ -39,12 +39,11 @@ def run(
 
 def as_table(layout: str, numbers: Mapping[str, Mapping[str, Any]]) -> str:
     width = max(map(len, numbers))
-    seeds = len(next(iter(numbers.values()))["seeds"])
+    columns = list(next(iter(numbers.values())))
+    seeds = len(next(iter(numbers.values()))["train"]["seeds"])
     lines = [f"{layout}: second singular value (share), mean ± standard deviation over {seeds} seeds"]
-    lines.append(f"{'':<{width}}  {'train':>13}  {'test':>13}")
+    lines.append(f"{'':<{width}}  " + "  ".join(f"{column:>13}" for column in columns))
     for name, row in numbers.items():
-        train, test = (
-            f"{row[mean]:.3f} ± {row[std]:.3f}" for mean, std in (("mean", "std"), ("test_mean", "test_std"))
-        )
-        lines.append(f"{name:<{width}}  {train}  {test}")
+        cells = (f"{row[column]['mean']:.3f} ± {row[column]['std']:.3f}" for column in columns)
+        lines.append(f"{name:<{width}}  " + "  ".join(cells))
     return "\n".join(lines)
