@@ -1,4 +1,4 @@
-"""A fitting miner, rate and geometry for every loss of the catalogue, as changes to the default recipe for small images.
+"""A fitting miner and rate for every loss of the catalogue, as changes to the default recipe for small images.
 
 Tuple losses get distance-weighted triplets (Revisiting Training Strategies); losses with class weights a rate of their
 own for these, because their papers' factors belong to a base rate of 1e-5; losses on raw vectors are searched by angle

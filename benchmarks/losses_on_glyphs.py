@@ -16,7 +16,6 @@ from typing import Any
 
 from benchmarks.fitting import FITTING, overrides
 from benchmarks.trial import trial
-from lookalike import data
 from lookalike.cli.allocator import keep_memory
 from lookalike.fit.choose import choose
 from lookalike.protocols.class_disjoint import parts
