@@ -5,7 +5,7 @@ VENV := .venv
 .PHONY: demo test clean
 
 demo: $(VENV)/demo-ready
-	$(VENV)/bin/python -m examples.demo
+	$(VENV)/bin/lookalike fit --out demo --fresh
 
 test: $(VENV)/test-ready
 	scripts/check
@@ -18,8 +18,8 @@ $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,faiss,pretrained,export]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,faiss,pretrained,export,log]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache

@@ -9,7 +9,9 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from lookalike import losses
 
@@ -50,10 +52,29 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("place", PAGES)
+SHORT = [place for place in PAGES if "photos/" not in PAGES[place]]
+
+
+@pytest.mark.parametrize("place", SHORT)
 def test_python_in_the_pages_runs_as_pasted(place):
     exec(compile(PAGES[place], place, "exec"), {})
     assert "import torch" in PAGES[place]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", sorted(PAGES.keys() - SHORT))
+def test_python_about_photos_runs_on_photos(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    noise = np.random.default_rng(0).integers(0, 256, (24, 40, 40, 3), dtype=np.uint8)
+    for number, pixels in enumerate(noise):
+        path = tmp_path / "photos" / f"class {number // 4}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(path)
+    for name in ("one.jpg", "another.jpg"):
+        Image.fromarray(noise[0]).save(name)
+    space: dict[str, object] = {}
+    exec(compile(PAGES[place].replace("train.minutes=20", "train.steps=2"), place, "exec"), space)
+    assert space["vectors"].shape[0] == 2
 
 
 def test_links_lead_somewhere():

@@ -1,0 +1,30 @@
+"""The page about training does what it says."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from lookalike.recipe.settings import Recipe
+
+PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_python_runs_as_pasted(number, tmp_path, capsys):
+    exec(compile(BLOCKS[number], f"block {number}", "exec"), {"FOLDER": tmp_path / "run"})
+    assert capsys.readouterr().out
+
+
+def test_the_table_of_keys_is_complete():
+    rows = dict(re.findall(r"^\| (`\[.*?) \| (.*?) \|$", PAGE, re.M))
+    written = {name: keys for names, keys in rows.items() for name in re.findall(r"\[(\w+)", names)}
+    tables = {field.name: field for field in fields(Recipe) if field.name != "seed"}
+    assert written.keys() == tables.keys()
+    for name in ("data", "images", "model", "head", "memory", "optimiser", "schedule", "train", "evaluation"):
+        keys = [field.name for field in fields(tables[name].default) if field.name not in ("settings", "log_every")]
+        missing = [key for key in keys if f"`{key}`" not in written[name]]
+        assert not missing, f"docs/training.md does not say that [{name}] has {missing}"
