@@ -10,7 +10,7 @@ from PIL import Image
 
 from lookalike import evaluate, report
 from lookalike.errors import UserError
-from lookalike.report import raster
+from lookalike.report import embedding_map, raster
 from lookalike.report.svg import clipped
 from tests.report.conftest import CLASSES, EACH, HOSTILE, NAMES, fill, labels, picture, vectors
 
@@ -19,6 +19,9 @@ FIGURES = {
     "results", "recall", "loss", "validation", "learning_rate", "speed", "similarity", "precision_recall", "roc", "map",
     "spectrum",
 }  # fmt: skip
+
+
+TILES = {"queries_best", "queries_typical", "queries_worst", "confusions"}
 
 
 class Reader(HTMLParser):
@@ -39,8 +42,9 @@ class Reader(HTMLParser):
 
 @pytest.fixture(autouse=True)
 def no_rasters(monkeypatch, run):  # noqa: ARG001 - `run` is written first, with everything
-    """Only the one complete run has its figures as PNG: they take most of the time."""
+    """Only the one complete run has its figures as PNG and its map by t-SNE: they take most of the time."""
     monkeypatch.setattr(raster, "save", lambda *_: None)
+    monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +102,8 @@ def test_settings_seed_versions_command_and_audit_are_there(reader):
 
 def test_every_figure_has_units_a_caption_and_its_files(run, reader):
     folder = run / "figures"
-    assert {file.stem for file in folder.glob("*.svg")} == {file.stem for file in folder.glob("*.png")} == FIGURES
+    assert {file.stem for file in folder.glob("*.svg")} == FIGURES | TILES
+    assert {file.stem for file in folder.glob("*.png")} == FIGURES | TILES
     for name in FIGURES:
         numbers = json.loads((folder / f"{name}.json").read_text())
         assert numbers["caption"].endswith(".")
@@ -133,9 +138,10 @@ def test_classes_and_categories_are_those_of_evaluate(run):
     assert [row["map@r"] for row in rows] == sorted(row["map@r"] for row in rows)
 
 
-def test_strips_are_true_neighbours_and_never_the_query_itself(run):
+@pytest.mark.parametrize("kind", ["best", "typical", "worst"])
+def test_strips_are_true_neighbours_and_never_the_query_itself(run, kind):
     x = vectors(0.8).astype(np.float64)
-    for strip in json.loads((run / "figures" / "queries.json").read_text()):
+    for strip in json.loads((run / "figures" / f"queries_{kind}.json").read_text()):
         scores = x @ x[strip["row"]]
         scores[strip["row"]] = -2
         expected = np.argsort(-scores, kind="stable")[: len(strip["answers"])]
@@ -200,7 +206,7 @@ def test_a_gallery_of_its_own(tmp_path):
     seen = []
     report.write(tmp_path, lambda row: seen.append(row) or picture(row))
     assert max(seen) >= asked.sum()  # answers are rows of the gallery
-    strips = json.loads((tmp_path / "figures" / "queries.json").read_text())
+    strips = json.loads((tmp_path / "figures" / "queries_worst.json").read_text())
     everything = np.concatenate((names[asked], names[rest]))
     assert all(everything[answer["row"]] == answer["label"] for strip in strips for answer in strip["answers"])
     assert all(answer["row"] >= asked.sum() for strip in strips for answer in strip["answers"])

@@ -9,6 +9,7 @@ from lookalike.evaluation.result import Confusion
 from lookalike.report.markup import Html, element
 from lookalike.report.run import Unseen
 from lookalike.report.strips import tile
+from lookalike.report.tiles import Tile
 
 PAIRS, PICTURES = 8, 4
 
@@ -28,6 +29,10 @@ class Confused:
 
     def rows(self) -> list[int]:
         return self.one_rows + self.other_rows
+
+    def tiles(self) -> list[Tile]:
+        others = [Tile(row, self.other, "plain", gap=not k) for k, row in enumerate(self.other_rows)]
+        return [*(Tile(row, self.one, "plain") for row in self.one_rows), *others]
 
     def numbers(self) -> dict[str, Any]:
         return dict(self.__dict__)

@@ -2,14 +2,16 @@
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lookalike.report import raster, svg
+from lookalike.report import confusions, raster, strips, svg, tiles
 from lookalike.report.content import Content
+from lookalike.report.pictures import Pixels
 
 
-def export(content: Content, folder: Path) -> None:
+def export(content: Content, found: Mapping[int, Pixels], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for name, chart in content.charts.items():
         (folder / f"{name}.svg").write_text(svg.standalone(svg.draw(chart)), encoding="utf-8")
@@ -17,9 +19,21 @@ def export(content: Content, folder: Path) -> None:
         _save(folder / f"{name}.json", chart.numbers())
     _save(folder / "classes.json", content.classes)
     _save(folder / "categories.json", content.categories)
-    _save(folder / "queries.json", [strip.numbers() for strip in content.strips])
-    _save(folder / "confusions.json", [pair.numbers() for pair in content.confused])
+    for kind, title in strips.TITLES.items():
+        chosen = [strip for strip in content.strips if strip.kind == kind]
+        _tiles(folder / f"queries_{kind}", title, chosen, found)
+    _tiles(folder / "confusions", "Most confused classes, side by side", content.confused, found)
     _save(folder / "shape.json", content.measured.shape)
+
+
+def _tiles(
+    path: Path, title: str, lines: Sequence[strips.Strip] | Sequence[confusions.Confused], found: Mapping[int, Pixels]
+) -> None:
+    """Rows of pictures, likewise."""
+    shown = [line.tiles() for line in lines]
+    path.with_suffix(".svg").write_text(svg.standalone(tiles.as_svg(title, shown, found)), encoding="utf-8")
+    tiles.save_png(path.with_suffix(".png"), title, shown, found)
+    _save(path.with_suffix(".json"), [line.numbers() for line in lines])
 
 
 def _save(path: Path, value: Any) -> None:

@@ -10,6 +10,7 @@ from lookalike.evaluation import Result, neighbours
 from lookalike.evaluation.inputs import Codes, encode
 from lookalike.report.markup import Html, element, join
 from lookalike.report.run import Unseen
+from lookalike.report.tiles import Tile
 
 QUERIES, ANSWERS = 5, 10
 TITLES = {
@@ -37,6 +38,10 @@ class Strip:
 
     def rows(self) -> list[int]:
         return [self.row, *(answer.row for answer in self.answers)]
+
+    def tiles(self) -> list[Tile]:
+        answers = [Tile(answer.row, answer.label, "hit" if answer.hit else "miss") for answer in self.answers]
+        return [Tile(self.row, self.label, "query"), *(tile._replace(gap=not k) for k, tile in enumerate(answers))]
 
     def numbers(self) -> dict[str, Any]:
         return self.__dict__ | {"answers": [answer.__dict__ for answer in self.answers]}

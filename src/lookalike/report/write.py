@@ -30,7 +30,7 @@ def write(run: Path | str, images: pictures.Images | None = None, progress: Prog
     tell(2, STAGES)
     found = pictures.collect(source, content.pictured() + content.map.rows, images)
     tell(3, STAGES)
-    export(content, folder / "figures")
+    export(content, found, folder / "figures")
     tell(4, STAGES)
     target = folder / "report.html"
     target.write_text(draw(content, found), encoding="utf-8")
