@@ -6,7 +6,7 @@ import pytest
 from lookalike.evaluation.pair_curves import Tally
 from lookalike.report import embedding_map, measures
 from lookalike.report.chart import Axis, Chart, Mark, Series
-from lookalike.report.figures.pairs import evenly, shares, similarity_chart, thresholds
+from lookalike.report.figures.pairs import bins, evenly, shares, similarity_chart, thresholds
 from lookalike.report.figures.training import column
 from lookalike.report.run import Unseen
 from lookalike.report.svg import Frame, draw
@@ -44,16 +44,27 @@ def test_distribution_and_thresholds_equal_plain_loops():
     x, names = vectors(0.8), labels()
     same, other = tally_by_loop(x, names)
     tally = measures.measure(unseen()).tally
-    edges = np.linspace(tally.threshold[-1], tally.threshold[0], 31)
-    counted = np.histogram(np.array(same, np.float32).astype(float), np.r_[edges[:-1], edges[-1] + 1])[0] / len(same)
-    np.testing.assert_allclose(shares(tally, tally.same, edges), counted, atol=2 / len(same))
-    assert shares(tally, tally.other, edges).sum() == pytest.approx(1)
+    edges = bins(tally)
+    assert len(edges) > 40
+    for counts, scores in ((tally.same, same), (tally.other, other)):
+        counted = np.histogram(scores, edges)[0] / len(scores)
+        np.testing.assert_allclose(shares(tally, counts, edges), counted, atol=2 / len(scores))
+        assert shares(tally, counts, edges).sum() == pytest.approx(1)
     for row in thresholds(tally):
         right = sum(score >= row.threshold - 1e-6 for score in same)
         wrong = sum(score >= row.threshold - 1e-6 for score in other)
         assert right / (right + wrong) == pytest.approx(row.precision)
         assert row.precision >= row.target
         assert right / len(same) == pytest.approx(row.recall)
+
+
+def test_bins_of_a_counted_tally_hold_equally_many_of_its_steps():
+    threshold = np.linspace(-1, 1, 1001)[:-1][::-1][3:]
+    count = np.arange(1.0, len(threshold) + 1)
+    tally = Tally(threshold, count, count)
+    found = shares(tally, count, bins(tally))
+    assert found.sum() == pytest.approx(1)
+    np.testing.assert_allclose(found[:-1], found[0])
 
 
 def test_a_precision_nobody_reaches_has_no_threshold():

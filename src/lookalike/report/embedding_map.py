@@ -17,7 +17,11 @@ from lookalike.report.run import Unseen
 
 POINTS = 1500
 LEAST_PER_CLASS = 12  # drawn of a class before the next one is begun
-STATES = ("nearest neighbour of the same class", "of another class", "no other image of its class")
+STATES = (
+    "nearest neighbour of the same class",
+    "nearest neighbour of another class",
+    "no other image of its class",
+)
 
 
 @dataclass(frozen=True)

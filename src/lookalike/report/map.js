@@ -14,7 +14,7 @@
   const paint = (name) => getComputedStyle(canvas).getPropertyValue(name).trim();
   const kinds = () => (colour.value === "category" ? data.categories : data.states);
   const names = () => (colour.value === "category" ? data.category_names : data.state_names);
-  const look = (kind) => ({ colour: `--s${kind % 4}`, shape: SHAPES[(kind + Math.floor(kind / 4)) % SHAPES.length] });
+  const look = (kind) => ({ colour: `--s${kind % 4}`, shape: SHAPES[(kind + 2 * Math.floor(kind / 4)) % SHAPES.length] });  // 20 differ
 
   function place(index) {
     const [x, y] = data.points[index];

@@ -61,10 +61,14 @@ def _tile(tile: Tile, left: int, top: int, pictures: Mapping[int, Pixels]) -> Ht
 
 
 def save_png(path: Path, title: str, lines: Sequence[Sequence[Tile]], pictures: Mapping[int, Pixels]) -> None:
+    from matplotlib import get_data_path
     from PIL import Image, ImageDraw, ImageFont
 
     paper = Image.new("RGB", _size(lines), "white")
-    pen, letters = ImageDraw.Draw(paper), ImageFont.load_default(12)
+    pen, letters = (
+        ImageDraw.Draw(paper),
+        ImageFont.truetype(str(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")), 12),
+    )
     pen.text((8, 8), title, INKS["query"], letters)
     for number, line in enumerate(lines):
         for left, tile in _placed(line):

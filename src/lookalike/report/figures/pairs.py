@@ -43,19 +43,21 @@ def thresholds(tally: Tally) -> list[Threshold]:
 
 
 def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
-    low, high = float(tally.threshold[-1]), float(tally.threshold[0])
-    high = high if high > low else low + 1e-6
-    edges = np.linspace(low, high, BINS + 1)
+    edges = bins(tally)
     same, other = (shares(tally, counts, edges) for counts in (tally.same, tally.other))
     middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
     table = thresholds(tally)
     chosen = [row for row in table if row.target == TARGET]
     marks = tuple(Mark(row.threshold, f"{100 * row.target:.0f} % precise") for row in chosen)
-    found = f"right of the line 9 of 10 pairs are right, {100 * chosen[0].recall:.1f} % of them found" if chosen else ""
+    found = (
+        f"right of the line 9 of 10 pairs are of one class, {100 * chosen[0].recall:.1f} % of all such"
+        if chosen
+        else ""
+    )
     return Chart(
         "similarity", "Similarity of pairs",
         f"The less the two overlap, the better; {found or 'no threshold makes 9 of 10 pairs right'}.",
-        Axis(score_name(geometry), low, high),
+        Axis(score_name(geometry), float(edges[0]), float(edges[-1])),
         Axis("pairs of its kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
         (Series("same class", middles, tuple(same.tolist()), "area", 0),
          Series("different classes", middles, tuple(other.tolist()), "area", 1)),
@@ -63,13 +65,23 @@ def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
     )  # fmt: skip
 
 
+def bins(tally: Tally) -> Values:
+    """Edges of equal bins around all scores, in whole steps of the tally's own, lest some hold one step more."""
+    low, high = float(tally.threshold[-1]), float(tally.threshold[0])
+    step = 2.0 / pair_curves.BINS
+    if high - low < BINS * step:
+        return np.linspace(low, high + max(1e-6, (high - low) / BINS), BINS + 1)
+    width = np.ceil((high - low) / step / BINS) * step
+    first = np.floor(low / step) * step
+    # a hair below the steps, so that rounding does not move a score to the bin before
+    edges: Values = first + width * np.arange(np.floor((high - first) / width) + 2) - 1e-9
+    return edges
+
+
 def shares(tally: Tally, counts: Values, edges: Values) -> Values:
     """The share of pairs in each bin, from the number above each threshold (thresholds fall)."""
     above = np.searchsorted(-tally.threshold, -edges, side="right")
-    cumulative = np.r_[0.0, counts][above]
-    # the lowest edge is the lowest score: everything is at or above it
-    cumulative[0] = counts[-1]
-    found: Values = -np.diff(cumulative) / counts[-1]
+    found: Values = -np.diff(np.r_[0.0, counts][above]) / counts[-1]
     return found
 
 
