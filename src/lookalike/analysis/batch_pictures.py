@@ -83,7 +83,7 @@ def _legend(figure: "Figure", rows: list[int], groups: Tensor, names: tuple[str,
     figure.legend(handles=patches, loc="outside upper center", ncols=min(6, len(patches)), fontsize=7, frameon=False)
 
 
-def draw_places(batches: list[list[int]], labels: Integer[Tensor, " n"], vectors: Float[Tensor, "n 2"]) -> "Figure":
+def draw_places(batches: list[list[int]], labels: Integer[Tensor, " n"], vectors: Float[Tensor, "n d"]) -> "Figure":
     """The first three batches in a plane: all images grey, those of the batch coloured by class."""
     check(vectors.shape[1] == 2, f"only points of a plane can be drawn, not {vectors.shape[1]} dimensions")
     caption = (
@@ -126,7 +126,7 @@ def draw_distances(
 
 
 def draw_contact_sheet(
-    images: list[UInt8[Tensor, "3 h w"]], labels: Integer[Tensor, " m"], names: tuple[str, ...]
+    images: list[UInt8[Tensor, "3 _ _"]], labels: Integer[Tensor, " m"], names: tuple[str, ...]
 ) -> "Figure":
     """The images of one batch, a row of them per class, the class's name beside it."""
     check(len(images) == len(labels), f"{len(images)} images for {len(labels)} labels: give one each")

@@ -64,7 +64,7 @@ def save(figure: "Figure", numbers: Mapping[str, Any], folder: Path, name: str) 
             warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a class name in a script without a font
             figure.savefig(paths[0], metadata={"Date": None})
             figure.savefig(paths[1], dpi=130, metadata={"Software": None}, pil_kwargs={"optimize": True})
-        paths[2].write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        paths[2].write_text(json.dumps(numbers, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise UserError(f"figures cannot be written to '{folder}' ({error.strerror}): choose another --out") from None
     return paths

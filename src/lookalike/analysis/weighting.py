@@ -143,13 +143,17 @@ def dependence(
 
 
 def _trial(count: int, generator: torch.Generator | None) -> tuple[Tensor, float]:
-    """Similarities close together or far apart, and a shift of any of them that does not lead out of −1 … 1."""
+    """Similarities and a shift of any of them that does not lead out of −1 … 1.
+
+    Some trials spread over all of it, where hinges of distances differ; some crowd together, half of these near 1,
+    where the narrow ones are.
+    """
     size = BIN * int(torch.randint(1, 9, (), generator=generator))
-    spread, place, turn = torch.rand(3, generator=generator, dtype=torch.float64).tolist()
-    width = (2 - size) * spread
-    similarities = torch.rand(count, generator=generator, dtype=torch.float64) * width - 1 + (2 - size - width) * place
-    down = turn < 0.5
-    return (similarities + size, -size) if down else (similarities, size)
+    wide, spread, top, place, turn = torch.rand(5, generator=generator, dtype=torch.float64).tolist()
+    width = (2 - size) * (1 if wide < 0.3 else spread * spread)
+    start = (2 - size - width) * (1 if top < 0.5 else place) - 1
+    similarities = torch.rand(count, generator=generator, dtype=torch.float64) * width + start
+    return (similarities + size, -size) if turn < 0.5 else (similarities, size)
 
 
 def one_anchor(positives: int, negatives: int) -> Pairs:

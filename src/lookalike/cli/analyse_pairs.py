@@ -46,7 +46,7 @@ def run(
     embeddings: Annotated[
         Path | None, typer.Option("--embeddings", help="The maps' batch is from this .npz, not of glyphs' pixels.")
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", min=1, help="Random trials per loss for the table.")] = 200,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Random trials per loss for the table.")] = 300,
     seed: Annotated[int, typer.Option("--seed", help="Of the trials and of the batch.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:

@@ -1,0 +1,111 @@
+"""`lookalike analyse`: tables, JSON, files, and mistakes in one line."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from lookalike.cli import app
+from lookalike.cli.analyse import app as analyse
+from lookalike.errors import UserError
+
+
+def run(*arguments, code=0):
+    ended = CliRunner().invoke(app, ["analyse", *map(str, arguments)])
+    assert ended.exit_code == code, ended.exception
+    return ended.stdout
+
+
+def mistake(*arguments):
+    ended = CliRunner().invoke(app, ["analyse", *map(str, arguments)])
+    assert isinstance(ended.exception, UserError)
+    return str(ended.exception)
+
+
+@pytest.fixture
+def batch(tmp_path):
+    random = np.random.default_rng(0)
+    np.savez(tmp_path / "e.npz", embeddings=random.normal(size=(24, 5)).astype("f4"), labels=np.repeat(list("abcd"), 6))
+    return tmp_path / "e.npz"
+
+
+@pytest.mark.parametrize("verb", [command.name for command in analyse.registered_commands])
+def test_help_of_every_sub_verb_ends_in_an_example(verb):
+    last = run(verb, "--help").strip().split("\n\n")[-1]
+    assert last.strip().startswith(f"Example: lookalike analyse {verb}")
+
+
+def test_pairs_with_settings_and_figures(tmp_path, batch):
+    losses = ["nca", "triplet:similarity=cosine,reduction=sum"]
+    shown = json.loads(run("pairs", *losses, "--trials", 40, "--embeddings", batch, "--out", tmp_path, "--json"))
+    assert shown["losses"][losses[1]] == {"S": False, "P": True, "N": False}
+    assert set(shown["curves"]) == set(losses)
+    assert 0 < shown["maps"]["nca"]["negative pairs moved"] <= 1
+    for name in ("pair_weights", "pair_maps"):
+        assert all((tmp_path / f"{name}.{kind}").stat().st_size > 500 for kind in ("svg", "png", "json"))
+    assert len(json.loads((tmp_path / "pair_maps.json").read_text())["nca"]["gradients"]) == 16
+    assert "nca" in run("pairs", "nca", "--trials", 5)
+
+
+def test_pairs_refuses_by_name():
+    assert mistake("pairs", "nca", "proxy_anchor").startswith(
+        "ProxyAnchor lies outside General Pair Weighting: it comp"
+    )
+    assert "did you mean 'triplet'" in mistake("pairs", "tripplet")
+    assert "did you mean 'margin'" in mistake("pairs", "triplet:margn=1")
+    assert "write triplet:setting=value" in mistake("pairs", "triplet:margin")
+
+
+def test_theorems():
+    shown = json.loads(run("theorems", "--cases", 20, "--seed", 3, "--json"))
+    assert shown["seed"] == 3
+    assert {row["verdict"] for row in shown["statements"]} == {"holds", "fails"}
+    assert "20 cases" in mistake("theorems", "--cases", 1)
+
+
+def test_an_unexpected_verdict_is_exit_code_1(monkeypatch):
+    from lookalike.losses import TopKPrecision
+
+    whole = TopKPrecision.per_query
+    monkeypatch.setattr(TopKPrecision, "per_query", lambda self, s, p: whole(TopKPrecision(self.k, 0.0), s, p))
+    assert "fails (unexpected): n+ ≥ k: ℓ_k ≥ γ ℓ_Prec (theorem 3)" in run("theorems", "--cases", 40, code=1)
+
+
+def test_batch_of_the_example(tmp_path):
+    shown = json.loads(run("batch", "class_balanced", "coreset", "--out", tmp_path, "--json"))
+    assert shown["class_balanced"]["classes"] == {"mean": 4.0, "least": 4, "most": 4}
+    assert sorted(path.name for path in tmp_path.glob("*.png")) == ["class_balanced.png", "coreset.png"]
+    assert all(name in run("batch") for name in ("category_pairs", "one_per_class"))
+
+
+def test_batch_of_a_folder(tmp_path):
+    from PIL import Image
+
+    for name in ("hen", "owl", "$jay$"):
+        (tmp_path / "birds" / name).mkdir(parents=True)
+        for number in range(6):
+            pixels = np.random.default_rng(number).integers(0, 255, (20, 24, 3), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "birds" / name / f"{number}.png")
+    settings = ["--data", tmp_path / "birds", "--batch-size", 6, "--per-class", 3, "--out", tmp_path / "out"]
+    assert "class_balanced" in run("batch", "class_balanced", *settings)
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"class_balanced.svg", "class_balanced_images.png", "batch_distances.json"} <= written
+    np.save(tmp_path / "few.npy", np.zeros((2, 3), "f4"))
+    assert "one row per image" in mistake("batch", "class_balanced", *settings, "--embeddings", tmp_path / "few.npy")
+
+
+def test_batch_mistakes():
+    assert "did you mean 'class_balanced'" in mistake("batch", "clas_balanced")
+    assert "give --data too" in mistake("batch", "coreset", "--embeddings", "x.npy")
+
+
+@pytest.mark.slow
+def test_toy(tmp_path):
+    shown = json.loads(run("toy", "--layout", "diagonal", "--seeds", 1, "--out", tmp_path, "--json"))
+    assert shown["diagonal"]["base"]["train"]["mean"] < 0.2 < shown["diagonal"]["no attraction alone"]["train"]["mean"]
+    assert (tmp_path / "toy_diagonal.png").stat().st_size > 10_000
+
+
+def test_toy_mistakes():
+    assert "did you mean 'diagonal'" in mistake("toy", "--layout", "diagnal")
