@@ -6,6 +6,7 @@ dies, `latest` names a whole checkpoint: the one before, or the new one.
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,12 +17,14 @@ from torch import Tensor
 from lookalike.errors import UserError, check
 
 LATEST, TENSORS, PLAIN = "latest", "state.safetensors", "state.json"
+NAME = re.compile(r"step-\d+(-again)?")
+AFRESH = "start again with a new --out"
 Tensors = dict[str, Tensor]
 
 
 def save(folder: Path, step: int, state: Mapping[str, Any]) -> None:
     """Write a checkpoint and let `latest` name it; on any failure the one before stays."""
-    name = f"step-{step:08d}"
+    name = _name(folder, step)
     place, partial = folder / name, folder / f"{name}.partial"
     try:
         shutil.rmtree(partial, ignore_errors=True)
@@ -43,17 +46,26 @@ def save(folder: Path, step: int, state: Mapping[str, Any]) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
+def _name(folder: Path, step: int) -> str:
+    """Never the name of the newest checkpoint: that one stays whole until this one is."""
+    name = f"step-{step:08d}"
+    return f"{name}-again" if exists(folder) and latest(folder) == name else name
+
+
 def exists(folder: Path) -> bool:
     return (folder / LATEST).is_file()
 
 
 def latest(folder: Path) -> str:
-    return (folder / LATEST).read_text(encoding="utf-8")
+    """The name of the newest checkpoint."""
+    name = (folder / LATEST).read_text(encoding="utf-8", errors="replace")
+    check(NAME.fullmatch(name) is not None, f"the checkpoint {folder} is damaged ({LATEST} says {name!r}): {AFRESH}")
+    return name
 
 
 def step(folder: Path) -> int:
     """The step of the newest checkpoint; 0 where there is none."""
-    return int(latest(folder).removeprefix("step-")) if exists(folder) else 0
+    return int(latest(folder).split("-")[1]) if exists(folder) else 0
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -66,11 +78,29 @@ def load(folder: Path) -> dict[str, Any]:
     try:
         tensors = load_file(place / TENSORS)
         plain = json.loads((place / PLAIN).read_text(encoding="utf-8"))
-        state = _joined(plain, tensors)
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise UserError(f"the checkpoint {place} is damaged ({error}): start again with a new --out") from error
-    assert isinstance(state, dict)
+        state: dict[str, Any] = dict(_joined(plain, tensors))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        raise UserError(f"the checkpoint {place} is damaged ({error}): {AFRESH}") from error
     return state
+
+
+def keep(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors that do not change during a run; whole or not at all."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_tensors(partial, tensors)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UserError(f"cannot save {path} ({error.strerror or error}): make room") from None
+
+
+def kept(path: Path) -> Tensors:
+    """What `keep` wrote."""
+    from safetensors.torch import load_file
+
+    return load_file(path)
 
 
 def _write(folder: Path, state: Mapping[str, Any]) -> None:
@@ -98,8 +128,9 @@ def _write_text(path: Path, text: str) -> None:
 def _split(value: Any, path: str, tensors: Tensors) -> Any:
     """The value as JSON can hold it, its tensors taken out into `tensors` under their paths."""
     if isinstance(value, Tensor):
-        tensors[path] = value.detach().cpu().contiguous().clone()
-        return {"tensor": path}
+        name = f"{len(tensors)}{path}"  # the path is for readers; two of them may read the same
+        tensors[name] = value.detach().cpu().contiguous().clone()
+        return {"tensor": name}
     if isinstance(value, Mapping):
         return {"mapping": [[key, _split(part, f"{path}/{key}", tensors)] for key, part in value.items()]}
     if isinstance(value, list | tuple):
