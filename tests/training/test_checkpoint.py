@@ -1,0 +1,257 @@
+"""Checkpoints: everything comes back as it was; whenever the process dies, `latest` names a whole checkpoint."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookalike.errors import UserError
+from lookalike.training import checkpoint
+
+DTYPES = (
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
+    torch.uint8, torch.bool,
+)  # fmt: skip
+
+
+def equal(one, other):
+    if isinstance(one, torch.Tensor):
+        return isinstance(other, torch.Tensor) and one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, dict):
+        return isinstance(other, dict) and list(one) == list(other) and all(equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return type(one) is type(other) and len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, float) and math.isnan(one):
+        return math.isnan(other)
+    return type(one) is type(other) and one == other
+
+
+def test_nested_state_comes_back_as_it_was(tmp_path):
+    shared = torch.arange(6.0)
+    state = {
+        "optimiser": {"state": {0: {"step": torch.tensor(3.0)}, 12: {"m": shared}}, "betas": (0.9, 0.999)},
+        "aliases": [shared, shared[2:4], shared.view(2, 3).T],
+        "numbers": [None, -math.inf, math.inf, math.nan, 1, 1.0, True, "", "tensor", 10**20, 1e-300],
+        "types": {str(kind): torch.ones(2, 3).to(kind) for kind in DTYPES},
+        "odd": {"empty": torch.zeros(0, 4), "scalar": torch.tensor(5), "none": {}, "list": [], "tuple": ((),)},
+        "look alike": {"tensor": "x", "value": {"mapping": []}, "list": ("tuple",)},
+    }
+    checkpoint.save(tmp_path / "new" / "place", 7, state)
+    assert equal(checkpoint.load(tmp_path / "new" / "place"), state)
+    assert checkpoint.step(tmp_path / "new" / "place") == 7
+
+
+def test_paths_that_read_the_same_stay_apart(tmp_path):
+    state = {"a": {"b": torch.tensor(1)}, "a/b": torch.tensor(2), "c": {1: torch.tensor(3), "1": torch.tensor(4)}}
+    checkpoint.save(tmp_path, 1, state)
+    assert equal(checkpoint.load(tmp_path), state)
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+tensors = st.lists(st.floats(width=32, allow_nan=False), max_size=3).map(torch.tensor)
+keys = st.text(max_size=4) | st.integers(-3, 30)
+states = st.recursive(
+    leaves | tensors, lambda part: st.lists(part, max_size=3) | st.dictionaries(keys, part, max_size=3), max_leaves=8
+)
+
+
+@given(st.dictionaries(keys, states, max_size=3))
+def test_any_state_comes_back(tmp_path_factory, state):
+    folder = tmp_path_factory.mktemp("any")
+    checkpoint.save(folder, 0, state)
+    assert equal(checkpoint.load(folder), state)
+
+
+def test_only_the_newest_is_kept(tmp_path):
+    for step in (5, 10, 15):
+        checkpoint.save(tmp_path, step, {"step": step})
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("step")) == [
+        checkpoint.latest(tmp_path)
+    ]
+    assert checkpoint.load(tmp_path) == {"step": 15}
+
+
+def test_without_a_checkpoint(tmp_path):
+    assert not checkpoint.exists(tmp_path)
+    assert checkpoint.step(tmp_path) == 0
+    with pytest.raises(UserError, match="there is no checkpoint in"):
+        checkpoint.load(tmp_path)
+
+
+def refusal(work):
+    """The one line with which something is refused; None: it is not."""
+    try:
+        work()
+    except UserError as error:
+        said = str(error)
+    else:
+        return None
+    return said if "\n" not in said else "more than one line"
+
+
+class Crash(BaseException):
+    """Stands for a killed process: nothing of ours may catch it."""
+
+
+# every way in which `save` touches the disk
+OPERATIONS = [
+    (checkpoint.shutil, "rmtree"),
+    (Path, "mkdir"),
+    (Path, "rename"),
+    (Path, "replace"),
+    (Path, "open"),
+    (os, "fsync"),
+    (os, "rename"),
+    (os, "replace"),
+    (os, "unlink"),
+    (os, "rmdir"),
+]
+
+
+def crashing(monkeypatch, number, after, error, operations=OPERATIONS):
+    """Let the `number`-th file operation of any kind fail, before or after it was done; the count of them all."""
+    done = [0]
+
+    def wrap(owner, name):
+        real = getattr(owner, name)
+
+        def wrapped(*given, **settings):
+            if name == "open" and "w" not in (*given, *settings.values()):
+                return real(*given, **settings)  # reading changes nothing
+            done[0] += 1
+            own = done[0]
+            if own == number and not after:
+                raise error
+            result = real(*given, **settings)
+            if own == number and after:
+                if name == "open":
+                    result.close()
+                raise error
+            return result
+
+        monkeypatch.setattr(owner, name, wrapped)
+
+    for owner, name in operations:
+        wrap(owner, name)
+    return done
+
+
+@pytest.mark.parametrize("second", [20, 10], ids=["a later step", "the same step again"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_crash_at_any_moment_of_saving_leaves_a_whole_checkpoint(tmp_path, second, after):
+    """As of kill -9: the operation was done or not, and then nothing more happens."""
+    old, new = {"weight": torch.zeros(3), "number": 1}, {"weight": torch.ones(3), "number": 2}
+    for number in range(1, 60):
+        folder = tmp_path / str(number)
+        checkpoint.save(folder, 10, old)
+        with pytest.MonkeyPatch.context() as patch:
+            done = crashing(patch, number, after, Crash())
+            try:
+                checkpoint.save(folder, second, new)
+            except Crash:
+                finished = False
+            else:
+                finished = True
+        state = checkpoint.load(folder)
+        assert equal(state, old) or equal(state, new)
+        checkpoint.save(folder, 30, new)  # and what was left lying about does not matter
+        assert equal(checkpoint.load(folder), new)
+        assert len(list(folder.glob("step-*"))) == 1
+        if finished:
+            assert equal(state, new)
+            assert done[0] < number
+            return
+    pytest.fail("there are more operations than this test counts")
+
+
+def test_an_error_of_the_disk_is_one_line_and_the_checkpoint_before_is_kept(tmp_path):
+    old = {"weight": torch.zeros(3)}
+    seen = 0
+    for number in range(1, 30):
+        folder = tmp_path / str(number)
+        checkpoint.save(folder, 10, old)
+        with pytest.MonkeyPatch.context() as patch:
+            # what is told to ignore errors, does
+            operations = [(owner, name) for owner, name in OPERATIONS if name != "rmtree"]
+            crashing(patch, number, False, OSError(28, "No space left on device"), operations)
+            said = refusal(lambda folder=folder: checkpoint.save(folder, 20, {"weight": torch.ones(3)}))
+        if said is not None:
+            seen += 1
+            assert "No space left on device" in said
+            assert "make room" in said
+            assert checkpoint.step(folder) == 10
+        checkpoint.load(folder)
+    assert seen > 3
+
+
+FULL = """
+import resource, signal, sys, torch
+from lookalike.errors import UserError
+from lookalike.training import checkpoint
+from pathlib import Path
+folder = Path(sys.argv[1])
+checkpoint.save(folder, 1, {"weight": torch.zeros(10)})
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then a write fails with an error, as on a full disk
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    checkpoint.save(folder, 2, {"weight": torch.zeros(1_000_000)})
+except UserError as error:
+    print(error)
+print(checkpoint.step(folder), len(checkpoint.load(folder)["weight"]), sorted(p.name for p in folder.iterdir()))
+"""
+
+
+def test_a_file_that_does_not_fit_leaves_the_checkpoint_before(tmp_path):
+    ended = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    line, kept = ended.stdout.splitlines()
+    assert line.startswith("cannot save the checkpoint")
+    assert "the checkpoint before it is kept" in line
+    assert kept == "1 10 ['latest', 'step-00000001']"
+
+
+def damages():
+    def cut(name, share):
+        def damage(place):
+            file = place / name
+            content = file.read_bytes()
+            file.write_bytes(content[: int(share * len(content))])
+
+        return damage
+
+    def text(name, content):
+        return lambda place: (place / name).write_text(content)
+
+    yield from (cut("state.safetensors", share) for share in (0, 0.01, 0.5, 0.99))
+    yield from (cut("state.json", share) for share in (0, 0.5, 0.99))
+    for content in ("[]", "3", "null", '{"value": 3}', '{"mapping": 3}', '{"mapping": [["a", {"tensor": "x"}]]}', "{}"):
+        yield text("state.json", content)
+    yield lambda place: (place / "state.json").write_bytes(b"\xff\xfe")
+    yield lambda place: (place / "state.json").unlink()
+    yield lambda place: (place / "state.safetensors").unlink()
+    for content in ("", "step-99999999", "nonsense", "../..", "\0"):
+        yield text("../latest", content)
+
+
+@pytest.mark.parametrize("damage", list(damages()))
+def test_damage_is_refused_with_one_line(tmp_path, damage):
+    checkpoint.save(tmp_path, 3, {"weight": torch.arange(1000.0), "more": [1, 2]})
+    damage(tmp_path / checkpoint.latest(tmp_path))
+    with pytest.raises(UserError, match="damaged") as raised:
+        checkpoint.load(tmp_path)
+    assert "\n" not in str(raised.value)
+    assert "damaged" in (refusal(lambda: checkpoint.step(tmp_path)) or "damaged")
+
+
+def test_nothing_is_pickled(tmp_path):
+    checkpoint.save(tmp_path, 3, {"weight": torch.arange(3.0)})
+    place = tmp_path / checkpoint.latest(tmp_path)
+    assert {file.suffix for file in place.iterdir()} == {".json", ".safetensors"}
+    json.loads((place / "state.json").read_text())
