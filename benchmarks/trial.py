@@ -1,5 +1,6 @@
 """One short training run for a comparison: a recipe on given parts of the data, without a folder or a report."""
 
+import copy
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ from lookalike.protocols.unseen import embed
 from lookalike.recipe import Recipe, build
 from lookalike.recipe.begin import begin_head, fill_bank, validation
 from lookalike.training import train
+from lookalike.training.blend import blend
 
 METRICS = ("recall@1", "map@r")
 
@@ -29,7 +31,10 @@ def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
     begin_head(recipe, model, divided.train)
     fill_bank(loop, model, divided.train)
     validate = validation(recipe, model, divided.validation)
+    before = copy.deepcopy(model.embedder.state_dict())
     ending = train(loop, build.plan(recipe, loop.schedule.steps), validate=validate)
+    if validate is not None and recipe.train.blend:
+        blend(model.embedder, before, recipe.train.blend, validate, recipe.train.select)
     result = evaluate(
         embed(model, divided.test), divided.test.labels, metrics=[*METRICS, "rho"], normalise=model.geometry
     )

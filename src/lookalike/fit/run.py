@@ -56,6 +56,7 @@ def single(dataset: Dataset, stages: Stages, stop: Stop, full: bool) -> Run:
     stages.stage(f"training, from step {checkpoint.step(folder.checkpoint)}" if started else "training")
     validate = stages.validation(model, divided)
     ending = train(loop, plan, validate=validate, folder=folder.checkpoint, tell=stages.watch(), stop=stop)
+    ending = stages.blend(model, validate, ending)
     return Run(folder.path, model, tuple(prove(stages, model, divided, ending, full)), ending)
 
 

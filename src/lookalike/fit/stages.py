@@ -18,11 +18,13 @@ from lookalike.protocols.unseen import embed
 from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.begin import begin_head, fill_bank, validation
 from lookalike.recipe.protocol import measure, parts
-from lookalike.training import Plan, unreachable_margin
+from lookalike.training import Plan, checkpoint, unreachable_margin
+from lookalike.training.blend import blend
 from lookalike.training.folder import RunFolder
 from lookalike.training.log import Tell
 from lookalike.training.loop import Loop
 from lookalike.training.rehearsal import seconds_per_step
+from lookalike.training.run import Ending, Validate
 
 SPARE = 0.95  # of the time budget is planned for
 
@@ -90,6 +92,8 @@ class Stages:
         if not started:
             rate = begin_head(self.recipe, model, divided.train, self.stage("features for the head"))
             fill_bank(loop, model, divided.train, self.stage("filling the embedding bank"))
+            if self.recipe.train.blend and loop.ranks.first:
+                checkpoint.keep(self.folder.start, model.embedder.state_dict())
         plan = self.plan(loop, model, divided, rate)
         self.folder.write(self.folder.recipe, to_toml(self.recipe, header()))
         return Ready(model, loop, plan)
@@ -100,9 +104,10 @@ class Stages:
         if wanted.minutes is None:
             return build.plan(self.recipe, loop.schedule.steps, batches=len(loop.sampler))
         rate = rate or _rate(model, divided.train)
-        left = SPARE * 60 * wanted.minutes - (time.monotonic() - self.began) - 2.5 * len(divided.test) / rate
+        held = 0 if divided.validation is None else len(divided.validation)
+        afterwards = (2.5 * len(divided.test) + len(wanted.blend) * held) / rate
+        left = SPARE * 60 * wanted.minutes - (time.monotonic() - self.began) - afterwards
         if wanted.steps is None:
-            held = 0 if divided.validation is None else len(divided.validation)
             step = seconds_per_step(loop) + held / rate / wanted.validate_every
             check(left > step, f"{wanted.minutes:g} minutes do not suffice for a step and the evaluation: give more")
             self.recipe = replace(self.recipe, train=replace(wanted, steps=int(left / step)))
@@ -119,6 +124,17 @@ class Stages:
         metrics = {"recall@1", "map@r", self.recipe.train.select, *wanted} if wanted else ()
         how, test = measure(self.recipe), divided.test
         return lambda: how("", "model", embed(model, test), test, model.geometry, sorted(metrics)).result
+
+    def blend(self, model: Model, validate: Validate | None, ending: Ending) -> Ending:
+        """Average the weights with those at the start, as the validation classes like it best."""
+        shares = self.recipe.train.blend
+        if not shares or validate is None:
+            return ending
+        self.stage("blending with the weights before training")
+        before = checkpoint.kept(self.folder.start)
+        share, values = blend(model.embedder, before, shares, validate, self.recipe.train.select)
+        self.note(f"{share:.0%} trained, {1 - share:.0%} as before training: validation map@r {values['map@r']:.3f}")
+        return replace(ending, best=values)
 
     def watch(self) -> Tell:
         """What training tells; looks at test are named as such."""

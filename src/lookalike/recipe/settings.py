@@ -134,6 +134,7 @@ class Train:
     patience: int | None = None
     min_improvement: float = 1e-5
     select: str = "map@r"
+    blend: tuple[float, ...] = ()  # shares of the trained weights to try against those at the start
     log_every: int = 10
     precision: Precision = "auto"
     device: str = "auto"

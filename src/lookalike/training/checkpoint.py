@@ -104,18 +104,22 @@ def kept(path: Path) -> Tensors:
 
 
 def _write(folder: Path, state: Mapping[str, Any]) -> None:
+    tensors: Tensors = {}
+    plain = _split(dict(state), "", tensors)
+    _write_tensors(folder / TENSORS, tensors)
+    _write_text(folder / PLAIN, json.dumps(plain))
+
+
+def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    tensors: Tensors = {}
-    plain = _split(dict(state), "", tensors)
     try:
-        save_file(tensors, folder / TENSORS)
+        save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, path)
     except SafetensorError as error:
         raise OSError(str(error)) from error
-    with (folder / TENSORS).open("rb") as file:
+    with path.open("rb") as file:
         os.fsync(file.fileno())
-    _write_text(folder / PLAIN, json.dumps(plain))
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -35,6 +35,11 @@ class RunFolder:
         return self.path / "checkpoint"
 
     @property
+    def start(self) -> Path:
+        """The weights before the first step, where the end is blended with them."""
+        return self.checkpoint / "start.safetensors"
+
+    @property
     def model(self) -> Path:
         return self.path / "model"
 
