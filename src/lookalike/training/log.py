@@ -74,11 +74,14 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             raise UserError("TensorBoard is not installed: pip install 'lookalike[log]'") from None
-        self.writer = SummaryWriter(str(folder))
+        self.folder, self.open = folder, SummaryWriter
+        self.writer: Any = None
 
     def __call__(self, event: Event) -> None:
         if event["event"] not in ("step", "validation", "end"):
             return
+        if self.writer is None:  # not before the run has its folder; what a killed run wrote beyond here is forgotten
+            self.writer = self.open(str(self.folder), purge_step=event["step"])
         for name, value in event.items():
             if isinstance(value, float):
                 self.writer.add_scalar(f"{event['event']}/{name}", value, event["step"])
