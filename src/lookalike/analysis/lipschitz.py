@@ -115,10 +115,6 @@ def _layers(cases: int, generator: torch.Generator) -> list[Statement]:
         norm, weight = operator_norm(layer, (6,), generator), layer.weight.detach()
         exact.append(-abs(norm - float(torch.linalg.matrix_norm(weight, 2))) / norm)
         schur.append(max(float(weight.abs().sum(side).max()) for side in (0, 1)) - norm)
-    ones = nn.Linear(4, 1, bias=False)
-    nn.init.ones_(ones.weight)
-    pair = torch.ones(2, dtype=torch.float64)
-    lemma = f"{SOURCE}, lemma 4.1"
     return [
         tried(
             "power",
@@ -133,6 +129,17 @@ def _layers(cases: int, generator: torch.Generator) -> list[Statement]:
             f"{SOURCE}, in place of lemma 4.1",
             torch.tensor(schur),
         ),
+        *_lemma(generator),
+    ]
+
+
+def _lemma(generator: torch.Generator) -> list[Statement]:
+    """The two counter-examples to Lemma 4.1."""
+    ones = nn.Linear(4, 1, bias=False)
+    nn.init.ones_(ones.weight)
+    pair = torch.ones(2, dtype=torch.float64)
+    lemma = f"{SOURCE}, lemma 4.1"
+    return [
         tried(
             "columns",
             "column sums ≤ ω: operator norm ≤ ω",
