@@ -80,7 +80,7 @@ def test_only_the_newest_is_kept(tmp_path):
 
 def test_without_a_checkpoint(tmp_path):
     assert not checkpoint.exists(tmp_path)
-    assert checkpoint.step(tmp_path) == 0
+    assert checkpoint.step(tmp_path) == -1
     with pytest.raises(UserError, match="there is no checkpoint in"):
         checkpoint.load(tmp_path)
 

@@ -64,8 +64,8 @@ def latest(folder: Path) -> str:
 
 
 def step(folder: Path) -> int:
-    """The step of the newest checkpoint; 0 where there is none."""
-    return int(latest(folder).split("-")[1]) if exists(folder) else 0
+    """The step of the newest checkpoint; −1 where there is none."""
+    return int(latest(folder).split("-")[1]) if exists(folder) else -1
 
 
 def load(folder: Path) -> dict[str, Any]:
