@@ -7,7 +7,7 @@ from typing import Any
 
 from lookalike.errors import check
 from lookalike.fit.choose import Source, again, choose
-from lookalike.fit.run import Run, single
+from lookalike.fit.run import Run, single, stoppable
 from lookalike.fit.several import several
 from lookalike.fit.stages import Stages
 from lookalike.fit.summary import header
@@ -40,9 +40,9 @@ def fit(
     recipe one is chosen from the images and from what is installed; `overrides` such as "train.minutes=10" change it.
     A recipe with several seeds or folds is several runs, each in a folder of its own within `out`. `resume` goes on
     with the run in `out`, `fresh` replaces it; `full=False` leaves out baselines and the report. `tell` hears what
-    happens, `stop` is asked after every step.
+    happens, `stop` is asked after every step and while the stages around training go on.
     """
-    folder = RunFolder(Path(out))
+    folder, tell = RunFolder(Path(out)), stoppable(tell, stop)
     check(not resume or folder.begun, f"there is no run to resume in {folder.path}: leave out --resume")
     dataset, chosen = again(folder, source, recipe, overrides) if resume else choose(source, recipe, overrides)
     folder.prepare(resume, fresh)

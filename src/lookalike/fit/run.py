@@ -16,8 +16,8 @@ from lookalike.protocols.unseen import Judged
 from lookalike.recipe import Recipe, of_tree, to_toml, tree
 from lookalike.training import JsonLines, checkpoint, to_all, train
 from lookalike.training.folder import RunFolder
-from lookalike.training.log import Tell
-from lookalike.training.run import Ending, Stop
+from lookalike.training.log import Event, Tell
+from lookalike.training.run import Ending, Stop, StoppedError
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,17 @@ class Run:
         """What result.json holds."""
         told: dict[str, Any] = json.loads((self.folder / "result.json").read_text(encoding="utf-8"))
         return told
+
+
+def stoppable(tell: Tell, stop: Stop) -> Tell:
+    """Whoever wants to stop need not wait for the first step: so far everything is on disk."""
+
+    def told(event: Event) -> None:
+        tell(event)
+        if event["event"] in ("stage", "progress") and stop():
+            raise StoppedError(f"stopped while {event['name']}")
+
+    return told
 
 
 def single(dataset: Dataset, stages: Stages, stop: Stop, full: bool) -> Run:
