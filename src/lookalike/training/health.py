@@ -7,7 +7,7 @@ first step.
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -48,6 +48,12 @@ class Health:
         new = [trouble for trouble in found if trouble is not None and trouble.kind not in self.named]
         self.named.update(trouble.kind for trouble in new)
         return new
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"norm": self.norm, "idle": self.idle, "named": sorted(self.named)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.norm, self.idle, self.named = state["norm"], state["idle"], set(state["named"])
 
     def _collapse(self, embeddings: Tensor) -> Trouble | None:
         advice = "lower the learning rate, raise the images per class, or choose an easier miner"

@@ -122,6 +122,7 @@ class _Run:
         state = ranks.from_first(lambda: checkpoint.load(folder))
         self.loop.load_state_dict(state["loop"])
         self.course.load_state_dict(state["course"])
+        self.health.load_state_dict(state["health"])
 
     def say(self, event: Event | None) -> None:
         if event is not None:
@@ -130,7 +131,8 @@ class _Run:
     def save(self) -> None:
         if self.folder is not None and self.loop.ranks.first:
             course = self.course.state_dict() | {"seconds": self.seconds}
-            checkpoint.save(self.folder, self.loop.step, {"loop": self.loop.state_dict(), "course": course})
+            parts = {"loop": self.loop.state_dict(), "course": course, "health": self.health.state_dict()}
+            checkpoint.save(self.folder, self.loop.step, parts)
 
     def to_the_end(self, stop: Stop) -> Ending:
         why = self.why_end()
