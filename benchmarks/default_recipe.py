@@ -5,7 +5,8 @@
 
 Photographs: only the train half of CUB is used (classes 1–100); a quarter of its classes is held out and measured, so
 that the classes of the paper's test are never looked at. Small images: the train half of glyphs, likewise. Validation
-looks at the start and the end only: all rows train equally long. Every finished row is kept in FILE.json, and a second call goes on from there.
+looks at the start and the end only: all rows train equally long. Every finished row is kept in FILE.json, and a second
+call goes on from there.
 """
 
 import argparse
