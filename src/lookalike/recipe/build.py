@@ -20,12 +20,16 @@ from lookalike.models import Architecture, Embedder, Model, Preprocessing, Unfre
 from lookalike.models.embedder import BatchNorm, Init
 from lookalike.models.model import checked_device
 from lookalike.models.preprocess import scale
+from lookalike.recipe import strategy
 from lookalike.recipe.protocol import check_protocol
 from lookalike.recipe.settings import Member, Recipe
 from lookalike.samplers import EmbeddingBank, Sampler
 from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers
+from lookalike.training.ccp import ProxyObjective
+from lookalike.training.distributed import Ranks
 
 HEADS = ("default", "principal")
+Goal = Objective | ProxyObjective
 
 
 def check_names(recipe: Recipe) -> None:
@@ -33,6 +37,8 @@ def check_names(recipe: Recipe) -> None:
     check_protocol(recipe)
     for metric in (recipe.train.select, *recipe.evaluation.metrics, *recipe.evaluation.train):
         metric_names.expand(metric)
+    plain = replace(recipe, model=replace(recipe.model, weights=None))
+    strategy.check_strategy(recipe, lambda: embedder_of(model(plain)))
     objective(recipe, classes=4, dim=8, batch_size=8)
     possible = catalog.settings_of(catalog.member("sampler", samplers.MEMBERS, recipe.sampler.name))
     for key in recipe.sampler.settings:
@@ -103,13 +109,14 @@ def views(recipe: Recipe, natural: Preprocessing) -> Views:
     return Views(replace(protocol.train, **changes), used)
 
 
-def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Objective:
-    """The loss with its miner, memory and regularisers; random parts (proxies) from the seed."""
+def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Goal:
+    """The loss with its miner, memory, proxies and regularisers; random parts from the seed."""
     drawing = {"generator": generator(recipe)}
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(recipe.seed)
         own = drawing if "generator" in _settings("loss", losses.MEMBERS, recipe.loss.name) else {}
-        chosen = {"classes": classes, "dim": dim, **own, **_given("loss", losses.MEMBERS, recipe.loss)}
+        given = strategy.form(recipe) | _given("loss", losses.MEMBERS, recipe.loss)
+        chosen = {"classes": classes, "dim": dim, **own, **given}
         loss = losses.build(recipe.loss.name, recipe.loss.preset, **chosen)
         miner = None
         if recipe.miner is not None:
@@ -117,14 +124,13 @@ def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Object
             given = _given("miner", miners.MEMBERS, recipe.miner)
             miner = miners.build(recipe.miner.name, recipe.miner.preset, **own, **given)
         added = [regularisers.build(name, **settings) for name, settings in recipe.regularisers.items()]
+    if recipe.ccp is not None:
+        return ProxyObjective(loss, recipe.ccp, classes, dim, added)
     wanted = recipe.memory
     check(wanted.batches >= 0, f"memory.batches must not be negative, not {wanted.batches}")
     memory = CrossBatchMemory(wanted.batches * batch_size, dim) if wanted.batches else None
     if memory is not None:
-        takes = "candidates" in catalog.settings_of(type(loss).forward)
-        check(
-            takes, f"the loss '{recipe.loss.name}' compares with class weights, not with a memory: choose a pair loss"
-        )
+        strategy.check_memory(recipe, loss, miner)
     return Objective(loss, miner, added, memory, wanted.weight, wanted.start)
 
 
@@ -149,7 +155,7 @@ def generator(recipe: Recipe) -> torch.Generator:
     return torch.Generator(device(recipe)).manual_seed(recipe.seed)
 
 
-def generators_of(made: Objective) -> dict[str, torch.Generator]:
+def generators_of(made: Goal) -> dict[str, torch.Generator]:
     """The generators an objective draws from, to be kept in checkpoints."""
     owners = {"loss": made.loss, "miner": made.miner}
     found = {name: getattr(owner, "generator", None) for name, owner in owners.items()}
@@ -160,9 +166,11 @@ def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -
     """The batch sampler over the train images."""
     wanted = recipe.sampler
     settings = {"seed": recipe.seed, **_given("sampler", samplers.MEMBERS, wanted)}
-    return samplers.build(
+    made = samplers.build(
         wanted.name, wanted.preset, labels=train.labels, categories=train.categories, bank=bank, **settings
     )
+    Ranks.current().check_shares(made.course)
+    return made
 
 
 def bank(recipe: Recipe, train: Dataset) -> EmbeddingBank | None:
@@ -186,10 +194,11 @@ def steps_of(recipe: Recipe, batches: int) -> int:
     return wanted.steps if wanted.steps is not None else (wanted.epochs or 0) * batches
 
 
-def groups(recipe: Recipe, embedder: Embedder, goal: Objective) -> Iterator[dict[str, Any]]:
+def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str, Any]]:
     """Parameter groups: backbone, head, and the loss's own."""
     wanted = recipe.optimiser
-    yield from embedder.parameter_groups(wanted.lr, wanted.head_lr, wanted.weight_decay)
+    decay = wanted.weight_decay if recipe.ccp is None else 0.0  # CCP adds it to the gradients itself
+    yield from embedder.parameter_groups(wanted.lr, wanted.head_lr, decay)
     for group in goal.parameter_groups(wanted.lr):
         yield group if wanted.loss_lr is None else {**group, "lr": wanted.loss_lr}
 
@@ -208,14 +217,18 @@ def loop(recipe: Recipe, made: Model, train: Dataset) -> Loop:
     unfreezing = None
     if recipe.model.unfreeze_epoch is not None:
         unfreezing = Unfreezing(recipe.model.unfreeze_epoch, recipe.model.unfreeze_every)
-    return Loop(
+    mixing = strategy.mixing(recipe, embedder)
+    drawn = generators_of(goal) | ({} if mixing is None else {"mixup": mixing.generator})
+    made_loop = Loop(
         embedder, goal, optimisers.build(wanted.name, groups(recipe, embedder, goal), **wanted.settings),
         schedule(recipe, steps_of(recipe, len(batches))),
         AugmentedImages(train, views(recipe, how).train, recipe.seed), batches, prepare, kept,
         clipping=Clipping(wanted.clip_norm, wanted.clip_value), precision=recipe.train.precision,
-        unfreezing=unfreezing, workers=recipe.data.workers, generators=generators_of(goal),
-        geometry=getattr(goal.loss, "normalise", "sphere"),
+        unfreezing=unfreezing, workers=recipe.data.workers, generators=drawn,
+        geometry=getattr(goal.loss, "normalise", "sphere"), chunk=recipe.train.chunk, mixer=mixing,
     )  # fmt: skip
+    made_loop.strategy = strategy.chance_constraints(recipe, made_loop, train)
+    return made_loop
 
 
 def plan(recipe: Recipe, steps: int, seconds: float | None = None, batches: int = 1) -> Plan:
@@ -236,7 +249,7 @@ def head_loop(recipe: Recipe, made: Model, points: Float[Tensor, "n width"], lab
     batches = samplers.build(
         "class_balanced", labels=labels, batch_size=batch_size, per_class=wanted.per_class, seed=recipe.seed
     )
-    goal = objective(recipe, classes, embedder.dim, batch_size).to(device(recipe))
+    goal = objective(replace(recipe, ccp=None), classes, embedder.dim, batch_size).to(device(recipe))
     parameters = [{"params": list(embedder.head.parameters()), "lr": wanted.lr}, *goal.parameter_groups(wanted.lr)]
     return Loop(
         embedder.head, goal, optimisers.build(recipe.optimiser.name, parameters, **recipe.optimiser.settings),

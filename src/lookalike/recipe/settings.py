@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lookalike.training.ccp import Chance
 from lookalike.training.loop import Precision
+from lookalike.training.mixup import Mixup
 
 Settings = Mapping[str, Any]
 
@@ -136,6 +138,7 @@ class Train:
     select: str = "map@r"
     blend: tuple[float, ...] = ()  # shares of the trained weights to try against those at the start
     log_every: int = 10
+    chunk: int | None = None  # so many images through the network at a time, the loss on all; None: all at once
     precision: Precision = "auto"
     device: str = "auto"
 
@@ -165,6 +168,8 @@ class Recipe:
     miner: Member | None = None
     regularisers: Mapping[str, Settings] = field(default_factory=dict)
     memory: Memory = Memory()
+    ccp: Chance | None = None  # [ccp], even without a key in it, turns it on
+    mixup: Mixup | None = None  # likewise
     optimiser: Optimiser = Optimiser()
     schedule: Rates = Rates()
     train: Train = Train()

@@ -105,6 +105,10 @@ class Ranks:
         rows = torch.arange(self.rank * size, (self.rank + 1) * size).clamp(max=count - 1)
         return self.gathered(make(rows))[:count]
 
+    def check_shares(self, course: Course) -> None:
+        """Refuse batches that cannot be shared out, class by class."""
+        replace(course, rank=self.rank, ranks=self.count)
+
     def split(self, course: Course) -> "Split | None":
         """How the batch at which a sampler stands is shared out; None: it is not."""
         if self.count == 1:
@@ -136,8 +140,8 @@ class Shared:
     """
 
     def __init__(self, batches: Any, course: Course, ranks: Ranks) -> None:
-        self.batches, self.ranks = batches, ranks
-        self.course = replace(course, rank=ranks.rank, ranks=ranks.count)  # refuses what cannot be shared
+        ranks.check_shares(course)
+        self.batches, self.course, self.ranks = batches, course, ranks
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -1,0 +1,298 @@
+"""CCP: every invariant of SPEC E, the losses of A20, and a run that is killed and goes on."""
+
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from lookalike import losses, samplers
+from lookalike.cluster import greedy_k_center
+from lookalike.errors import UserError
+from lookalike.targets import Pairs
+from lookalike.training import Clipping, Loop, Plan, Schedule, StoppedError, optimisers, train
+from lookalike.training.ccp import FORMS, Chance, ChanceConstraints, ProxyObjective, chosen
+from lookalike.training.pool import Pool, Queues
+
+CLASSES, EACH, DIM = 5, 9, 3
+LABELS = torch.arange(CLASSES).repeat_interleave(EACH)
+POINTS = torch.randn(CLASSES * EACH, 6, generator=torch.Generator().manual_seed(0))
+
+
+def network():
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        return nn.Sequential(nn.Linear(6, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Dropout(0.1), nn.Linear(12, DIM))
+
+
+def base(name):
+    return losses.build(name, **FORMS[name])
+
+
+def loop(wanted=None, loss="margin_contrastive", weight_decay=0.0, seed=0, optimiser="adam"):
+    wanted = wanted or Chance(proxies=2, pool=4)
+    net = network()
+    goal = ProxyObjective(base(loss), wanted, CLASSES, DIM)
+    groups = [{"params": list(net.parameters()), "lr": 0.01, "name": "backbone"}, *goal.parameter_groups(0.01)]
+    step = optimisers.build(optimiser, groups)
+    dataset = TensorDataset(POINTS, LABELS)
+    made = Loop(
+        net, goal, step, Schedule(steps=50), dataset, samplers.ClassQueue(LABELS, 12, 3, seed=seed),
+        clipping=Clipping(10, 10),
+    )  # fmt: skip
+    made.strategy = ChanceConstraints(net, goal, step, Pool(dataset, LABELS, seed=seed), weight_decay)
+    return made
+
+
+def pool_of(made, count):
+    """What the next pool will be: the same queues, the network in inference mode."""
+    queues = copy.deepcopy(made.strategy.pool.queues)
+    with torch.no_grad():
+        return copy.deepcopy(made.network).eval()(POINTS[queues.draw(count)].flatten(0, 1)).view(CLASSES, count, DIM)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_objective_is_the_base_loss_against_proxies_and_a_tenth_within_the_batch(name):
+    goal = ProxyObjective(base(name), Chance(proxies=3), 4, DIM)
+    draw = torch.Generator().manual_seed(2)
+    goal.proxies.data.normal_(0, 2, generator=draw)
+    rows, labels = torch.randn(8, DIM, generator=draw), torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
+    terms = goal(rows, labels, 0)
+    own = torch.tensor([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
+    across = base(name)(rows, Pairs.across(labels, own), candidates=goal.proxies)
+    assert torch.allclose(terms["loss"], across)
+    assert torch.allclose(terms["pairs"], 0.1 * base(name)(rows, labels))
+    sum(terms.values()).backward()
+    assert goal.proxies.grad.isfinite().all()
+    assert goal.proxies.grad.any()
+
+
+def test_cosine_contrastive_against_proxies_as_plain_loops():
+    goal = ProxyObjective(base("cosine_contrastive"), Chance(proxies=2, pair_weight=0), 2, 2)
+    goal.proxies.data = torch.tensor([[3.0, 0.0], [0.5, 0.5], [0.0, 2.0], [-0.1, 0.2]])
+    rows, labels = torch.tensor([[2.0, 1.0], [0.2, 0.9]]), torch.tensor([0, 1])
+
+    def ball(vector):
+        return vector / max(1.0, float(vector.norm()))
+
+    total = 0.0
+    for row, label in zip(rows, labels.tolist(), strict=True):
+        for number, proxy in enumerate(goal.proxies.data):
+            cosine = float(ball(row) @ ball(proxy))
+            total += max(0.0, 1 - cosine) if number // 2 == label else max(0.0, cosine - 0.5)
+    terms = goal(rows, labels, 0)
+    assert list(terms) == ["loss"]
+    assert math.isclose(terms["loss"].item(), total / 2, rel_tol=1e-5)
+
+
+def test_the_first_proxies_are_pool_points_far_from_the_origin():
+    made = loop(Chance(proxies=2, pool=4))
+    points = pool_of(made, 4)
+    told = made.strategy.begin()
+    proxies = made.objective.proxies.data.view(CLASSES, 2, DIM)
+    for cls in range(CLASSES):
+        assert torch.allclose(proxies[cls, 0], points[cls][points[cls].norm(dim=1).argmax()])
+        assert all((points[cls] - proxy).norm(dim=1).min() < 1e-6 for proxy in proxies[cls])
+    assert made.strategy.pull == 0.0  # λ_0 = 0
+    assert told["instance"] == 0
+    assert told["covering_radius"] > 0
+    assert told["between_classes"] > 0
+
+
+def converge(made, values=(0.5, 0.4, 0.4, 0.4)):
+    events = [made.strategy.validated(step, value) for step, value in enumerate(values, start=1)]
+    assert events[:-1] == [None] * (len(values) - 1)
+    return events[-1]
+
+
+def test_a_converged_instance_replaces_the_proxies_and_nothing_else():
+    made = loop(Chance(proxies=2, pool=4))
+    made.strategy.begin()
+    for _ in range(3):
+        made.advance()
+    assert made.strategy.validated(1, 0.5) is None
+    best, best_proxies = copy.deepcopy(dict(made.network.named_parameters())), made.objective.proxies.data.clone()
+    for step in (2, 3):
+        made.advance()
+        assert made.strategy.validated(step, 0.5 + 1e-6) is None  # not an improvement of 1e-5
+    made.advance()
+    before = copy.deepcopy(made.network.state_dict())
+    moments = {key: value.clone() for key, value in made.optimiser.state[made.objective.proxies].items()}
+    points = pool_of(made, 4)
+    told = made.strategy.validated(4, 0.4)
+    assert told["instance"] == made.strategy.instance == 1
+    assert made.strategy.pull == 2e-4
+    for name, value in made.network.state_dict().items():  # θ is not reset, and the pool left no trace in it
+        assert torch.equal(value, before[name])
+    for name, value in made.strategy.anchor.items():
+        assert torch.equal(value, best[name])
+    for key, value in made.optimiser.state[made.objective.proxies].items():
+        assert torch.equal(value, moments[key])
+    assert made.network.training
+    proxies = made.objective.proxies.data.view(CLASSES, 2, DIM)  # C · K, as before, all from the pool
+    where = greedy_k_center(points, 2, best_proxies.view(CLASSES, 2, DIM))
+    assert torch.allclose(proxies, points.take_along_dim(where[..., None], 1), atol=1e-6)
+    assert made.strategy.watch.best == -math.inf
+    assert made.strategy.watch.bad == 0
+
+
+def test_distances_to_the_nearest_centre_never_grow_while_choosing():
+    draw = torch.Generator().manual_seed(3)
+    points, old = torch.randn(4, 7, DIM, generator=draw), torch.randn(4, 2, DIM, generator=draw)
+    proxies = chosen(points, old, Chance(proxies=5, pool=7))
+    centres, last = old, torch.full((4,), math.inf)
+    for k in range(5):
+        nearest = torch.cdist(points, centres).amin(2)
+        far = nearest.amax(1)
+        assert bool((far <= last + 1e-6).all())
+        assert torch.allclose(torch.cdist(proxies[:, k : k + 1], centres).amin(2)[:, 0], far, atol=1e-6)
+        centres, last = torch.cat([centres, proxies[:, k : k + 1]], 1), far
+
+
+def test_fewer_points_than_proxies_repeat_one():
+    same = torch.ones(1, 3, DIM)
+    assert torch.equal(chosen(same, torch.zeros(1, 1, DIM), Chance(proxies=3, pool=3)), same)
+
+
+def test_one_proxy_from_a_pool_of_one_is_random_again():
+    made = loop(Chance(proxies=1, pool=1))
+    made.strategy.begin()
+    for instance in (1, 2):
+        points = pool_of(made, 1)
+        converge(made)
+        assert made.strategy.instance == instance
+        assert torch.allclose(made.objective.proxies.data, points[:, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize(("proxies", "pool", "pooled"), [(8, 12, 12), (4, 7, 7), (1, 12, 12), (8, 3, 24), (3, 1, 3)])
+def test_sizes_of_the_pool(proxies, pool, pooled):
+    assert Chance(proxies=proxies, pool=pool).pooled == pooled
+
+
+def test_a_pool_of_one_takes_all_draws_without_k_center():
+    made = loop(Chance(proxies=3, pool=1))
+    points = pool_of(made, 3)
+    made.strategy.begin()
+    assert torch.allclose(made.objective.proxies.data.view(CLASSES, 3, DIM), points, atol=1e-6)
+
+
+def test_k_center_on_the_ball_is_an_option():
+    points = torch.tensor([[[9.0, 0.0, 0.0], [0.0, 8.0, 0.0], [0.0, 0.0, 0.5]]])
+    old = torch.tensor([[[1.0, 0.0, 0.0]]])
+    raw = chosen(points, old, Chance(proxies=1, pool=3))
+    ball = chosen(points, old, Chance(proxies=1, pool=3, normalised=True))
+    assert raw.flatten().tolist() == [0.0, 8.0, 0.0]
+    assert ball.flatten().tolist() == [0.0, 8.0, 0.0]
+    far = torch.tensor([[[0.9, 0.0, 0.0]]])
+    wide = torch.tensor([[[90.0, 0.0, 0.0], [0.0, 0.9, 0.0]]])
+    assert chosen(wide, far, Chance(proxies=1, pool=2)).flatten()[0] == 90
+    assert chosen(wide, far, Chance(proxies=1, pool=2, normalised=True)).flatten()[1] == pytest.approx(0.9)
+
+
+def test_queues_give_every_image_before_any_again():
+    queues = Queues(LABELS, seed=0)
+    first = torch.cat([queues.draw(4), queues.draw(5)], 1)
+    assert first.sort(1).values.tolist() == torch.arange(CLASSES * EACH).view(CLASSES, EACH).tolist()
+    second = queues.draw(9)
+    assert second.sort(1).values.tolist() == first.sort(1).values.tolist()
+    assert second.tolist() != first.tolist()
+    with pytest.raises(UserError, match="dense"):
+        Queues(torch.tensor([0, 2]), seed=0)
+
+
+def test_pull_decay_and_clipping_are_added_to_the_gradients():
+    made = loop(Chance(proxies=2, pool=4, pull=0.5, pull_decay=0.1), weight_decay=0.01)
+    made.strategy.begin()
+    made.strategy.instance = 2
+    made.strategy.anchor = {name: torch.zeros_like(part) for name, part in made.network.named_parameters()}
+    for parameter in (*made.network.parameters(), made.objective.proxies):
+        parameter.grad = torch.zeros_like(parameter)
+    made.strategy.gradients()
+    assert math.isclose(made.strategy.pull, 0.5 * 0.1**2)
+    for name, part in made.network.named_parameters():
+        factor = 0.005 + (0 if name.startswith("1.") else 0.01)  # batch normalisation does not decay
+        assert torch.allclose(part.grad, factor * part, atol=1e-8)
+    assert torch.allclose(made.objective.proxies.grad, 0.01 * made.objective.proxies)
+
+
+def test_the_pull_is_the_gradient_of_half_the_squared_distance():
+    made = loop(optimiser="sgd")
+    made.strategy.begin()
+    made.strategy.instance = 1
+    draw = torch.Generator().manual_seed(9)
+    made.strategy.anchor = {
+        name: torch.randn(part.shape, generator=draw) for name, part in made.network.named_parameters()
+    }
+    theta = dict(made.network.named_parameters())
+    half = sum((theta[name] - part).square().sum() for name, part in made.strategy.anchor.items()) / 2
+    expected = torch.autograd.grad(made.strategy.pull * half, list(theta.values()))
+    for part in theta.values():
+        part.grad = torch.zeros_like(part)
+    made.strategy.gradients()
+    for part, slope in zip(theta.values(), expected, strict=True):
+        assert torch.allclose(part.grad, slope, atol=1e-9)
+
+
+def test_moments_of_proxies_are_forgotten_on_request():
+    made = loop(Chance(proxies=2, pool=4, reset_proxy_state=True))
+    made.strategy.begin()
+    made.advance()
+    converge(made)
+    assert made.objective.proxies not in made.optimiser.state
+
+
+def validation(made, script):
+    """Validation values as a script of the step: the instances converge where we want."""
+    return lambda: {"map@r": script(made.step)}
+
+
+def wave(step):
+    return 0.5 + 0.01 * (step if step < 5 else 5) - 0.001 * step
+
+
+def kept(made):
+    return made.network.state_dict() | {"proxies": made.objective.proxies.data}
+
+
+def test_killed_and_resumed_is_bit_identical(tmp_path):
+    plan = Plan(24, validate_every=1, select="map@r")
+    events = []
+    straight = loop()
+    train(straight, plan, validate=validation(straight, wave), tell=events.append)
+    instances = [event["instance"] for event in events if "instance" in event]
+    assert instances == list(range(len(instances)))
+    assert len(instances) > 3
+    for killed_at in (7, 10):
+        folder = tmp_path / str(killed_at)
+        first = loop()
+        with pytest.raises(StoppedError):
+            train(first, plan, validate=validation(first, wave), folder=folder, stop=lambda: first.step == killed_at)  # noqa: B023
+        second = loop()
+        train(second, plan, validate=validation(second, wave), folder=folder)
+        assert second.strategy.instance == straight.strategy.instance
+        for name, value in kept(straight).items():
+            assert torch.equal(value, kept(second)[name]), name
+
+
+def test_the_untrained_network_and_the_end_are_no_part_of_an_instance():
+    made = loop(Chance(proxies=2, pool=4, patience=1))
+    seen = []
+    made.strategy.validated = lambda step, value: seen.append((step, value))
+    train(made, Plan(4, validate_every=1, select="map@r"), validate=lambda: {"map@r": 0.5})
+    assert [step for step, _ in seen] == [1, 2, 3]
+
+
+def test_it_learns():
+    made = loop(Chance(proxies=2, pool=4))
+    train(made, Plan(50, validate_every=10), validate=lambda: {"map@r": made.step / 100})
+    first, last = loop(), made.advance()
+    first.strategy.begin()
+    assert last.terms["loss"] < first.advance().terms["loss"]
+
+
+def test_impossible_settings_are_refused():
+    for wrong in ({"proxies": 0}, {"pool": 0}, {"pull": -1.0}, {"pair_weight": -0.1}):
+        with pytest.raises(UserError, match=f"ccp.{next(iter(wrong))}"):
+            Chance(**wrong)
