@@ -15,7 +15,6 @@ from PIL import Image
 from tests.report.browser import chromium, show
 
 FOLDER = Path(__file__).parent / "pictures" / "report"
-COLOURS = 128  # a palette keeps the files small
 HOVER = """
 const canvas = document.getElementById("map-canvas");
 canvas.scrollIntoView({ block: "center" });
@@ -29,7 +28,7 @@ def save(window: Any, name: str, box: tuple[float, float, float, float]) -> None
     clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
     taken = window.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
     image = Image.open(BytesIO(base64.b64decode(taken["data"]))).convert("RGB")
-    image.quantize(COLOURS, dither=Image.Dither.NONE).save(FOLDER / f"{name}.png", optimize=True)
+    image.save(FOLDER / f"{name}.png", optimize=True)
 
 
 def box_of(window: Any, selector: str) -> tuple[float, float, float, float]:
@@ -47,13 +46,13 @@ def main(page: Path) -> None:
     with chromium() as window:
         show(window, page)
         save(window, "top", (0, 0, 1280, 990))
-        for name in ("queries", "confusions", "pairs"):
-            save(window, name, box_of(window, f"#{name}"))
+        x, y, width, _ = box_of(window, "#queries")
+        save(window, "queries", (x, y, width, 960))
         window.execute_script(HOVER)
         time.sleep(0.5)
         save(window, "map", box_of(window, "#figure-map"))
         show(window, page, 390, "dark")
-        save(window, "phone", (0, 0, 390, 1500))
+        save(window, "phone", (0, 0, 390, 1250))
 
 
 if __name__ == "__main__":
