@@ -12,6 +12,7 @@ from lookalike.fit.several import several
 from lookalike.fit.stages import Stages
 from lookalike.fit.summary import header
 from lookalike.recipe import to_toml
+from lookalike.recipe.defaults import missing_weights
 from lookalike.recipe.protocol import tasks
 from lookalike.training import JsonLines, checkpoint, to_all
 from lookalike.training.folder import RunFolder
@@ -54,6 +55,9 @@ def fit(
         folder.write(folder.recipe, to_toml(chosen, header()))
     now = time.strftime("%Y-%m-%dT%H:%M:%S")
     stages.tell({"event": "start", "time": now, "data": dataset.summary(), "resumed": resume})
+    lacking = missing_weights(dataset) if recipe is None and not resume else None
+    if lacking is not None:
+        stages.note(lacking)
     looked = stages.look(dataset) if audit else dataset
     if len(tasks(chosen)) > 1:
         return several(looked, stages, tell, stop, full)

@@ -7,10 +7,10 @@ from typing import Any
 
 from lookalike import data
 from lookalike.data import Dataset
-from lookalike.errors import check
-from lookalike.recipe import Recipe, as_tree, build, of_tree, overridden, tree
-from lookalike.recipe.defaults import default
+from lookalike.errors import UserError, check
+from lookalike.recipe import Recipe, as_tree, build, defaults, of_tree, overridden, tree
 from lookalike.recipe.protocol import parts, tasks
+from lookalike.recipe.rehearsal import rehearse
 from lookalike.training.folder import RunFolder, differences
 
 Source = str | Path | Dataset | None
@@ -19,29 +19,52 @@ Tree = Mapping[str, Any]
 
 def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]) -> tuple[Dataset, Recipe]:
     """The data and the recipe of a new run, checked against each other before the first image is read."""
-    values = None if recipe is None else overridden(recipe if isinstance(recipe, Mapping) else tree(recipe), overrides)
-    dataset, where = found(source, values or {})
-    if values is None:
+    if recipe is None:
+        _check_overrides(overrides)
+        dataset, where = found(source, {})
         values = overridden(_default(dataset), overrides)
+    else:
+        values = overridden(recipe if isinstance(recipe, Mapping) else tree(recipe), overrides)
+        of_tree(values)  # its kinds of values, before any of them is used
+        dataset, where = found(source, values)
     chosen = of_tree(values)
-    length = chosen.train
-    if length.minutes is not None and not any(text.startswith("train.steps") for text in overrides):
+    length, said = chosen.train, [text.partition("=")[0] for text in overrides]
+    if "train.minutes" in said and "train.steps" not in said:
         length = replace(length, steps=None, epochs=None)  # the clock decides
     chosen = replace(chosen, data=replace(chosen.data, source=where or chosen.data.source), train=length)
     check_possible(chosen, dataset)
     return dataset, chosen
 
 
+def _check_overrides(overrides: Sequence[str]) -> None:
+    """Refuse what suits none of the default recipes; which of them it will be, only the images tell."""
+    mistakes = []
+    for values in defaults.every():
+        try:
+            _check_alone(of_tree(overridden(values, overrides)))
+        except UserError as mistake:
+            mistakes.append(mistake)
+        else:
+            return
+    raise mistakes[0]
+
+
 def _default(dataset: Dataset) -> Tree:
-    return default(dataset, parts(of_tree(default(dataset, 1)), dataset).train.present)
+    return defaults.default(dataset, parts(of_tree(defaults.default(dataset)), dataset).train)
 
 
 def check_possible(recipe: Recipe, dataset: Dataset) -> None:
     """Names, settings, the split and the batches, before anything long begins."""
-    build.check_names(recipe)
+    _check_alone(recipe)
     for task in tasks(recipe):
         rough = parts(task.recipe, dataset)
         build.sampler(task.recipe, rough.train, build.bank(task.recipe, rough.train))
+
+
+def _check_alone(recipe: Recipe) -> None:
+    """What can be known without data."""
+    build.check_names(recipe)
+    rehearse(recipe)
 
 
 def found(source: Source, values: Tree) -> tuple[Dataset, str]:

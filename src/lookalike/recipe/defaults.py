@@ -9,9 +9,13 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Int64
+from torch import Tensor
 
 from lookalike import models
 from lookalike.data import Dataset
+from lookalike.data.unreadable import UnreadableError
+from lookalike.errors import check
 
 SMALL = 64  # pixels on the shorter side: below that a backbone for photographs sees next to nothing
 LOOKED_AT = 200  # images
@@ -31,16 +35,20 @@ def look(dataset: Dataset) -> Look:
     rows = torch.linspace(0, len(dataset) - 1, min(LOOKED_AT, len(dataset))).long().tolist()
     sides, grey = [], True
     for row in rows:
-        picture = dataset.images.open(row)
-        sides.append(min(picture.height, picture.width))
-        if grey:
-            pixels = picture.decode(min(1.0, SMALL / sides[-1]))
-            grey = bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
+        try:
+            picture = dataset.images.open(row)
+            side = min(picture.height, picture.width)
+            pixels = picture.decode(min(1.0, SMALL / side))
+        except UnreadableError:
+            continue  # decoding all of them lists it
+        sides.append(side)
+        grey = grey and bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
+    check(bool(sides), f"no image of {dataset.name} can be read: run lookalike audit on it")
     return Look(int(torch.tensor(sides).median()), grey)
 
 
-def default(dataset: Dataset, train_classes: int) -> dict[str, Any]:
-    """The tables of the default recipe for these images."""
+def default(dataset: Dataset, train: Dataset | None = None) -> dict[str, Any]:
+    """The tables of the default recipe for these images; its batches fit the `train` part, once that is known."""
     seen = look(dataset)
     small = seen.short_side <= SMALL
     if small or not models.available("efficientnet_lite0"):
@@ -52,8 +60,15 @@ def default(dataset: Dataset, train_classes: int) -> dict[str, Any]:
         size = _size(seen.short_side, 224 if torch.cuda.is_available() else ON_A_CPU)
     side = size if small else min(seen.short_side, round(size * 256 / 224))
     tree["images"] |= {"size": size, "short_side": max(size, side)}
-    _fit_batch(tree["sampler"], train_classes)
+    if train is not None:
+        sizes = train.class_sizes()
+        _fit_batch(tree["sampler"], sizes[sizes > 0])
     return tree
+
+
+def every() -> list[dict[str, Any]]:
+    """The default recipes, before they are fitted to any images."""
+    return [_read("small_images"), _read("photos")]
 
 
 def _size(short_side: int, most: int) -> int:
@@ -61,10 +76,18 @@ def _size(short_side: int, most: int) -> int:
     return max(SMALL, min(most, int(0.9 * short_side) // STEP * STEP))
 
 
-def _fit_batch(sampler: dict[str, Any], classes: int) -> None:
-    """A batch has no more classes than there are."""
-    per_batch = min(classes, sampler["batch_size"] // sampler["per_class"])
-    sampler["batch_size"] = per_batch * sampler["per_class"]
+def _fit_batch(sampler: dict[str, Any], sizes: Int64[Tensor, " classes"]) -> None:
+    """A batch has no more classes, images of a class, and images than there are.
+
+    >>> few = {"batch_size": 256, "per_class": 8}
+    >>> _fit_batch(few, torch.tensor([3, 3, 4]))
+    >>> few
+    {'batch_size': 9, 'per_class': 3}
+    """
+    classes = min(len(sizes), sampler["batch_size"] // sampler["per_class"])
+    usual = max(2, int(sizes.median()))
+    each = max(2, min(sampler["per_class"], usual, int(sizes.sum()) // classes))
+    sampler |= {"batch_size": each * min(classes, int(sizes.sum()) // each), "per_class": each}
 
 
 def _read(name: str) -> dict[str, Any]:

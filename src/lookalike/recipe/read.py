@@ -35,10 +35,11 @@ def overridden(values: Mapping[str, Any], overrides: Iterable[str]) -> Tree:
     >>> overridden({"loss": {"name": "margin", "margin": 0.2}}, ["loss.name=triplet", "train.steps=5"])
     {'loss': {'name': 'triplet'}, 'train': {'steps': 5}}
     """
-    result = _copied(values)
+    result, said = _copied(values), set()
     for text in overrides:
         key, equals, written = text.partition("=")
         check(bool(equals and key), f"--set {text}: write key=value, such as optimiser.lr=1e-4")
+        said.add(key.strip())
         *tables, last = key.strip().split(".")
         place = result
         for table in tables:
@@ -47,6 +48,9 @@ def overridden(values: Mapping[str, Any], overrides: Iterable[str]) -> Tree:
         if last == "name" and tables and tables[-1] in NAMED and place.get("name") != _value(written):
             place.clear()
         place[last] = _value(written)
+    for one, other in (("steps", "epochs"), ("epochs", "steps")):  # two ways to say the same
+        if f"train.{one}" in said and f"train.{other}" not in said:
+            result["train"].pop(other, None)
     if result.get("miner") in ("none", {"name": "none"}):
         del result["miner"]
     return result
