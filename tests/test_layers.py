@@ -15,6 +15,7 @@ LAYERS = [
     {"analysis", "search", "report"},
     {"recipe"},
     {"fit"},
+    {"study"},
     {"cli"},
 ]
 FLOOR = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from lookalike.cli import analyse, audit, embed, evaluate, export, fit, list_members, report, train
+from lookalike.cli import analyse, audit, embed, evaluate, export, fit, list_members, report, study, train
 from lookalike.errors import EXIT_CODE, UserError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ VERBS = {
     "embed": embed,
     "export": export,
     "report": report,
+    "study": study,
     "audit": audit,
     "list": list_members,
 }

@@ -1,0 +1,84 @@
+"""`lookalike study STUDY.toml`: a grid of runs, shared by any number of processes, ending in one table."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lookalike.cli.allocator import keep_memory
+from lookalike.cli.interrupt import polite
+from lookalike.cli.live import live
+from lookalike.cli.running import STOPPED
+
+EXAMPLE = "lookalike study studies/ms_ablation.toml --out ablation"
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="See studies/.")],
+    source: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the study.")] = Path("study"),
+    recipe: Annotated[Path | None, typer.Option("--recipe", help="Another recipe than the study's.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change all cells: --set train.steps=50")
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")] = 1,
+    table: Annotated[bool, typer.Option("--table", help="Run nothing; show what is there.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Run failed cells again.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+) -> None:
+    """Run every cell of a study that is not done yet, then show the table: mean ± deviation, intervals, differences.
+
+    The same command goes on after an interruption, and helps where it is started twice (in another terminal, on another
+    machine with the same folder): each cell is run by one process, those of dead processes are taken over.
+    """
+    from lookalike.study import as_text, gather, read
+
+    study = read(file, source, recipe, settings or [])
+    if not table:
+        helpers = [_helper() for _ in range(workers - 1)]
+        try:
+            _work(study, out, retry)
+        finally:
+            for helper in helpers:
+                helper.wait()
+    content = gather(study, out)
+    if not table:
+        (out / "study.json").write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else as_text(content))
+    left = content["cells"] - content["done"] - sum(len(row["failed"]) for row in content["rows"])
+    if left and not table:
+        typer.echo(f"{left} cells are in the hands of other processes: --table shows what they have found", err=True)
+
+
+def _work(study: object, out: Path, retry: bool) -> None:
+    from lookalike.study import Study, check_all, work
+    from lookalike.study.work import load
+    from lookalike.training import StoppedError
+
+    assert isinstance(study, Study)
+    keep_memory()
+    dataset = load(study)
+    check_all(study, dataset)
+    with polite() as stop, live() as tell:
+        try:
+            work(study, dataset, out, tell, stop, retry)
+        except StoppedError as stopped:
+            typer.echo(f"{stopped}; finished cells are kept. The same command goes on from here.", err=True)
+            raise typer.Exit(STOPPED) from None
+
+
+def _helper() -> subprocess.Popen[bytes]:
+    """The same command in another process, quietly."""
+    given = list(sys.argv[1:])
+    while "--workers" in given:
+        at = given.index("--workers")
+        del given[at : at + 2]
+    given = [word for word in given if not word.startswith("--workers=") and word != "--retry"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "lookalike", *given], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )

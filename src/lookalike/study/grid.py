@@ -1,0 +1,162 @@
+"""A study as a TOML file: a recipe, what is changed in all cells, named rows of changes, a grid across them, seeds.
+
+recipe = "../recipes/glyphs.toml"   # from where this file is; another one is another dataset
+data = "glyphs"                     # as for lookalike fit; optional
+seeds = 3
+baseline = "all pairs"              # the row that the others are compared with
+metrics = ["recall@1", "map@r"]     # "train:rho" is measured on the train images
+
+[change]                            # parts of a recipe: in all cells
+loss = { name = "binomial_deviance" }
+[rows."all pairs"]                  # in the cells of a row
+[rows."mined pairs"]
+miner.name = "multi_similarity"
+[grid]                              # every row with every combination of these
+sampler.batch_size = [32, 64]
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lookalike.errors import check, unknown
+from lookalike.recipe import Recipe, of_tree, overridden, to_toml, tree
+from lookalike.recipe.read import NAMED
+
+Tree = Mapping[str, Any]
+KEYS = ("title", "recipe", "data", "seeds", "baseline", "metrics", "change", "rows", "grid")
+METRICS = ("recall@1", "map@r")
+TRAIN = "train:"
+
+
+class Cell(NamedTuple):
+    """One run of a study: the row it belongs to, and its whole recipe."""
+
+    row: str
+    recipe: Recipe
+
+    @property
+    def name(self) -> str:
+        return f"{self.row}, seed {self.recipe.seed}"
+
+    @property
+    def key(self) -> str:
+        """The name of its folder: another recipe is another folder, so that nothing old is taken for new."""
+        digest = blake2b(to_toml(self.recipe).encode(), digest_size=5).hexdigest()
+        return f"{re.sub('[^a-z0-9]+', '-', self.row.lower()).strip('-')[:60]}-seed-{self.recipe.seed}-{digest}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study file says, as cells in the order they are run: all rows with one seed, then with the next."""
+
+    title: str
+    source: str  # of the data
+    cells: tuple[Cell, ...]
+    baseline: str | None
+    metrics: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[str]:
+        return list(dict.fromkeys(cell.row for cell in self.cells))
+
+
+def read(
+    path: str | Path, source: str | None = None, recipe: str | Path | None = None, overrides: Iterable[str] = ()
+) -> Study:
+    """The study in a file; `recipe` takes the place of the one it names, `overrides` go into all cells."""
+    path = Path(path)
+    values = tree(path)
+    for key in values:
+        if key not in KEYS:
+            raise unknown("key of a study", key, KEYS)
+    check("recipe" in values or recipe is not None, f'{path} does not name a recipe: add recipe = "FILE.toml"')
+    base = tree(recipe) if recipe is not None else tree(path.parent / values["recipe"])
+    base = overridden(merged(base, values.get("change", {})), overrides)
+    where = source or values.get("data") or base.get("data", {}).get("source") or ""
+    metrics = tuple(values.get("metrics", METRICS))
+    seeds = values.get("seeds", 1)
+    check(isinstance(seeds, int) and seeds > 0, f"{path}: seeds is a number of runs, such as 3, not {seeds!r}")
+    cells = [
+        Cell(row, _recipe(merged(base, changes), seed, str(where), metrics))
+        for seed in range(base.get("seed", 0), base.get("seed", 0) + seeds)
+        for row, changes in _rows(values.get("rows", {}), values.get("grid", {}))
+    ]
+    study = Study(values.get("title", path.stem), str(where), tuple(cells), values.get("baseline"), metrics)
+    if study.baseline is not None and study.baseline not in study.rows:
+        raise unknown("baseline", study.baseline, study.rows)
+    return study
+
+
+def merged(base: Tree, changes: Tree) -> dict[str, Any]:
+    """The recipe's tables with changes on top; another loss, miner or sampler takes no settings of the old one along.
+
+    >>> merged({"loss": {"name": "margin", "boundary": 0.6}, "seed": 1}, {"loss": {"name": "triplet"}})
+    {'loss': {'name': 'triplet'}, 'seed': 1}
+    """
+    result = dict(base)
+    for key, value in changes.items():
+        old = result.get(key)
+        anew = key in NAMED and isinstance(value, Mapping) and "name" in value and value["name"] != _name(old)
+        nested = isinstance(value, Mapping) and isinstance(old, Mapping) and not anew
+        result[key] = merged(old, value) if nested else value  # type: ignore[arg-type]
+    return result
+
+
+def _name(table: Any) -> Any:
+    return table.get("name") if isinstance(table, Mapping) else None
+
+
+def _rows(rows: Tree, grid: Tree) -> Iterator[tuple[str, Tree]]:
+    """Names and changes of all rows of the table."""
+    axes = list(_axes(grid, ""))
+    for name, changes in (rows or {"": {}}).items():
+        for values in product(*(choices for _, choices in axes)):
+            words = [name] if name else []
+            whole: Tree = changes
+            for (key, _), value in zip(axes, values, strict=True):
+                words.append(_word(key, value))
+                whole = merged(whole, _nested(key, value))
+            yield ", ".join(words) or "the recipe", whole
+
+
+def _word(key: str, value: Any) -> str:
+    """A value of the grid as people write it.
+
+    >>> _word("sampler.batch_size", 32), _word("sampler", {"name": "class_balanced", "per_class": 4})
+    ('batch_size 32', 'class_balanced 4')
+    """
+    if isinstance(value, Mapping):
+        return " ".join(str(part) for part in value.values())
+    return f"{key.rsplit('.', 1)[-1]} {value}"
+
+
+def _axes(grid: Tree, where: str) -> Iterator[tuple[str, list[Any]]]:
+    for key, value in grid.items():
+        if isinstance(value, Mapping):
+            yield from _axes(value, f"{where}{key}.")
+        else:
+            check(isinstance(value, list) and len(value) > 0, f"grid.{where}{key} is a list of values, not {value!r}")
+            yield f"{where}{key}", value
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    first, dot, rest = key.partition(".")
+    return {first: _nested(rest, value) if dot else value}
+
+
+def _recipe(values: Tree, seed: int, source: str, metrics: tuple[str, ...]) -> Recipe:
+    recipe = of_tree(values)
+    asked = tuple(name for name in metrics if not name.startswith(TRAIN))
+    seen = tuple(name.removeprefix(TRAIN) for name in metrics if name.startswith(TRAIN))
+    return replace(
+        recipe,
+        seed=seed,
+        data=replace(recipe.data, source=source),
+        protocol=replace(recipe.protocol, seeds=1),
+        evaluation=replace(recipe.evaluation, metrics=asked, train=seen),
+    )
