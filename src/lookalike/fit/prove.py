@@ -4,6 +4,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
+import numpy as np
+import torch
+
 from lookalike import report
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
@@ -76,4 +79,10 @@ def write_page(stages: Stages, test: Dataset) -> None:
     """RUN/report.html from what the folder holds."""
     progress = stages.stage("writing the report")
     folder: RunFolder = stages.folder
-    report.write(folder.path, lambda row: test.images.open(row).decode().permute(1, 2, 0).numpy(), progress=progress)
+    # test.npz has the queries first, then the gallery
+    rows = range(len(test)) if test.roles is None else torch.argsort((test.roles != 0).int(), stable=True).tolist()
+
+    def picture(row: int) -> np.ndarray:
+        return test.images.open(rows[row]).decode().permute(1, 2, 0).numpy()
+
+    report.write(folder.path, picture, progress=progress)

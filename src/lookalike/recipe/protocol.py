@@ -74,8 +74,8 @@ def measure(recipe: Recipe) -> Measure:
 def tasks(recipe: Recipe) -> list[Task]:
     """The single runs of a recipe, seed by seed and fold by fold; a time budget is shared among them.
 
-    >>> from lookalike.recipe.settings import Member, Protocol
-    >>> plain = Recipe(Member("triplet"), Member("class_balanced"), protocol=Protocol(CROSS, seeds=2, models=2))
+    >>> from lookalike.recipe.settings import Member, Proof
+    >>> plain = Recipe(Member("triplet"), Member("class_balanced"), protocol=Proof(CROSS, seeds=2, models=2))
     >>> [task.name for task in tasks(plain)]
     ['seed-0-fold-1', 'seed-0-fold-2', 'seed-1-fold-1', 'seed-1-fold-2']
     """

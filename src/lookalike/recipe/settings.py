@@ -36,7 +36,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class Proof:
     """[protocol]: who trains, who is asked, how many runs, what chooses among their weights (docs/recipes.md)."""
 
     name: str = "class_disjoint"  # or cross_validation, query_gallery, vehicle_id
@@ -161,7 +161,7 @@ class Recipe:
     sampler: Member
     seed: int = 0
     data: Data = Data()
-    protocol: Protocol = Protocol()
+    protocol: Proof = Proof()
     images: Images = Images()
     model: Network = Network()
     head: HeadOnly = HeadOnly()

@@ -25,12 +25,14 @@ def to_toml(recipe: Recipe, header: str = "") -> str:
     """The recipe as text that `read.load` reads back.
 
     >>> from lookalike.recipe.settings import Member
-    >>> print(to_toml(Recipe(Member("triplet", settings={"margin": 0.1}), Member("class_balanced")))[:54])
+    >>> print(to_toml(Recipe(Member("triplet", settings={"margin": 0.1}), Member("class_balanced"))).split("[samp")[0])
     seed = 0
     <BLANKLINE>
     [loss]
     name = "triplet"
     margin = 0.1
+    <BLANKLINE>
+    <BLANKLINE>
     """
     comment = "".join(f"# {line}".rstrip() + "\n" for line in header.splitlines())
     return comment + "\n".join(_lines(as_tree(recipe), ""))
