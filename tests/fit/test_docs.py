@@ -24,7 +24,18 @@ def test_the_table_of_keys_is_complete():
     written = {name: keys for names, keys in rows.items() for name in re.findall(r"\[(\w+)", names)}
     tables = {field.name: field for field in fields(Recipe) if field.name != "seed"}
     assert written.keys() == tables.keys()
-    for name in ("data", "images", "model", "head", "memory", "optimiser", "schedule", "train", "evaluation"):
+    for name in (
+        "data",
+        "protocol",
+        "images",
+        "model",
+        "head",
+        "memory",
+        "optimiser",
+        "schedule",
+        "train",
+        "evaluation",
+    ):
         keys = [field.name for field in fields(tables[name].default) if field.name not in ("settings", "log_every")]
         missing = [key for key in keys if f"`{key}`" not in written[name]]
         assert not missing, f"docs/training.md does not say that [{name}] has {missing}"
