@@ -44,10 +44,10 @@ SMALL = {
     "loss: proxy_anchor": ["loss.name=proxy_anchor", "optimiser.loss_lr=1e-2"],
     "loss: supcon": ["loss.name=supcon"],
     "loss: circle": ["loss.name=circle"],
-    "rate: 5e-4": ["optimiser.lr=5e-4"],
-    "rate: 5e-3": ["optimiser.lr=5e-3"],
-    "batch: 32 classes of 8": ["sampler.batch_size=256", "sampler.per_class=8"],
-    "batch: 64 classes of 2": ["sampler.per_class=2"],
+    "rate: 2e-3": ["optimiser.lr=2e-3"],
+    "rate: 1e-2": ["optimiser.lr=1e-2"],
+    "batch: 32 classes of 4": ["sampler.batch_size=128", "sampler.per_class=4"],
+    "batch: 64 classes of 4": ["sampler.per_class=4"],
     "embedding: 128 dimensions": ["model.dim=128"],
 }
 
@@ -58,7 +58,9 @@ def held_out(dataset: Dataset, seed: int) -> Parts:
     return parts(known, test=HELD_OUT, validation=0.1, seed=seed)
 
 
-def run(source: str | None, rows: dict[str, list[str]], steps: int, seeds: list[int], out: Path) -> None:
+def run(
+    source: str | None, rows: dict[str, list[str]], steps: int, seeds: list[int], common: list[str], out: Path
+) -> None:
     done = json.loads(out.read_text()) if out.is_file() else {}
     dataset = data.load(source or "glyphs")
     for seed in seeds:
@@ -66,7 +68,7 @@ def run(source: str | None, rows: dict[str, list[str]], steps: int, seeds: list[
             key = f"{name} / {seed}"
             if key in done:
                 continue
-            fixed = [f"train.steps={steps}", f"train.validate_every={steps}", f"seed={seed}"]
+            fixed = [*common, f"train.steps={steps}", f"train.validate_every={steps}", f"seed={seed}"]
             _, recipe = choose(dataset, None, [*changes, *fixed])
             done[key] = trial(recipe, held_out(decoded(dataset, recipe), seed=0))
             out.write_text(json.dumps(done))
@@ -106,6 +108,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--set", action="append", default=[], dest="common", help="a change that all rows share")
     parser.add_argument("--only", nargs="+", help="beginnings of row names")
     parser.add_argument("--out", type=Path, default=Path("default_recipe.json"))
     given = parser.parse_args()
@@ -113,7 +116,7 @@ def main() -> None:
     rows = SMALL if given.small else PHOTOGRAPHS
     if given.only:
         rows = {name: changes for name, changes in rows.items() if name.startswith(tuple(given.only))}
-    run(given.source, rows, given.steps or (400 if given.small else 200), given.seeds, given.out)
+    run(given.source, rows, given.steps or (400 if given.small else 200), given.seeds, given.common, given.out)
 
 
 if __name__ == "__main__":
