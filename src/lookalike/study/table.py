@@ -30,7 +30,7 @@ def gather(study: Study, out: Path) -> dict[str, Any]:
             mine = found[row][metric]
             if mine:
                 told["metrics"][metric] = spread(list(mine.values()), metric.removeprefix(TRAIN)).as_json()
-            base = found[study.baseline][metric] if study.baseline not in (None, row) else {}  # type: ignore[index]
+            base = found[study.baseline][metric] if study.baseline not in (None, row) else {}
             both = sorted(mine.keys() & base.keys())
             if both:
                 gap = difference([mine[s] for s in both], [base[s] for s in both], metric.removeprefix(TRAIN))
