@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lookalike.training.log import Event, Tell
+from lookalike.training.log import Event, Tell, ignore
 
 
 @contextmanager
-def live() -> Iterator[Tell]:
-    """Something to tell events to."""
+def live(shown: bool = True) -> Iterator[Tell]:
+    """Something to tell events to; it keeps them to itself unless `shown`."""
     from rich.console import Console
 
+    if not shown:
+        yield ignore
+        return
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
         yield _Lines(console)

@@ -20,15 +20,19 @@ def run(out: Path, as_json: bool, tensorboard: bool, **wanted: Any) -> None:
     """`fit` with everything a terminal needs around it."""
     from lookalike.fit import fit
     from lookalike.training import StoppedError, TensorBoard, to_all
+    from lookalike.training.distributed import joined, own_folder
 
     keep_memory()
-    with polite() as stop, live() as tell:
-        watchers = [tell, TensorBoard(out / "tensorboard")] if tensorboard else [tell]
+    with polite() as stop, joined() as ranks, own_folder(out, wanted["resume"]) as place, live(ranks.first) as tell:
+        watchers = [tell, TensorBoard(place / "tensorboard")] if tensorboard else [tell]
         try:
-            fit(out=out, tell=to_all(*watchers), stop=stop, **wanted)
+            fit(out=place, tell=to_all(*watchers), stop=stop, **wanted)
         except StoppedError as stopped:
-            typer.echo(f"{stopped}; everything is saved. Go on with:\n  {resuming()}", err=True)
+            if ranks.first:
+                typer.echo(f"{stopped}; everything is saved. Go on with:\n  {resuming()}", err=True)
             raise typer.Exit(STOPPED) from None
+    if not ranks.first:
+        return
     content = json.loads((out / "result.json").read_text(encoding="utf-8"))
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else as_table(content, out))
 

@@ -109,6 +109,7 @@ class Stages:
         left = SPARE * 60 * wanted.minutes - (time.monotonic() - self.began) - afterwards
         if wanted.steps is None:
             step = seconds_per_step(loop) + held / rate / wanted.validate_every
+            left, step = loop.ranks.from_first(lambda: (left, step))  # clocks differ, plans must not
             check(left > step, f"{wanted.minutes:g} minutes do not suffice for a step and the evaluation: give more")
             self.recipe = replace(self.recipe, train=replace(wanted, steps=int(left / step)))
             self.note(f"{int(left / step):,} steps of {step:.2f} s fit {wanted.minutes:g} minutes")

@@ -16,6 +16,7 @@ from lookalike.data import Dataset
 from lookalike.evaluation import Result, compare, evaluate
 from lookalike.models import Embedder, Model
 from lookalike.models.model import Progress
+from lookalike.training.distributed import Ranks
 from lookalike.training.head import Features
 
 OPTIMISTIC = "(optimistic: chosen on test)"
@@ -36,8 +37,10 @@ class Pictures(Sequence[Tensor]):
 
 
 def embed(model: Model, dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n d"]:
-    """The embeddings of all images of a dataset."""
-    return model.encode(Pictures(dataset), progress=progress)
+    """The embeddings of all images of a dataset, each process seeing to some of them."""
+    return Ranks.current().spread(
+        len(dataset), lambda rows: model.encode(Pictures(dataset.subset(rows)), progress=progress)
+    )
 
 
 def features(model: Model, dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n width"]:

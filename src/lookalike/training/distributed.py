@@ -9,10 +9,14 @@ All processes draw the same random numbers (miners must agree), so a dropout mas
 """
 
 import os
+import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -171,12 +175,28 @@ def joined() -> Iterator[Ranks]:
 
 
 @contextmanager
+def own_folder(path: Path, resume: bool) -> Iterator[Path]:
+    """The run's folder for the first process; for the others a copy, thrown away, so that all can do the same."""
+    ranks = Ranks.current()
+    if ranks.first:
+        ranks.any(False)  # wait until the others have their copy
+        yield path
+        return
+    with TemporaryDirectory(prefix="lookalike-") as place:
+        copy = Path(place) / path.name
+        if resume and path.is_dir():
+            shutil.copytree(path, copy)
+        ranks.any(False)
+        yield copy
+
+
+@contextmanager
 def all_present() -> Iterator[None]:
     """An exchange with the other processes; one that is gone is a message, not a stack of calls."""
     try:
         yield
     except RuntimeError as error:
-        told = str(error).strip().splitlines()[0][:200]
+        told = re.sub(r"^\[\S+\] ", "", str(error).strip().splitlines()[0]).split(". ")[0][:100]
         raise UserError(
             f"another process of this run is gone ({told}): start them all again with --resume; "
             "the last checkpoint is kept"

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader
 from lookalike.data import AugmentedImages
 from lookalike.data.view import Ticket
 from lookalike.errors import check
+from lookalike.geometry import widen
 from lookalike.samplers.grouping import Groups
 from lookalike.training.distributed import Ranks
 
@@ -99,7 +100,7 @@ class Pool:
         load: Any = DataLoader(self.dataset, batch_sampler=batches, num_workers=self.workers, generator=own)
         network.eval()
         try:
-            found = [network(self.prepare(inputs.to(device))).float() for inputs, *_ in load]
+            found = [widen(network(self.prepare(inputs.to(device)))) for inputs, *_ in load]
         finally:
             network.train(training)
         return torch.cat(found)

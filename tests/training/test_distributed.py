@@ -1,0 +1,108 @@
+"""Two processes over gloo do what one does: the same losses, gradients and parameters, to 1e-9 in float64."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from lookalike.training import checkpoint
+from lookalike.training.distributed import Ranks
+from tests.training import processes
+
+ROOT = Path(__file__).parents[2]
+LIMIT = 120  # seconds, on a machine that does ten other things
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def together(folder):
+    """Two processes, waited for, and killed whatever happens; their exit codes and what they said."""
+    shared = os.environ | {
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-W", "ignore", "-m", "tests.training.processes", str(folder)]
+    children = [
+        subprocess.Popen(
+            command, cwd=ROOT, env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}, stderr=subprocess.PIPE
+        )
+        for rank in range(2)
+    ]
+    try:
+        said = [child.communicate(timeout=LIMIT)[1].decode() for child in children]
+        return [child.returncode for child in children], said
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What two processes left behind: they compute, stop and, at last, one of them is killed."""
+    place = tmp_path_factory.mktemp("two")
+    codes, said = together(place)
+    assert codes == [2, -9], said
+    return place
+
+
+@pytest.fixture(scope="module")
+def found(folder):
+    """What two processes saw, and one alone."""
+    both = [torch.load(folder / f"rank{rank}.pt") for rank in range(2)]
+    alone = {f"{name}/{part}": value for name in processes.SCENES for part, value in processes.steps(name).items()}
+    alone |= {f"exchanges/{part}": value for part, value in processes.exchanges(Ranks()).items()}
+    return both, alone
+
+
+@pytest.mark.parametrize("scene", processes.SCENES)
+def test_losses_gradients_and_parameters_are_those_of_one_process(found, scene):
+    """A pair loss, a mined triplet loss (same draws), proxies, a memory, CCP, batch normalisation, chunks."""
+    both, alone = found
+    names = [name for name in alone if name.startswith(f"{scene}/")]
+    assert len(names) > 20
+    for name in names:
+        for seen in both:
+            assert torch.allclose(seen[name], alone[name], atol=1e-9), name
+    assert any(alone[name].any() for name in names if ".gradient." in name)
+
+
+def test_what_is_spread_over_processes_is_the_whole(found):
+    both, alone = found
+    for seen in both:
+        assert torch.allclose(seen["exchanges/spread"], alone["exchanges/spread"], atol=1e-12)
+        assert torch.equal(seen["exchanges/figures"], alone["exchanges/figures"])
+        assert int(seen["exchanges/told"]) == 17
+        assert seen["exchanges/any"].tolist() == [True, False]
+
+
+def test_a_mixed_batch_is_the_same_for_all(found):
+    one, other = found[0]
+    assert torch.equal(one["mixed/loss"], other["mixed/loss"])
+    assert torch.equal(one["mixed/labels"], other["mixed/labels"])
+
+
+def test_a_run_of_two_goes_on_alone(folder, tmp_path):
+    """One wish to stop stops all; the checkpoint fits any number of processes."""
+    assert [(folder / f"stopped{rank}").read_text() for rank in range(2)] == ["stopped after step 3 of 6"] * 2
+    assert checkpoint.step(folder / "resumed" / "checkpoint") == 3
+    one, _ = processes.run(folder / "resumed", 6)
+    straight, ending = processes.run(tmp_path, 6)
+    assert ending.steps == 6
+    for name, value in straight.items():
+        assert torch.allclose(value, one[name], atol=1e-9), name
+
+
+def test_a_killed_process_stops_the_run_with_a_message(folder):
+    message = (folder / "message").read_text()
+    assert message.startswith("another process of this run is gone (")
+    assert "--resume" in message
+    assert "\n" not in message
+    assert checkpoint.load(folder / "killed" / "checkpoint")["loop"]["step"] >= 0
