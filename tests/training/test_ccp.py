@@ -2,6 +2,9 @@
 
 import copy
 import math
+import re
+from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import torch
@@ -249,7 +252,7 @@ def validation(made, script):
 
 
 def wave(step):
-    return 0.5 + 0.01 * (step if step < 5 else 5) - 0.001 * step
+    return 0.5 + 0.01 * min(step, 4) - 0.001 * step
 
 
 def kept(made):
@@ -257,23 +260,18 @@ def kept(made):
 
 
 def test_killed_and_resumed_is_bit_identical(tmp_path):
-    plan = Plan(24, validate_every=1, select="map@r")
-    events = []
-    straight = loop()
+    quick = Chance(proxies=2, pool=4, patience=1)
+    plan, events, straight = Plan(16, validate_every=2), [], loop(quick)
     train(straight, plan, validate=validation(straight, wave), tell=events.append)
-    instances = [event["instance"] for event in events if "instance" in event]
-    assert instances == list(range(len(instances)))
-    assert len(instances) > 3
-    for killed_at in (7, 10):
-        folder = tmp_path / str(killed_at)
-        first = loop()
-        with pytest.raises(StoppedError):
-            train(first, plan, validate=validation(first, wave), folder=folder, stop=lambda: first.step == killed_at)  # noqa: B023
-        second = loop()
-        train(second, plan, validate=validation(second, wave), folder=folder)
-        assert second.strategy.instance == straight.strategy.instance
-        for name, value in kept(straight).items():
-            assert torch.equal(value, kept(second)[name]), name
+    assert [event["instance"] for event in events if "instance" in event] == [0, 1, 2, 3]
+    first = loop(quick)
+    with pytest.raises(StoppedError):
+        train(first, plan, validate=validation(first, wave), folder=tmp_path, stop=lambda: first.step == 9)
+    second = loop(quick)
+    train(second, plan, validate=validation(second, wave), folder=tmp_path)
+    assert second.strategy.instance == straight.strategy.instance == 3
+    for name, value in kept(straight).items():
+        assert torch.equal(value, kept(second)[name]), name
 
 
 def test_the_untrained_network_and_the_end_are_no_part_of_an_instance():
@@ -296,3 +294,15 @@ def test_impossible_settings_are_refused():
     for wrong in ({"proxies": 0}, {"pool": 0}, {"pull": -1.0}, {"pair_weight": -0.1}):
         with pytest.raises(UserError, match=f"ccp.{next(iter(wrong))}"):
             Chance(**wrong)
+
+
+def test_the_page_about_it_runs_as_pasted(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "ccp.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    exec(compile(block, "docs/ccp.md", "exec"), {})
+    assert "instance 1, covering radius" in capsys.readouterr().out
+
+
+def test_the_page_names_every_key():
+    page = (Path(__file__).parents[2] / "docs" / "ccp.md").read_text()
+    assert [field.name for field in fields(Chance) if f"`{field.name}`" not in page] == []

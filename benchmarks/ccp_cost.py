@@ -1,0 +1,123 @@
+"""What CCP costs beside its base loss: `python -m benchmarks.ccp_cost [--steps 200] [--json PATH]`.
+
+On glyphs with four convolutions: seconds per step, per re-initialisation (a pool of every class through the network,
+and the choice of proxies), the memory of proxies and weights kept, and the steps until validation stands still. The
+document's figures: about 8 % more time per step, 10–35 % more steps. Seconds are of the processor, on one thread.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+import torch
+
+from lookalike import data
+from lookalike.data import Dataset
+from lookalike.evaluation.table import aligned
+from lookalike.protocols.class_disjoint import Parts
+from lookalike.recipe import Recipe, build, of_tree, overridden
+from lookalike.recipe.begin import validation
+from lookalike.recipe.defaults import default
+from lookalike.recipe.protocol import parts
+from lookalike.training import Loop, train
+from lookalike.training.ccp import ChanceConstraints
+from lookalike.training.log import Event
+
+LOSS = "margin_contrastive"
+BATCH = ("sampler.name=class_queue", "sampler.batch_size=32", "sampler.per_class=4", "schedule.name=constant")
+STOP = ("train.patience=12", "train.validate_every=25", "optimiser.lr=5e-4", "evaluation.geometry=ball")
+SIZES = {"base": (), "CCP, 1 proxy": ("ccp.proxies=1",), "CCP, 8 proxies": ("ccp.proxies=8",)}
+
+
+def recipe(dataset: Dataset, steps: int, changes: tuple[str, ...]) -> Recipe:
+    given = [f"loss.name={LOSS}", f"train.steps={steps}", "train.precision=float32", *BATCH, *STOP, *changes]
+    return of_tree(overridden(default(dataset), given))
+
+
+def step_seconds(loop: Loop, warm: int = 5, timed: int = 40) -> float:
+    """The median of some steps without the loading of images."""
+    taken = []
+    for number in range(warm + timed):
+        begin = process_time()
+        trained = loop.advance()
+        if number >= warm:
+            taken.append(process_time() - begin - trained.seconds["load"])
+    return median(taken)
+
+
+def kept_bytes(loop: Loop) -> int:
+    """Proxies with their moments, and two copies of the weights."""
+    if not isinstance(loop.strategy, ChanceConstraints):
+        return 0
+    weights = sum(parameter.numel() for parameter in loop.network.parameters())
+    return 4 * (4 * loop.strategy.objective.proxies.numel() + 2 * weights)
+
+
+def measured(dataset: Dataset, divided: Parts, steps: int, changes: tuple[str, ...]) -> dict[str, Any]:
+    wanted = recipe(dataset, steps, changes)
+    loop = build.loop(wanted, build.model(wanted), divided.train)
+    again = None
+    if loop.strategy is not None:
+        begin = process_time()
+        loop.strategy.begin()
+        again = process_time() - begin
+    row: dict[str, Any] = {"step": step_seconds(loop), "again": again, "bytes": kept_bytes(loop)}
+    return row | course(wanted, divided)
+
+
+def course(wanted: Recipe, divided: Parts) -> dict[str, Any]:
+    """A whole run: steps until it stopped, its best validation, and what each instance told."""
+    model = build.model(wanted)
+    loop = build.loop(wanted, model, divided.train)
+    told: list[Event] = []
+    with tempfile.TemporaryDirectory() as folder:
+        plan = build.plan(wanted, loop.schedule.steps, batches=len(loop.sampler))
+        asked = validation(wanted, model, divided.validation)
+        ending = train(loop, plan, validate=asked, folder=Path(folder), tell=told.append)
+    instances = [
+        {name: event[name] for name in ("instance", "step", "covering_radius", "between_classes")}
+        for event in told
+        if "instance" in event
+    ]
+    return {"steps": ending.steps, "best_step": ending.best_step, "map@r": ending.best["map@r"], "instances": instances}
+
+
+def shown(rows: dict[str, dict[str, Any]]) -> str:
+    base = rows["base"]["step"]
+    table = [["", "ms per step", "beside base", "s per re-initialisation", "MB kept", "steps", "best at", "map@r"]]
+    for name, row in rows.items():
+        again = "" if row["again"] is None else f"{row['again']:.2f}"
+        table.append([
+            name, f"{1000 * row['step']:.1f}", f"{100 * (row['step'] / base - 1):+.1f} %", again,
+            f"{row['bytes'] / 1e6:.2f}", str(row["steps"]), str(row["best_step"]), f"{row['map@r']:.4f}",
+        ])  # fmt: skip
+    lines = aligned(table)
+    for name, row in rows.items():
+        for told in row["instances"]:
+            lines.append(
+                f"{name}, step {told['step']}: instance {told['instance']}, covering radius "
+                f"{told['covering_radius']:.4f}, between classes {told['between_classes']:.4f}"
+            )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    dataset = data.load("glyphs")
+    divided = parts(recipe(dataset, chosen.steps, ()), dataset)
+    rows = {name: measured(dataset, divided, chosen.steps, changes) for name, changes in SIZES.items()}
+    print(shown(rows))
+    if chosen.json is not None:
+        chosen.json.write_text(json.dumps(rows, indent=2))
+
+
+if __name__ == "__main__":
+    main()
