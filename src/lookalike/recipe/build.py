@@ -130,7 +130,7 @@ def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Goal:
     check(wanted.batches >= 0, f"memory.batches must not be negative, not {wanted.batches}")
     memory = CrossBatchMemory(wanted.batches * batch_size, dim) if wanted.batches else None
     if memory is not None:
-        strategy.check_memory(recipe, loss, miner)
+        strategy.check_memory(recipe, loss)
     return Objective(loss, miner, added, memory, wanted.weight, wanted.start)
 
 

@@ -47,13 +47,10 @@ def form(recipe: Recipe) -> dict[str, Any]:
     return {} if recipe.ccp is None else dict(FORMS.get(recipe.loss.name, {}))
 
 
-def check_memory(recipe: Recipe, loss: nn.Module, miner: Any) -> None:
-    """A memory is more candidates: loss and miner must take them."""
+def check_memory(recipe: Recipe, loss: nn.Module) -> None:
+    """A memory is more candidates: the loss must take them."""
     takes = "candidates" in catalog.settings_of(type(loss).forward)
     check(takes, f"the loss '{recipe.loss.name}' compares with class weights, not with a memory: choose a pair loss")
-    if recipe.miner is not None:
-        takes = "candidates" in catalog.settings_of(type(miner).__call__)
-        check(takes, f"the miner '{recipe.miner.name}' chooses within a batch only: leave out the memory or the miner")
 
 
 def mixing(recipe: Recipe, network: nn.Module) -> Mixer | None:

@@ -19,6 +19,7 @@ class Objective(nn.Module):
 
     The memory (SPEC A19) acts from step `memory_start` on; until then nothing is put in.
 
+    >>> import torch
     >>> from lookalike.losses import Triplet
     >>> terms = Objective(Triplet())(torch.eye(4), torch.tensor([0, 0, 1, 1]), step=0)
     >>> list(terms), round(terms["loss"].item(), 2)
