@@ -1,0 +1,63 @@
+"""Means and intervals over seeds and queries."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lookalike.errors import UserError
+from lookalike.evaluation import Result
+from lookalike.protocols.seeds import averaged, difference, quantile, spread
+
+
+def results(values: np.ndarray, labels=None) -> list[Result]:
+    """One result per row of values per query."""
+    return [Result({"map": float(row.mean())}, {"map": row}, list(labels or range(len(row))), {}) for row in values]
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 4, 9, 30, 31, 60, 200])
+def test_quantiles_are_students(freedom):
+    assert quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=5e-3)
+
+
+def test_the_interval_over_seeds_is_students():
+    values = np.random.default_rng(0).random((4, 50))
+    found, means = spread(results(values), "map"), values.mean(1)
+    assert found.std == pytest.approx(means.std(ddof=1))
+    low, high = stats.t.interval(0.95, 3, means.mean(), stats.sem(means))
+    assert found.over_seeds == pytest.approx((low, high), abs=1e-3)
+
+
+def test_the_same_queries_are_not_counted_once_per_seed():
+    """Ten seeds that all say the same of 40 queries leave the doubt about queries as it is."""
+    row = np.random.default_rng(0).random(40)
+    one, ten = spread(results(row[None]), "map"), spread(results(np.tile(row, (10, 1))), "map")
+    assert one.over_queries == pytest.approx(ten.over_queries)
+    assert ten.std == pytest.approx(0)
+    assert one.std is None
+    assert one.over_seeds is None
+
+
+def test_other_queries_under_every_seed_are_more_queries():
+    values = np.random.default_rng(0).random((4, 40))
+    apart = [results(row[None], [f"{seed} {place}" for place in range(40)])[0] for seed, row in enumerate(values)]
+    narrow, wide = spread(apart, "map").over_queries, spread(apart[:1], "map").over_queries
+    assert narrow[1] - narrow[0] < 0.7 * (wide[1] - wide[0])
+
+
+def test_differences_are_taken_in_pairs():
+    generator = np.random.default_rng(0)
+    base = generator.random((3, 200))
+    better = base + 0.02 + 0.01 * generator.random((3, 200))
+    found = difference(results(better), results(base), "map")
+    assert found.mean == pytest.approx((better - base).mean())
+    assert found.clear  # although each of the two varies far more
+    assert not difference(results(base), results(base), "map").clear
+    with pytest.raises(UserError, match="same seeds"):
+        difference(results(base), results(base[:2]), "map")
+
+
+def test_the_mean_of_models_is_taken_query_by_query():
+    values = np.array([[0.0, 1.0], [1.0, 1.0]])
+    found = averaged(results(values))
+    assert found["map"] == 0.75
+    assert found.per_query["map"].tolist() == [0.5, 1.0]

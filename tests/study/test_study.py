@@ -1,0 +1,189 @@
+"""Studies: files read, cells run once by whoever has them, tables that say what the runs said."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from lookalike.data import arrays
+from lookalike.errors import UserError
+from lookalike.fit.measured import load_rows
+from lookalike.recipe import build
+from lookalike.study import as_text, check_all, gather, read, work
+from lookalike.study.claim import claimed
+from lookalike.study.work import done, place_of
+from lookalike.training.log import ignore
+
+STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
+RECIPE = """
+[data]
+validation = 0.2
+[images]
+preset = "glyphs"
+size = 16
+[model]
+backbone = "conv4"
+channels = 1
+width = 4
+dim = 4
+[loss]
+name = "triplet"
+margin = 0.1
+[sampler]
+name = "class_balanced"
+batch_size = 8
+per_class = 2
+[train]
+steps = 2
+"""
+STUDY = """
+recipe = "recipe.toml"
+seeds = 2
+baseline = "plain"
+metrics = ["recall@1", "map@r", "train:rho"]
+[rows."plain"]
+[rows."other"]
+loss.name = "contrastive"
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+
+    def write(text: str = STUDY) -> Path:
+        (tmp_path / "study.toml").write_text(text)
+        return tmp_path / "study.toml"
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    generator = torch.Generator().manual_seed(0)
+    looks = torch.randint(0, 256, (16, 16, 16, 1), generator=generator).repeat_interleave(4, 0)
+    pixels = (looks + 40 * torch.randn(64, 16, 16, 1, generator=generator)).clamp(0, 255).to(torch.uint8)
+    return arrays(pixels.expand(-1, -1, -1, 3).numpy(), torch.arange(64) // 4, name="shapes")
+
+
+def test_rows_grid_and_seeds_make_cells(write):
+    study = read(
+        write(STUDY.replace('"plain"\n', '"plain, batch_size 4"\n', 1) + "[grid]\nsampler.batch_size = [4, 8]\n")
+    )
+    assert study.rows == ["plain, batch_size 4", "plain, batch_size 8", "other, batch_size 4", "other, batch_size 8"]
+    assert len(study.cells) == 8
+    assert len({cell.key for cell in study.cells}) == 8
+    other = study.cells[3].recipe
+    assert (other.loss.name, dict(other.loss.settings)) == ("contrastive", {})  # the old loss's margin is gone
+    assert other.sampler.settings["batch_size"] == 8
+    assert other.evaluation.metrics == ("recall@1", "map@r")
+    assert other.evaluation.train == ("rho",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("seeds = 2", "seed = 2"), "did you mean 'seeds'"),
+        (('baseline = "plain"', 'baseline = "plian"'), "did you mean 'plain'"),
+        (("seeds = 2", "seeds = 0"), "a number of runs"),
+        (("loss.name", "loss.nam"), "does not say loss.name|setting"),
+        (("recipe.toml", "recipes.toml"), "there is no recipe"),
+    ],
+)
+def test_mistakes_in_a_study_are_one_line(write, change, message, shapes):
+    with pytest.raises(UserError, match=message):
+        check_all(read(write(STUDY.replace(*change))), shapes)
+
+
+def test_impossible_rows_are_refused_before_the_first_cell(write, shapes):
+    study = read(write(STUDY + "[rows.odd]\nsampler.batch_size = 7\n"))
+    with pytest.raises(UserError, match="the row 'odd' cannot be"):
+        check_all(study, shapes)
+
+
+def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
+    study, out = read(write()), tmp_path / "out"
+    work(study, shapes, out, ignore, lambda: False)
+    assert all(done(out, cell) for cell in study.cells)
+    stamps = [(place_of(out, cell) / "result.json").stat().st_mtime_ns for cell in study.cells]
+    work(study, shapes, out, ignore, lambda: False)
+    assert stamps == [(place_of(out, cell) / "result.json").stat().st_mtime_ns for cell in study.cells]
+    assert not [path for path in out.rglob("*") if path.name in ("checkpoint", "model", "test.npz", "report.html")]
+    told = gather(study, out)
+    values = {cell.name: load_rows(place_of(out, cell))[0].result["map@r"] for cell in study.cells}
+    plain, other = ([values[f"{row}, seed {seed}"] for seed in (0, 1)] for row in ("plain", "other"))
+    assert told["rows"][1]["metrics"]["map@r"]["mean"] == pytest.approx(sum(other) / 2)
+    gap = told["rows"][1]["differences"]["map@r"]
+    assert gap["mean"] == pytest.approx((sum(other) - sum(plain)) / 2)
+    assert "rho" in load_rows(place_of(out, study.cells[0]))[1].result
+    assert told["rows"][0]["metrics"]["train:rho"]["mean"] > 0
+    assert "4 of 4 cells" in as_text(told)
+    assert "− plain" in as_text(told)
+
+
+def test_a_cell_that_fails_is_told_and_the_others_go_on(write, shapes, tmp_path):
+    wild = '[rows."wild"]\noptimiser = { name = "sgd", lr = 1e38 }\n'
+    study, out = read(write(STUDY.replace("seeds = 2", "seeds = 1") + wild)), tmp_path / "out"
+    work(study, shapes, out, ignore, lambda: False)
+    told = gather(study, out)
+    assert told["done"] == 2
+    assert "learning rate" in told["rows"][2]["failed"]["0"]
+    assert "wild, seed 0" in as_text(told)
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from lookalike.study.claim import claimed
+with claimed(Path(sys.argv[1])) as mine:
+    print(mine, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_cell_belongs_to_one_process_until_it_dies(tmp_path):
+    file = tmp_path / "cell.claim"
+    other = subprocess.Popen([sys.executable, "-c", HOLD, str(file)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout.readline().strip() == "True"
+        with claimed(file) as mine:
+            assert not mine
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait()
+        with claimed(file) as mine:
+            assert mine
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close()
+
+
+def test_cells_in_other_hands_are_left_alone(write, shapes, tmp_path):
+    study, out = read(write(STUDY.replace("seeds = 2", "seeds = 1"))), tmp_path / "out"
+    (out / "cells").mkdir(parents=True)
+    with claimed(out / "cells" / f"{study.cells[0].key}.claim"):
+        work(study, shapes, out, ignore, lambda: False)
+    assert [done(out, cell) for cell in study.cells] == [False, True]
+    work(study, shapes, out, ignore, lambda: False)
+    assert all(done(out, cell) for cell in study.cells)
+
+
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
+def test_every_shipped_study_is_possible_and_says_how_it_is_run(file):
+    study = read(file)
+    for row in study.rows:
+        build.check_names(next(cell.recipe for cell in study.cells if cell.row == row))
+    assert f"lookalike study studies/{file.name}" in file.read_text()
+    assert len({cell.key for cell in study.cells}) == len(study.cells)
+
+
+def test_the_papers_experiments_are_shipped():
+    names = {file.stem for file in STUDIES}
+    assert {"roth_losses", "roth_samplers", "p_switch", "mixup", "ccp_batch_size", "xbm_ccp", "ms_ablation"} <= names
+    assert {"embedding_size", "batch_size", "fastap_categories"} <= names
+    claims = ("ccp", "fastap", "ms", "mining", "p_switch")
+    assert {f"claims_{data}_{claim}" for data in ("glyphs", "omniglot") for claim in claims} <= names
