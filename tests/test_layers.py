@@ -12,10 +12,12 @@ LAYERS = [
     {"evaluation"},
     {"training"},
     {"protocols"},
+    {"runs"},
     {"analysis", "search", "report"},
     {"recipe"},
     {"fit"},
     {"study"},
+    {"tuning"},
     {"cli"},
 ]
 FLOOR = {name: number for number, names in enumerate(LAYERS) for name in names}

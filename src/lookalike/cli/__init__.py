@@ -4,7 +4,20 @@ import sys
 
 import typer
 
-from lookalike.cli import analyse, audit, embed, evaluate, export, fit, list_members, report, study, train
+from lookalike.cli import (
+    analyse,
+    audit,
+    compare,
+    embed,
+    evaluate,
+    export,
+    fit,
+    list_members,
+    report,
+    study,
+    train,
+    tune,
+)
 from lookalike.errors import EXIT_CODE, UserError
 
 app = typer.Typer(
@@ -22,7 +35,9 @@ VERBS = {
     "embed": embed,
     "export": export,
     "report": report,
+    "compare": compare,
     "study": study,
+    "tune": tune,
     "audit": audit,
     "list": list_members,
 }

@@ -1,0 +1,62 @@
+"""Covering radius and distance between classes over the instances of a CCP run, from its log.
+
+Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, WACV 2024, figure 2 (SPEC E, F.9): from instance to
+instance classes should be covered more tightly, while they stay as far from each other.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lookalike.analysis.figures import COLOURS, panels, plain
+from lookalike.errors import check
+from lookalike.runs import Finished, collect
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Instances = dict[str, list[dict[str, float]]]  # of every run
+
+
+def instances(paths: Sequence[Path | str]) -> Instances:
+    """instance, step, covering_radius, between_classes and their ratio, of all runs with CCP in the folders."""
+    found = {}
+    for method in collect(paths).methods:
+        for run in method.runs:
+            rows = _rows(run)
+            if rows:
+                found[method.name if len(method.runs) == 1 else f"{method.name}, seed {run.seed}"] = rows
+    check(bool(found), "none of these runs was trained with CCP: add the table [ccp] to its recipe")
+    return found
+
+
+def _rows(run: Finished) -> list[dict[str, float]]:
+    told = [event for event in run.log if "covering_radius" in event]
+    return [
+        {"instance": event["instance"], "step": event["step"], "covering_radius": event["covering_radius"],
+         "between_classes": event["between_classes"],
+         "ratio": event["covering_radius"] / event["between_classes"] if event["between_classes"] else float("nan")}
+        for event in told
+    ]  # fmt: skip
+
+
+def draw_coverage(found: Mapping[str, Sequence[Mapping[str, float]]]) -> "Figure":
+    """Radius, distance between classes, and their ratio."""
+    caption = (
+        "At the start of every instance, on a fresh pool of train images: the radius (left) should fall without the "
+        "distance between classes (middle) falling with it; their ratio (right) then falls, too."
+    )
+    figure, axes = panels(1, 3, (9.0, 3.2), caption)
+    parts = {
+        "covering_radius": "covering radius (distance in the unit ball)",
+        "between_classes": "distance between classes (in the unit ball)", "ratio": "radius / distance (ratio)",
+    }  # fmt: skip
+    for axis, (name, label) in zip(axes[0], parts.items(), strict=True):
+        for place, (run, rows) in enumerate(found.items()):
+            xs, ys = [row["instance"] for row in rows], [row[name] for row in rows]
+            axis.plot(xs, ys, marker="o", markersize=3, color=COLOURS[place % len(COLOURS)], label=plain(run))
+        axis.set(xlabel="instance (number)", ylabel=label)
+        axis.locator_params(axis="x", integer=True)
+    if len(found) > 1:
+        axes[0, 0].legend(fontsize=6)
+    return figure

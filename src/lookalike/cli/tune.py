@@ -1,0 +1,60 @@
+"""`lookalike tune RECIPE.toml`: a search for the best settings, on validation classes only."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lookalike.cli.allocator import keep_memory
+from lookalike.cli.interrupt import polite
+from lookalike.cli.live import live
+from lookalike.cli.running import STOPPED
+
+EXAMPLE = "lookalike tune search.toml photos/ --trials 40 --out tuning"
+
+
+def run(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A recipe with a [tune] table of ranges.")],
+    source: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the search.")] = Path("tuning"),
+    trials: Annotated[int, typer.Option("--trials", help="Until so many are finished, by all workers.")] = 30,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change all trials: --set train.steps=200")
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option("--storage", envvar="LOOKALIKE_STORAGE", metavar="URL", help="A database, for several machines."),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Of the search in the storage; default: RECIPE.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the search, not of the training.")] = 0,
+    heartbeat: Annotated[
+        int, typer.Option("--heartbeat", min=1, help="Seconds; after 3 missed a worker is dead.")
+    ] = 30,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all trials as JSON.")] = False,
+) -> None:
+    """Search the ranges of [tune] for the highest validation map@r (fair protocol: folds of the train classes).
+
+    The test images stay unseen. The same command goes on after an interruption; with --storage any number of machines
+    share the search. It ends with FOLDER/best.toml (for lookalike train) and FOLDER/tune.html.
+    """
+    from lookalike.training import StoppedError
+    from lookalike.tuning import Search, search, write
+
+    keep_memory()
+    wanted = Search.read(recipe, out, source, settings or [], storage, name=name, seed=seed, heartbeat=heartbeat)
+    with polite() as stop, live() as tell:
+        try:
+            found = search(wanted, trials, tell, stop)
+        except StoppedError as stopped:
+            typer.echo(f"{stopped}; the trial is kept. The same command goes on from here.", err=True)
+            raise typer.Exit(STOPPED) from None
+    page = write(found, wanted.ranges, out)
+    if as_json:
+        typer.echo(json.dumps({"best": found.best, "trials": found.trials}, indent=2, ensure_ascii=False))
+        return
+    values = ", ".join(f"{key} = {value}" for key, value in found.best["params"].items())
+    typer.echo(f"validation map@r {found.best['value']:.4f} in trial {found.best['number']}: {values}\n")
+    typer.echo(f"recipe  {out / 'best.toml'}\npage    {page}")

@@ -1,0 +1,172 @@
+"""Runs put together: trainings that differ in nothing but seed and fold are one method; a study's rows are methods.
+
+Folds of one seed are averaged query by query, as the fair protocol does (SPEC F.13), so that a method has one result
+per seed.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lookalike.errors import check
+from lookalike.evaluation import Result
+from lookalike.protocols.seeds import Spread, averaged, difference
+from lookalike.runs.finished import Finished, is_run, read
+
+CELL = re.compile(r"(?P<row>.*)-seed-\d+-[0-9a-f]{10}")  # the folder of a study's cell
+SEED = re.compile(r"[-_ ]?seed[-_ ]?\d+$")
+
+
+@dataclass(frozen=True)
+class Method:
+    """Trainings with the same settings."""
+
+    name: str
+    runs: tuple[Finished, ...]
+
+    @property
+    def optimistic(self) -> bool:
+        return any(run.optimistic for run in self.runs)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting by its dotted key, without seed and fold."""
+        return _common(self.runs[0].settings)
+
+    def results(self, role: str = "model") -> dict[int, Result]:
+        """One result per seed."""
+        by_seed: dict[int, list[Result]] = {}
+        for run in self.runs:
+            if role in run.results:
+                by_seed.setdefault(run.seed, []).append(run.results[role])
+        return {seed: found[0] if len(found) == 1 else averaged(found) for seed, found in sorted(by_seed.items())}
+
+    def gap(self, other: "Method", metric: str) -> Spread | None:
+        """How much higher this one is, in pairs of equal seeds (or in order, where no seed is the same)."""
+        mine = {seed: found for seed, found in self.results().items() if metric in found}
+        theirs = {seed: found for seed, found in other.results().items() if metric in found}
+        if not mine or not theirs:
+            return None
+        both = sorted(mine.keys() & theirs.keys())
+        pairs = [(mine[seed], theirs[seed]) for seed in both] or list(zip(mine.values(), theirs.values(), strict=False))
+        return difference([one for one, _ in pairs], [base for _, base in pairs], metric)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Methods in the order they were given; `baseline` is the one the others are compared with."""
+
+    title: str
+    methods: tuple[Method, ...]
+    baseline: Method
+
+    def differing(self) -> dict[str, list[Any]]:
+        """The settings in which the methods differ, with each one's value."""
+        found = [method.settings for method in self.methods]
+        keys = dict.fromkeys(key for settings in found for key in settings)
+        values = {key: [settings.get(key) for settings in found] for key in keys}
+        return {key: each for key, each in values.items() if any(value != each[0] for value in each)}
+
+
+class _Place(NamedTuple):
+    name: str
+    folder: Path
+
+
+def collect(paths: Sequence[Path | str], baseline: str | None = None) -> Collection:
+    """The methods in some folders: runs, runs of several seeds or folds, or a whole study."""
+    folders = [Path(path) for path in paths]
+    check(len(folders) > 0, "give the folder of a run, or of a study")
+    places = [place for folder in folders for place in _places(folder)]
+    groups: list[tuple[str, list[Finished]]] = []
+    for place in places:
+        run = read(place.folder)
+        for name, found in groups:
+            if _same(found, run) and (name == place.name or not _in_study(place.folder)):
+                found.append(run)
+                break
+        else:
+            groups.append((place.name, [run]))
+    names = _distinct([(name, found[0].path) for name, found in groups])
+    methods = tuple(Method(name, tuple(found)) for name, (_, found) in zip(names, groups, strict=True))
+    wanted = baseline or next((said for folder in folders if (said := _study(folder).get("baseline"))), None)
+    first = next((method for method in methods if method.name == wanted), methods[0])
+    possible = ", ".join(method.name for method in methods)
+    check(baseline is None or first.name == baseline, f"there is no '{baseline}' to compare with. Possible: {possible}")
+    title = _study(folders[0]).get("title") if len(folders) == 1 else None
+    return Collection(str(title or " and ".join(folder.resolve().name for folder in folders[:3])), methods, first)
+
+
+def _places(folder: Path) -> Iterator[_Place]:
+    """The single trainings within a folder, and the name of the method each belongs to."""
+    check(folder.is_dir(), f"'{folder}' is no folder: give the folder of a run, or of a study")
+    name = SEED.sub("", folder.resolve().name) or folder.resolve().name
+    if (folder / "cells").is_dir():
+        rows = {_slug(row["name"]): row["name"] for row in _study(folder).get("rows", [])}
+        found = [cell for cell in sorted((folder / "cells").iterdir()) if is_run(cell) or list(_several(cell))]
+        check(bool(found), f"no cell of the study in '{folder}' is finished yet")
+        order = {slug: place for place, slug in enumerate(rows)}
+        named = [(CELL.fullmatch(cell.name), cell) for cell in found]
+        slugs = [(match["row"] if match else cell.name, cell) for match, cell in named]
+        for slug, cell in sorted(slugs, key=lambda pair: order.get(pair[0], len(order))):
+            yield from (_Place(rows.get(slug, slug), place) for place in (list(_several(cell)) or [cell]))
+        return
+    inside = list(_several(folder))
+    yield from (_Place(name, place) for place in inside or [folder])
+
+
+def _several(folder: Path) -> Iterator[Path]:
+    """The runs of seeds and folds in the folder of a run."""
+    for place in sorted(folder.glob("seed-*")) + sorted(folder.glob("fold-*")):
+        if is_run(place):
+            yield place
+
+
+def _in_study(folder: Path) -> bool:
+    return "cells" in (folder.parent.name, folder.parent.parent.name)
+
+
+def _study(folder: Path) -> dict[str, Any]:
+    file = folder / "study.json"
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return content
+
+
+def _slug(row: str) -> str:
+    return re.sub("[^a-z0-9]+", "-", row.lower()).strip("-")[:60]
+
+
+def _same(found: Sequence[Finished], run: Finished) -> bool:
+    """Whether a run is another seed or fold of these."""
+    if not run.settings:
+        return False
+    taken = {(other.seed, other.fold) for other in found}
+    return (run.seed, run.fold) not in taken and _common(found[0].settings) == _common(run.settings)
+
+
+def _common(settings: Mapping[str, Any]) -> dict[str, Any]:
+    flat = dict(_flat(settings, ""))
+    left_out = {"seed", "protocol.fold", "protocol.seeds", "protocol.models"}
+    if "train.minutes" in flat:  # then the clock decided on the steps
+        left_out |= {"train.steps"}
+    return {key: value for key, value in flat.items() if key not in left_out}
+
+
+def _flat(settings: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{where}{key}.")
+        else:
+            yield f"{where}{key}", value
+
+
+def _distinct(named: Sequence[tuple[str, Path]]) -> list[str]:
+    """Names, with as much of the path as tells them apart."""
+    names = [name for name, _ in named]
+    long = [name if names.count(name) == 1 else f"{path.parent.name}/{path.name}" for name, path in named]
+    return [
+        name if long.count(name) == 1 else f"{name} #{long[:place].count(name) + 1}" for place, name in enumerate(long)
+    ]
