@@ -47,7 +47,7 @@ class JsonLines:
             raise UserError(f"cannot write {self.path} ({error.strerror}): make room and go on with --resume") from None
 
     def rewind(self, step: int) -> None:
-        kept = [event for event in events(self.path) if event.get("step", 0) <= step and event["event"] != "end"]
+        kept = [event for event in events(self.path) if event.get("step", step) <= step and event["event"] != "end"]
         partial = self.path.with_suffix(".partial")
         partial.write_text("".join(json.dumps(event, ensure_ascii=False) + "\n" for event in kept), encoding="utf-8")
         partial.replace(self.path)
