@@ -1,0 +1,66 @@
+"""The log on disk: events as lines, rewound for a run that goes on, whole after a crash."""
+
+import json
+
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.training import JsonLines, TensorBoard, to_all
+from lookalike.training.log import events
+
+
+def test_events_are_lines_and_progress_is_not_kept(tmp_path):
+    log, seen = JsonLines(tmp_path / "log.jsonl"), []
+    tell = to_all(log, seen.append)
+    told = [
+        {"event": "note", "text": "漢字 ☃"},
+        {"event": "progress", "done": 1},
+        {"event": "step", "step": 1, "loss": 0.5},
+    ]
+    for event in told:
+        tell(event)
+    assert seen == told
+    assert events(tmp_path / "log.jsonl") == [told[0], told[2]]
+    assert "漢字" in (tmp_path / "log.jsonl").read_text(encoding="utf-8")
+
+
+def test_rewound_to_a_checkpoint(tmp_path):
+    log = JsonLines(tmp_path / "log.jsonl")
+    for event in (
+        {"event": "start"},
+        *({"event": "step", "step": step} for step in range(1, 9)),
+        {"event": "end", "step": 8},
+    ):
+        log(event)
+    log.rewind(5)
+    assert events(log.path) == [{"event": "start"}, *({"event": "step", "step": step} for step in range(1, 6))]
+    log.rewind(-1)
+    assert events(log.path) == [{"event": "start"}]
+
+
+def test_a_line_cut_off_by_a_crash_is_forgotten(tmp_path):
+    log = JsonLines(tmp_path / "log.jsonl")
+    log({"event": "step", "step": 1})
+    whole = log.path.read_text()
+    for cut in range(1, len(whole)):
+        log.path.write_text(whole + whole[:cut].rstrip("\n"))
+        assert events(log.path) in ([json.loads(whole)], [json.loads(whole)] * 2)
+        log.rewind(1)
+        log({"event": "step", "step": 2})
+        assert events(log.path)[-1] == {"event": "step", "step": 2}
+        log.path.unlink()
+
+
+def test_a_place_that_cannot_be_written(tmp_path):
+    with pytest.raises(UserError, match="make room and go on with --resume"):
+        JsonLines(tmp_path / "no" / "log.jsonl")({"event": "note"})
+
+
+def test_tensorboard_makes_no_folder_before_there_is_something_to_say(tmp_path):
+    board = TensorBoard(tmp_path / "tensorboard")
+    board({"event": "start"})
+    assert not (tmp_path / "tensorboard").exists()
+    board({"event": "step", "step": 3, "loss": 0.5})
+    board({"event": "end", "step": 3, "seconds": 1.0})
+    assert list((tmp_path / "tensorboard").iterdir())
+    board.writer.close()

@@ -1,0 +1,155 @@
+"""A run from its first step to its end: validation, the best weights, stopping, resuming, the time budget."""
+
+import pytest
+import torch
+
+from lookalike import losses, miners
+from lookalike.errors import UserError
+from lookalike.evaluation import evaluate
+from lookalike.memory import CrossBatchMemory
+from lookalike.training import Objective, Plan, Schedule, StoppedError, checkpoint, train
+from lookalike.training.rehearsal import seconds_per_step
+from tests.training.scenes import DIM, loop, same, weights
+
+
+def scripted(values):
+    """A validation that says what it is told to say."""
+    said = iter(values)
+    return lambda: {"map@r": next(said), "recall@1": 0.0}
+
+
+def test_validated_at_the_start_every_few_steps_and_at_the_end():
+    told = []
+    train(loop(), Plan(10, validate_every=4, log_every=3), validate=scripted([0.1, 0.2, 0.3, 0.4]), tell=told.append)
+    assert [event["step"] for event in told if event["event"] == "validation"] == [0, 4, 8, 10]
+    assert [event["step"] for event in told if event["event"] == "step"] == [3, 6, 9, 10]
+    assert [event["event"] for event in told][-1] == "end"
+
+
+def test_the_best_weights_are_left_in_the_network():
+    ours, kept = loop(), {}
+
+    def validate():
+        kept[ours.step] = weights(ours.network)
+        return {"map@r": {0: 0.1, 4: 0.5, 8: 0.9, 12: 0.3}[ours.step]}
+
+    ending = train(ours, Plan(12, validate_every=4), validate=validate)
+    assert (ending.best_step, ending.best, ending.steps) == (8, {"map@r": 0.9}, 12)
+    assert same(weights(ours.network), kept[8])
+
+
+def test_it_stops_when_validation_no_longer_improves():
+    ending = train(loop(), Plan(100, validate_every=2, patience=3), validate=scripted([0.1, 0.5, 0.4, 0.5, 0.3, 0.9]))
+    assert (ending.steps, ending.best_step) == (8, 2)
+    assert ending.why == "no better validation in 3 rounds"
+
+
+def test_plateau_listens_to_validation():
+    ours = loop(schedule=Schedule("plateau", patience=1, gamma=0.5), lr=0.01)
+    train(ours, Plan(8, validate_every=1), validate=scripted([0.5] + [0.1] * 8))
+    assert ours.schedule.reductions == 4
+    assert ours.optimiser.param_groups[0]["lr"] < 0.01
+
+
+def with_everything():
+    """Random tuples, a memory, learnt boundaries, momentum, dropout, running statistics."""
+    miner = miners.DistanceWeighted(generator=torch.Generator().manual_seed(0))
+    memory = CrossBatchMemory(36, DIM)
+    goal = Objective(losses.Margin(classes=6), miner, memory=memory, memory_start=3)
+    return loop(objective=goal, generators={"miner": miner.generator})
+
+
+def judged(ours):
+    def validate():
+        with torch.no_grad():
+            points, labels = ours.dataset.points, ours.dataset.labels
+            return evaluate(ours.network.eval()(points), labels, metrics="map@r recall@1")
+
+    return validate
+
+
+@pytest.mark.parametrize("stops", [[1], [4], [5, 9], [1, 2, 3, 4, 5, 6, 7]])
+def test_stopped_and_resumed_gives_the_same_bits(tmp_path, stops):
+    plan = Plan(14, validate_every=4, log_every=1, seed=5)
+    whole, told = with_everything(), []
+    ending = train(whole, plan, validate=judged(whole), tell=told.append)
+    again = []
+    for stop in stops:
+        ours = with_everything()
+        torch.manual_seed(stop)  # whatever the process did before plays no part
+        with pytest.raises(StoppedError, match=f"stopped after step {stop} of 14"):
+            train(ours, plan, validate=judged(ours), folder=tmp_path, tell=again.append,
+                  stop=lambda ours=ours, stop=stop: ours.step >= stop)  # fmt: skip
+    ours = with_everything()
+    resumed = train(ours, plan, validate=judged(ours), folder=tmp_path, tell=again.append)
+    assert same(weights(ours.network), weights(whole.network))
+    assert same(weights(ours.objective), weights(whole.objective))
+    assert (resumed.best_step, resumed.best, resumed.why) == (ending.best_step, ending.best, ending.why)
+
+    def values(events):
+        return [(event["step"], event["loss"]) for event in events if event["event"] == "step"]
+
+    assert values(again) == values(told)
+
+
+def test_a_finished_run_resumed_is_only_told_again(tmp_path):
+    ours = loop()
+    first = train(ours, Plan(6, validate_every=3), validate=judged(ours), folder=tmp_path)
+    again = loop()
+    second = train(again, Plan(6, validate_every=3), validate=judged(again), folder=tmp_path)
+    assert same(weights(ours.network), weights(again.network))
+    assert (first.best, first.steps) == (second.best, second.steps)
+
+
+def test_what_is_named_wrong_stays_named_over_a_stop(tmp_path):
+    told = []
+    flat = {"lr": 1e-9, "optimiser": "sgd"}
+
+    def same_for_all():
+        ours = loop(losses.Triplet(), **flat)
+        ours.network.layers[-1].weight.data.zero_()
+        return ours
+
+    ours = same_for_all()
+    with pytest.raises(StoppedError):
+        train(ours, Plan(8, log_every=1), folder=tmp_path, tell=told.append, stop=lambda: ours.step >= 4)
+    train(same_for_all(), Plan(8, log_every=1), folder=tmp_path, tell=told.append)
+    assert [event["kind"] for event in told if event["event"] == "health"].count("collapse") == 1
+
+
+def test_the_time_budget_ends_a_run():
+    ending = train(loop(steps=100_000), Plan(100_000, seconds=0.3))
+    assert 0 < ending.steps < 100_000
+    assert ending.why == f"the time budget ended it at step {ending.steps} of 100000"
+    assert ending.seconds < 10
+
+
+def test_a_rehearsal_leaves_no_trace():
+    ours, other = with_everything(), with_everything()
+    assert seconds_per_step(ours) > 0
+    before = torch.get_rng_state()
+    assert torch.equal(before, torch.get_rng_state())
+    ends = []
+    for each in (ours, other):
+        train(each, Plan(9))
+        ends.append(weights(each.network))
+    assert same(*ends)
+
+
+def test_training_leaves_the_callers_random_numbers_alone():
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    train(loop(), Plan(3))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_mistakes(tmp_path):
+    with pytest.raises(UserError, match=r"validation does not measure 'map@r': it gives recall@1"):
+        train(loop(), Plan(3), validate=lambda: {"recall@1": 0.5})
+    for key in ("steps", "validate_every", "log_every"):
+        with pytest.raises(UserError, match=f"{key} must be at least 1, not 0"):
+            Plan(**{"steps": 1, key: 0})
+    with pytest.raises(UserError, match="no time left"):
+        Plan(1, seconds=-1)
+    assert not checkpoint.exists(tmp_path)
