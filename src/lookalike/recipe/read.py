@@ -115,12 +115,12 @@ def _fits(option: Any, value: Any) -> bool:
     if origin is tuple:
         return isinstance(value, list | tuple) and all(_fits(get_args(option)[0], part) for part in value)
     if origin is not None:
-        return isinstance(value, Mapping)
+        return isinstance(value, Mapping) and all(_fits(get_args(option)[1], part) for part in value.values())
     if option is float:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if option is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    return option in (str, bool) and isinstance(value, option)
+    return option is Any or (option in (str, bool) and isinstance(value, option))
 
 
 def _name(option: Any) -> str:
@@ -128,5 +128,7 @@ def _name(option: Any) -> str:
         return "one of " + ", ".join(get_args(option))
     if get_origin(option) is tuple:
         return "a list"
+    if get_origin(option) is not None:
+        return "a table of tables"
     words = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
     return words.get(option, "a table")
