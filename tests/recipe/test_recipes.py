@@ -1,0 +1,144 @@
+"""Every file in recipes/: a header that says what it is, keys that are known, and two real steps on a miniature."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from lookalike import recipe as recipes
+from lookalike.data import vehicle_id
+from lookalike.data.arrays import arrays
+from lookalike.errors import UserError
+from lookalike.fit import fit
+from tests.recipe.layouts import EACH, LAYOUTS, LISTS, TRAIN, Album
+
+FOLDER = Path(__file__).parents[2] / "recipes"
+FILES = sorted(FOLDER.glob("*.toml"))
+every = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+SMALL = [
+    "model.backbone=conv4", "model.width=4", "model.channels=3", "model.weights=none", "model.dim=6", "images.size=16",
+    "images.short_side=18", "train.steps=2", "train.epochs=none", "protocol.seeds=1",
+    "protocol.models=1", "train.validate_epochs=none", "train.validate_every=1",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def album(tmp_path, monkeypatch):
+    monkeypatch.setattr(vehicle_id, "VEHICLES", LISTS)
+    monkeypatch.setattr(vehicle_id, "TRAIN", [(TRAIN, TRAIN * EACH)])
+    return Album(tmp_path / "album")
+
+
+def header(file: Path) -> str:
+    return "\n".join(line for line in file.read_text().splitlines() if line.startswith("#"))
+
+
+def test_all_protocols_and_datasets_are_there():
+    expected = {f"roth_{name}" for name in ("cub200", "cars196", "sop")}
+    expected |= {f"{paper}_{name}" for paper in ("mlrc", "ms") for name in ("cub200", "cars196", "sop", "inshop")}
+    expected |= {f"fastap_{name}" for name in ("sop", "inshop", "vehicle_id")}
+    expected |= {f"top_k_{name}" for name in ("cub200", "cars196", "sop")}
+    assert expected <= {file.stem for file in FILES}
+
+
+@every
+def test_a_header_says_what_how_long_and_what_to_expect(file):
+    told = header(file)
+    assert f"lookalike train recipes/{file.name}" in told
+    assert "Time:" in told
+    assert "Expected" in told
+    optimistic = recipes.load(file).protocol.select == "test_max"
+    assert ("Optimistic" in told) == optimistic
+
+
+@every
+def test_no_facts_are_in_a_recipe(file):
+    """Numbers of classes, and pixels that follow from the preset, come from elsewhere."""
+    values = recipes.tree(file)
+    assert "classes" not in values["loss"]
+    assert "dim" not in values["loss"]
+    if file.stem not in ("glyphs", "omniglot"):
+        assert "size" not in values["images"]
+
+
+@every
+def test_every_setting_in_the_header_is_known(file):
+    told = re.findall(r"--set ([a-z_]+\.[a-z_]+=[^ ,;#()]+)", header(file))
+    for setting in told:
+        recipes.load(file, [setting])
+
+
+@every
+def test_names_are_known_and_two_steps_are_trained(file, album, tmp_path):
+    recipes.build.check_names(recipes.load(file))
+    dataset = LAYOUTS[recipes.load(file).data.name or ""](album)
+    batch = 3 * recipes.load(file).sampler.settings.get("per_class", 4)
+    changes = [*SMALL, f"sampler.batch_size={batch}"]
+    run = fit(dataset, tmp_path / "run", recipe=file, overrides=changes, audit=False, full=False)
+    told = json.loads((tmp_path / "run/result.json").read_text())
+    assert run.ending.steps == 2
+    assert 0 <= run.result["recall@1"] <= 1
+    optimistic = "test_max" in file.read_text().split("[images]")[0].split("[protocol]")[-1]
+    assert bool(told["results"][0].get("optimistic")) == optimistic
+
+
+def test_mlrc_is_four_models_of_three_seeds():
+    tasks = recipes.protocol.tasks(recipes.load(FOLDER / "mlrc_cub200.toml"))
+    assert len(tasks) == 12
+    folds = {(task.recipe.seed, task.recipe.protocol.fold) for task in tasks}
+    assert folds == {(seed, fold) for seed in range(3) for fold in (1, 2, 3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("protocol.name=cross_validatoin", "did you mean 'cross_validation'"),
+        ("protocol.select=best", "unknown protocol.select"),
+        ("protocol.folds=1", "at least 2"),
+        ("protocol.models=9", "1 to 4"),
+        ("protocol.seeds=0", "at least 1"),
+        ("protocol.fold=2", "for cross_validation"),
+        ("protocol.gallery=one_per_class", "for vehicle_id"),
+        ("train.select=recal@1", "unknown metric"),
+        ("evaluation.metrics=[\"nmii\"]", "unknown metric"),
+    ],
+)  # fmt: skip
+def test_impossible_protocols_are_refused_before_an_image_is_read(change, message):
+    class Unread:
+        def __len__(self):
+            return 24
+
+        def open(self, row):
+            raise AssertionError(f"image {row} was opened")
+
+        def take(self, _):
+            return self
+
+        def name(self, row):
+            return str(row)
+
+    dataset = arrays(torch.zeros(24, 8, 8, dtype=torch.uint8), torch.arange(24) // 2)
+    values = {
+        "loss": {"name": "triplet"},
+        "sampler": {"name": "class_balanced", "batch_size": 4},
+        "train": {"steps": 1},
+    }
+    with pytest.raises(UserError, match=re.escape(message)):
+        fit(replace(dataset, images=Unread()), "nowhere", recipe=values, overrides=[change])
+
+
+def test_none_means_nothing_where_nothing_is_possible():
+    values = {"loss": {"name": "multi_similarity", "mining_margin": "none"}, "sampler": {"name": "class_balanced"}}
+    recipe = recipes.of_tree(values | {"model": {"weights": "none"}, "train": {"patience": "none", "steps": 1}})
+    assert recipe.model.weights is None
+    assert recipes.build.objective(recipe, 4, 8, 8).loss.mining_margin is None
+    values["loss"] = {"name": "n_pair", "normalise": "none"}  # there it is the name of a geometry
+    assert recipes.build.objective(recipes.of_tree(values), 4, 8, 8).loss.normalise == "none"
