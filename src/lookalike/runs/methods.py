@@ -97,7 +97,17 @@ def collect(paths: Sequence[Path | str], baseline: str | None = None) -> Collect
     possible = ", ".join(method.name for method in methods)
     check(baseline is None or first.name == baseline, f"there is no '{baseline}' to compare with. Possible: {possible}")
     title = _study(folders[0]).get("title") if len(folders) == 1 else None
-    return Collection(str(title or " and ".join(folder.resolve().name for folder in folders[:3])), methods, first)
+    return Collection(str(title or _listed(names)), methods, first)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as a title.
+
+    >>> _listed(["triplet", "margin", "nca", "angular", "snr"])
+    'triplet, margin, nca and 2 more'
+    """
+    few = list(names[:3])
+    return f"{', '.join(few)} and {len(names) - 3} more" if len(names) > 3 else ", ".join(few)
 
 
 def _places(folder: Path) -> Iterator[_Place]:

@@ -184,7 +184,8 @@ class _Point:
 def _found(wanted: Search, study: Any) -> Found:
     optuna = stored.library()
     records = [
-        {"number": trial.number, "state": trial.state.name.lower(), "value": trial.value,
+        {"number": trial.number, "state": trial.state.name.lower(),
+         "value": trial.value if trial.state.name == "COMPLETE" else None,  # a pruned one has not seen all folds
          "params": {key: _plain(value) for key, value in trial.params.items()},
          "seconds": trial.duration.total_seconds() if trial.duration else None, **trial.user_attrs}
         for trial in study.trials
