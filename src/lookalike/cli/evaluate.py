@@ -64,7 +64,10 @@ def run(
     }
     weak = weaknesses(result, worst) if worst else {}
     if out is not None:
-        out.write_text(result.to_json() + "\n", encoding="utf-8")
+        try:
+            out.write_text(result.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"cannot write {out} ({error.strerror}): give another --out") from None
     typer.echo(as_text(result, breakdowns, weak) if not as_json else as_document(result, breakdowns, weak))
 
 
