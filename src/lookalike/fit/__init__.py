@@ -43,12 +43,12 @@ def fit(
     with the run in `out`, `fresh` replaces it; `full=False` leaves out baselines and the report. `tell` hears what
     happens, `stop` is asked after every step and while the stages around training go on.
     """
-    folder, tell = RunFolder(Path(out)), stoppable(tell, stop)
+    began, folder, tell = time.monotonic(), RunFolder(Path(out)), stoppable(tell, stop)
     check(not resume or folder.begun, f"there is no run to resume in {folder.path}: leave out --resume")
     dataset, chosen = again(folder, source, recipe, overrides) if resume else choose(source, recipe, overrides)
     folder.prepare(resume, fresh)
     log = JsonLines(folder.log)
-    stages = Stages(chosen, folder, to_all(log, tell))
+    stages = Stages(chosen, folder, to_all(log, tell), began)
     if resume:
         log.rewind(checkpoint.step(folder.checkpoint))
     else:

@@ -40,9 +40,9 @@ class Ready(NamedTuple):
 class Stages:
     """One run; `recipe` is completed on the way (the clock may decide on the number of steps)."""
 
-    def __init__(self, recipe: Recipe, folder: RunFolder, tell: Tell) -> None:
+    def __init__(self, recipe: Recipe, folder: RunFolder, tell: Tell, began: float | None = None) -> None:
         self.recipe, self.folder, self.tell = recipe, folder, tell
-        self.began = time.monotonic()
+        self.began = time.monotonic() if began is None else began  # time budgets count from here
 
     def stage(self, name: str) -> Callable[[int, int], None]:
         self.tell({"event": "stage", "name": name})
