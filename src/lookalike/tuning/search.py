@@ -1,7 +1,7 @@
 """The search: Tree-structured Parzen Estimator (Bergstra et al., NeurIPS 2011) with median pruning, by optuna.
 
-Any number of processes may work on one search: each takes the next trial, all learn from all results. With a local file
-and one process, a search that was interrupted goes on as if it had not been.
+Any number of processes may work on one search: each takes the next trial, all learn from all results. A search that was
+interrupted goes on with the trial it was at.
 """
 
 import json
