@@ -34,7 +34,9 @@ def test_everybody_asks_and_everybody_else_is_searched(scene):
 def test_queries_search_the_gallery_where_the_data_say_so(scene, geometry):
     images, names, _, vectors = scene
     roles = np.where(np.arange(30) % 5 < 2, "query", "gallery")
-    found = judge("mine", "model", vectors, arrays(images, names, roles=roles), geometry, ["recall@1", "map@r"])
+    found = judge(
+        "mine", "model", vectors, arrays(images, names, roles=roles.tolist()), geometry, ["recall@1", "map@r"]
+    )
     ask = roles == "query"
     expected = evaluate(
         vectors[ask], names[ask], gallery=vectors[~ask], gallery_labels=names[~ask], normalise=geometry,

@@ -84,6 +84,10 @@ def test_bfloat16_trains_on_a_cpu_and_float32_is_left_alone():
     assert torch.allclose(values["half"], values["full"], rtol=0.1, atol=0.02)
     assert all(parameter.dtype == torch.float32 for parameter in half.network.parameters())
     assert not same(weights(half.network), weights(loop().network))
+
+
+@pytest.mark.plain
+def test_a_misspelt_precision_is_refused():
     with pytest.raises(UserError, match="did you mean 'bfloat16'"):
         loop(precision="bfloat")
 

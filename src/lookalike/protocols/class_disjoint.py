@@ -23,6 +23,7 @@ class Parts(NamedTuple):
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
     """The dataset by its own train and test splits, or by drawn ones; validation classes are drawn from train's.
 
+    >>> import torch
     >>> from lookalike.data import arrays
     >>> ten = arrays(torch.zeros(20, 4, 4, dtype=torch.uint8), torch.arange(20) // 2)
     >>> [part.present for part in parts(ten, test=0.3, validation=0.2)[:3]]

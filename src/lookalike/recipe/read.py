@@ -70,6 +70,7 @@ def _value(written: str) -> Any:
 
 def of_tree(values: Mapping[str, Any]) -> Recipe:
     """The recipe in tables; every key and kind of value is checked."""
+    check("tune" not in values, "[tune] holds ranges to search: run lookalike tune with this recipe, or leave it out")
     recipe = _table(Recipe, values, "")
     assert isinstance(recipe, Recipe)
     return recipe

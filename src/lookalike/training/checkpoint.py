@@ -143,7 +143,7 @@ def _split(value: Any, path: str, tensors: Tensors) -> Any:
     return {"value": value}
 
 
-def _joined(plain: Mapping[str, Any], tensors: Tensors) -> Any:
+def _joined(plain: Any, tensors: Tensors) -> Any:
     ((kind, content),) = plain.items()
     if kind == "tensor":
         return tensors[content]
