@@ -8,8 +8,8 @@ document's figures: about 8 % more time per step, 10–35 % more steps. Seconds 
 import argparse
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
 from time import process_time
 from typing import Any
 
@@ -38,15 +38,15 @@ def recipe(dataset: Dataset, steps: int, changes: tuple[str, ...]) -> Recipe:
     return of_tree(overridden(default(dataset), given))
 
 
-def step_seconds(loop: Loop, warm: int = 5, timed: int = 40) -> float:
-    """The median of some steps without the loading of images."""
-    taken = []
-    for number in range(warm + timed):
-        begin = process_time()
-        trained = loop.advance()
-        if number >= warm:
-            taken.append(process_time() - begin - trained.seconds["load"])
-    return median(taken)
+def step_seconds(loops: Mapping[str, Loop], rounds: int = 40) -> dict[str, float]:
+    """The quickest step of each, taken in turn: a machine that is busy with other things slows all of them alike."""
+    taken: dict[str, list[float]] = {name: [] for name in loops}
+    for _ in range(rounds):
+        for name, loop in loops.items():
+            begin = process_time()
+            loop.advance()
+            taken[name].append(process_time() - begin)
+    return {name: min(times) for name, times in taken.items()}
 
 
 def kept_bytes(loop: Loop) -> int:
@@ -57,16 +57,18 @@ def kept_bytes(loop: Loop) -> int:
     return 4 * (4 * loop.strategy.objective.proxies.numel() + 2 * weights)
 
 
-def measured(dataset: Dataset, divided: Parts, steps: int, changes: tuple[str, ...]) -> dict[str, Any]:
-    wanted = recipe(dataset, steps, changes)
-    loop = build.loop(wanted, build.model(wanted), divided.train)
-    again = None
-    if loop.strategy is not None:
+def costs(dataset: Dataset, divided: Parts) -> dict[str, dict[str, Any]]:
+    """Time per step and per re-initialisation, and what is kept in memory."""
+    loops, rows = {}, {}
+    for name, changes in SIZES.items():
+        wanted = recipe(dataset, 1000, changes)
+        loop = loops[name] = build.loop(wanted, build.model(wanted), divided.train)
         begin = process_time()
-        loop.strategy.begin()
-        again = process_time() - begin
-    row: dict[str, Any] = {"step": step_seconds(loop), "again": again, "bytes": kept_bytes(loop)}
-    return row | course(wanted, divided)
+        if loop.strategy is not None:
+            loop.strategy.begin()
+        rows[name] = {"again": None if loop.strategy is None else process_time() - begin, "bytes": kept_bytes(loop)}
+    times = step_seconds(loops)
+    return {name: {"step": times[name], **row} for name, row in rows.items()}
 
 
 def course(wanted: Recipe, divided: Parts) -> dict[str, Any]:
@@ -113,7 +115,9 @@ def main() -> None:
     torch.set_num_threads(1)
     dataset = data.load("glyphs")
     divided = parts(recipe(dataset, chosen.steps, ()), dataset)
-    rows = {name: measured(dataset, divided, chosen.steps, changes) for name, changes in SIZES.items()}
+    rows = costs(dataset, divided)
+    for name, changes in SIZES.items():
+        rows[name] |= course(recipe(dataset, chosen.steps, changes), divided)
     print(shown(rows))
     if chosen.json is not None:
         chosen.json.write_text(json.dumps(rows, indent=2))
