@@ -16,7 +16,7 @@ FITTING: dict[str, list[str]] = {
     "circle": [],
     "contrastive": MINED,
     "cosface": WEIGHTED,
-    "cosine_contrastive": [],
+    "cosine_contrastive": ["optimiser.lr=5e-3"],
     "fastap": [],
     "generalised_lifted": [],
     "hierarchical_proxy": WEIGHTED,

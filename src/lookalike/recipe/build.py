@@ -70,7 +70,7 @@ def model(recipe: Recipe) -> Model:
     )  # fmt: skip
     made = Model.create(architecture, wanted.weights, recipe.seed)
     made.preprocessing = views(recipe, made.preprocessing).preprocessing
-    made.geometry = recipe.evaluation.geometry  # type: ignore[assignment]
+    made.geometry = recipe.evaluation.geometry
     made.__post_init__()
     if wanted.freeze is not None:
         embedder = embedder_of(made)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lookalike.geometry import Geometry
 from lookalike.training.ccp import Chance
 from lookalike.training.loop import Precision
 from lookalike.training.mixup import Mixup
@@ -148,7 +149,7 @@ class Evaluation:
     """[evaluation]: the geometry embeddings are compared in; the metrics reported (empty: all that rank), and those of
     the train images beside them (the spectrum of SPEC F.7 and the distances of F.8 are measured there)."""
 
-    geometry: str = "sphere"
+    geometry: Geometry = "sphere"
     metrics: tuple[str, ...] = ()
     train: tuple[str, ...] = ()
 

@@ -1,0 +1,15 @@
+"""What the server of tests.cli.processes imports once for all its children. Without threads: a fork would lose them."""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import rich.console
+import torch
+import torch._dynamo
+
+import lookalike.cli
+import lookalike.fit
+
+torch.set_num_threads(1)
+LOADED = (rich.console, torch._dynamo, lookalike.cli, lookalike.fit)

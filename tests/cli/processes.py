@@ -1,0 +1,119 @@
+"""Real processes that cost little: a server imports the library once, and every run is a child of it.
+
+A child can be told to kill itself (SIGKILL, as `kill -9`) at the n-th call of a function: before or after its work.
+"""
+
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["tests.cli.preloaded"])
+
+
+@dataclass(frozen=True)
+class Death:
+    """Die at the n-th call of `owner.name` ("module" or "module:Class")."""
+
+    owner: str
+    name: str
+    call: int = 1
+    after: bool = False
+
+
+def _arm(death: Death) -> None:
+    module, _, inner = death.owner.partition(":")
+    owner = importlib.import_module(module)
+    owner = getattr(owner, inner) if inner else owner
+    real, calls = getattr(owner, death.name), [0]
+
+    def deadly(*given, **settings):
+        calls[0] += 1
+        own = calls[0]
+        if own == death.call and not death.after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = real(*given, **settings)
+        if own == death.call:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(owner, death.name, deadly)
+
+
+def _child(words: list[str], out: str, error: str, environment: dict[str, str], death: Death | None) -> None:
+    for name, number in ((out, 1), (error, 2)):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
+    os.environ |= environment
+    sys.argv = ["lookalike", *words]
+    if death is not None:
+        _arm(death)
+    from lookalike.cli import main
+
+    main()
+
+
+@dataclass
+class Ended:
+    """What a process left behind."""
+
+    code: int
+    out: str
+    error: str
+
+    def refused(self, *words: str) -> str:
+        """The one line of a mistake."""
+        lines = self.error.splitlines()
+        assert self.code == 2, self
+        assert self.out == "", self
+        assert len([line for line in lines if line.startswith("lookalike: ")]) == 1, self
+        assert lines[-1].startswith("lookalike: "), self
+        assert "Traceback" not in self.error, self
+        assert all(word in lines[-1] for word in words), self
+        return lines[-1]
+
+
+class Lookalike:
+    """`lookalike VERB …` as a process; caches and outputs live in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.number = folder, 0
+        self.environment = {"LOOKALIKE_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+
+    def start(self, *words: object, death: Death | None = None) -> "Running":
+        self.number += 1
+        out, error = (str(self.folder / f"{kind}.{self.number}") for kind in ("out", "error"))
+        given = ([str(word) for word in words], out, error, self.environment, death)
+        process = SERVER.Process(target=_child, args=given)
+        process.start()
+        return Running(process, Path(out), Path(error))
+
+    def __call__(self, *words: object, death: Death | None = None) -> Ended:
+        return self.start(*words, death=death).end()
+
+
+@dataclass
+class Running:
+    process: multiprocessing.process.BaseProcess
+    out: Path
+    error: Path
+
+    def end(self, timeout: float = 600) -> Ended:
+        self.process.join(timeout)
+        assert self.process.exitcode is not None, "it does not end"
+        return Ended(self.process.exitcode, self.out.read_text(), self.error.read_text())
+
+    def signal(self, number: int) -> None:
+        os.kill(self.process.pid, number)
+
+    def wait_for(self, sign, timeout: float = 300) -> bool:
+        """Wait until `sign()` is true; whether the process still runs."""
+        until = time.monotonic() + timeout
+        while self.process.is_alive() and not sign():
+            assert time.monotonic() < until, "nothing happens"
+            time.sleep(0.01)
+        return self.process.is_alive()

@@ -1,0 +1,61 @@
+"""`lookalike evaluate MODEL DATA` against Model.encode and evaluate; and against what the run itself found."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lookalike import data
+from lookalike.evaluation import evaluate
+from lookalike.models import Model
+from tests.cli.photos import folder
+
+
+def test_a_model_on_a_folder(lookalike, finished, photos, tmp_path):
+    run, _ = finished
+    ended = lookalike("evaluate", run / "model", photos, "--json", "--metrics", "recall@1,2 map@r")
+    assert ended.code == 0, ended.error
+    dataset, model = data.load(photos), Model.load(run / "model")
+    paths = [photos / dataset.images.name(row) for row in range(len(dataset))]
+    expected = evaluate(model.encode(paths), dataset.labels, metrics="recall@1,2 map@r")
+    assert json.loads(ended.out)["metrics"] == pytest.approx(dict(expected), abs=1e-6)
+    ended = lookalike("evaluate", run / "model", photos, "--by-class", "map@r", "--out", tmp_path / "r.json")
+    assert "class 00" in ended.out
+    assert "recall@1" in (tmp_path / "r.json").read_text()
+
+
+def test_the_embeddings_of_a_run_give_its_result(lookalike, finished):
+    run, _ = finished
+    ended = lookalike("evaluate", run / "test.npz", "--json")
+    told = json.loads((run / "result.json").read_text())["results"][0]["metrics"]
+    found = json.loads(ended.out)["metrics"]
+    assert {name: found[name] for name in told} == pytest.approx(told, abs=1e-9)
+    content = np.load(run / "test.npz")
+    trained = json.loads((run / "model" / "model.json").read_text())["classes"]
+    assert not set(content["labels"].tolist()) & set(trained)  # never seen in training
+
+
+def test_the_split_of_the_data_is_heeded(lookalike, finished, photos, tmp_path):
+    run, _ = finished
+    rows = ["path,label,split"]
+    for file in sorted(photos.rglob("*.png")):
+        name = file.parent.name
+        rows.append(f"{file},{name},{'test' if name < 'class 05' else 'train'}")
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(rows) + "\n")
+    facts = {}
+    for split in ("test", "train", "all"):
+        ended = lookalike("evaluate", run / "model", table, "--json", "--metrics", "recall@1", "--split", split)
+        assert ended.code == 0, ended.error
+        facts[split] = json.loads(ended.out)["facts"]["queries"]
+    assert facts == {"test": 30, "train": 42, "all": 72}
+
+
+def test_mistakes(lookalike, finished, photos, tmp_path):
+    run, _ = finished
+    lookalike("evaluate", tmp_path / "none", photos).refused("none")
+    lookalike("evaluate", run / "model", tmp_path / "nowhere").refused("there is no folder or table")
+    lookalike("evaluate", run / "model", photos, "--metrics", "recal@1").refused("recal")
+    lookalike("evaluate", run / "model", photos, "--out", tmp_path / "no" / "r.json").refused("cannot write")
+    single = folder(tmp_path / "single", classes=3, each=1)
+    assert lookalike("evaluate", run / "model", single).code == 2

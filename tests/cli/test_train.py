@@ -1,0 +1,67 @@
+"""`lookalike train`: the recipe of a run repeats it bit for bit; a recipe for other data says so."""
+
+import signal
+
+import pytest
+
+from tests.cli.processes import Death
+
+TRAINED = Death("lookalike.fit.prove", "write_page")  # everything but the page
+
+
+def weights(run):
+    return (run / "model" / "weights.safetensors").read_bytes()
+
+
+def test_the_recipe_of_a_run_repeats_it_bit_for_bit(lookalike, finished, tmp_path):
+    run, _ = finished
+    again = tmp_path / "again"
+    ended = lookalike("train", run / "recipe.toml", "--out", again, death=TRAINED)
+    assert ended.code == -signal.SIGKILL, ended
+    assert weights(again) == weights(run)
+    lines = [line for line in (run / "recipe.toml").read_text().splitlines() if not line.startswith("#")]
+    assert lines == [line for line in (again / "recipe.toml").read_text().splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.slow
+def test_a_run_that_the_clock_measured_keeps_its_steps(lookalike, photos, tmp_path):
+    timed = tmp_path / "timed"
+    words = ("--no-audit", "--minutes", 0.4, "--set", "sampler.batch_size=8", "--set", "sampler.per_class=2")
+    dying = Death("lookalike.training.loop:Loop", "advance", 12)  # a few are taken to see how long they take
+    ended = lookalike("fit", photos, "--out", timed, *words, death=dying)
+    assert ended.code == -signal.SIGKILL, ended
+    recipe = (timed / "recipe.toml").read_text()
+    steps = next(line for line in recipe.splitlines() if line.startswith("steps = ") and line != "steps = 0")
+    again = tmp_path / "again"
+    ended = lookalike(
+        "train", timed / "recipe.toml", "--out", again, death=Death("lookalike.training.run:_Run", "step")
+    )
+    assert ended.code == -signal.SIGKILL, ended
+    assert steps in (again / "recipe.toml").read_text().splitlines()
+
+
+def test_a_recipe_for_other_data(lookalike, photos, finished, tmp_path):
+    run, _ = finished
+    recipe = tmp_path / "birds.toml"
+    recipe.write_text((run / "recipe.toml").read_text().replace("[data]\n", '[data]\nname = "cub200"\n'))
+    said = lookalike("train", recipe, photos, "--out", tmp_path / "new")
+    said.refused("this recipe is for cub200, these data are", "--set data.name=")
+    text = "\n".join(line for line in recipe.read_text().splitlines() if not line.startswith("source"))
+    recipe.write_text(text)
+    lookalike("train", recipe, "--out", tmp_path / "new").refused("this recipe is for cub200: say where its images are")
+    lookalike("train", tmp_path / "none.toml").refused("there is no recipe")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_changed_file_is_not_resumed(lookalike, finished, tmp_path):
+    run, _ = finished
+    changed = tmp_path / "changed.toml"
+    changed.write_text((run / "recipe.toml").read_text().replace("dim = ", "dim = 1"))
+    lookalike("train", changed, "--out", run, "--resume").refused("holds another run: model.dim was")
+
+
+def test_help_ends_in_an_example(lookalike):
+    for verb in ("fit", "train", "embed", "evaluate", "export"):
+        ended = lookalike(verb, "--help")
+        assert ended.code == 0
+        assert f"Example: lookalike {verb}" in ended.out
