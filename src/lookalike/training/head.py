@@ -3,7 +3,7 @@
 `principal` starts the head as the principal components of those features: at 128 of 1280 dimensions nearly all that the
 frozen backbone knows stays (Jégou, Chum: Negative Evidences and Co-occurrences in Image Retrieval: The Benefit of PCA
 and Whitening, ECCV 2012), where a random head starts from nothing and one trained on few classes forgets
-(benchmarks/default_recipe.py).
+(to compare: benchmarks/default_recipe.py).
 """
 
 import torch
