@@ -9,7 +9,7 @@ from lookalike.errors import check
 from lookalike.fit.choose import Source, again, choose
 from lookalike.fit.run import Run, single, stoppable
 from lookalike.fit.several import several
-from lookalike.fit.stages import Stages
+from lookalike.fit.stages import PAGE, Stages
 from lookalike.fit.summary import header
 from lookalike.recipe import to_toml
 from lookalike.recipe.defaults import missing_weights
@@ -49,6 +49,7 @@ def fit(
     folder.prepare(resume, fresh)
     log = JsonLines(folder.log)
     stages = Stages(chosen, folder, to_all(log, tell), began)
+    stages.reserved = PAGE if full else 0.0
     if resume:
         log.rewind(checkpoint.step(folder.checkpoint))
     else:

@@ -27,6 +27,7 @@ from lookalike.training.rehearsal import seconds_per_step
 from lookalike.training.run import Ending, Validate
 
 SPARE = 0.95  # of the time budget is planned for
+PAGE = 12.0  # seconds for the report, mostly its map and its figures
 
 
 class Ready(NamedTuple):
@@ -43,6 +44,7 @@ class Stages:
     def __init__(self, recipe: Recipe, folder: RunFolder, tell: Tell, began: float | None = None) -> None:
         self.recipe, self.folder, self.tell = recipe, folder, tell
         self.began = time.monotonic() if began is None else began  # time budgets count from here
+        self.reserved = 0.0  # seconds of them for what comes after the evaluation
 
     def stage(self, name: str) -> Callable[[int, int], None]:
         self.tell({"event": "stage", "name": name})
@@ -105,7 +107,7 @@ class Stages:
             return build.plan(self.recipe, loop.schedule.steps, batches=len(loop.sampler))
         rate = rate or _rate(model, divided.train)
         held = 0 if divided.validation is None else len(divided.validation)
-        afterwards = (2.5 * len(divided.test) + len(wanted.blend) * held) / rate
+        afterwards = (2.5 * len(divided.test) + len(wanted.blend) * held) / rate + self.reserved
         left = SPARE * 60 * wanted.minutes - (time.monotonic() - self.began) - afterwards
         if wanted.steps is None:
             step = seconds_per_step(loop) + held / rate / wanted.validate_every
