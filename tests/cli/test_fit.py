@@ -192,6 +192,7 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_stays(lookalike, photos, tmp
 def test_minutes_are_respected(lookalike, tmp_path):
     if os.getloadavg()[0] > (os.cpu_count() or 1):
         pytest.skip("others are using this machine: a clock can only be tested on a quiet one")
+    lookalike("audit", "glyphs")  # draws them
     began = time.monotonic()
     ended = lookalike("fit", "--out", tmp_path / "run", "--minutes", 0.5, "--set", "train.patience=none")
     spent = time.monotonic() - began

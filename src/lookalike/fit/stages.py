@@ -27,7 +27,7 @@ from lookalike.training.rehearsal import seconds_per_step
 from lookalike.training.run import Ending, Validate
 
 SPARE = 0.95  # of the time budget is planned for
-PAGE = 12.0  # seconds for the report, mostly its map and its figures
+PAGE = 8.0  # seconds for the report, mostly its map and its figures
 
 
 class Ready(NamedTuple):
