@@ -189,17 +189,25 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_stays(lookalike, photos, tmp
 
 
 @pytest.mark.slow
-def test_minutes_are_respected(lookalike, tmp_path):
+@pytest.mark.parametrize("data", ["glyphs", "photos"])
+def test_minutes_are_respected(lookalike, photos, tmp_path, data):
+    """The recipe would take longer. One core may be too slow for the glyphs: then that is said, and early."""
     if os.getloadavg()[0] > (os.cpu_count() or 1):
         pytest.skip("others are using this machine: a clock can only be tested on a quiet one")
     lookalike("audit", "glyphs")  # draws them
+    source = photos if data == "photos" else data
+    longer = ("--set", "train.patience=none", *(SHORT[2:] if data == "photos" else ()))
     began = time.monotonic()
-    ended = lookalike("fit", "--out", tmp_path / "run", "--minutes", 0.5, "--set", "train.patience=none")
+    ended = lookalike("fit", source, "--out", tmp_path / "run", "--minutes", 0.5, *longer)
     spent = time.monotonic() - began
-    assert ended.code == 0, ended.error
     assert spent < 40
-    told = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert told["training"]["steps"] > 0
+    if data == "glyphs" and ended.code == 2:
+        ended.refused("0.5 minutes do not suffice for a step and the evaluation: give more")
+        return
+    assert ended.code == 0, ended.error
+    told = json.loads((tmp_path / "run" / "result.json").read_text())["training"]
+    assert told["steps"] > 0
+    assert spent > 12  # and the time was used
 
 
 WRONG = [
