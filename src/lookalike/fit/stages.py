@@ -92,8 +92,10 @@ class Stages:
             self.note(trouble.advice)
         rate = None
         if not started:
-            rate = begin_head(self.recipe, model, divided.train, self.stage("features for the head"))
-            fill_bank(loop, model, divided.train, self.stage("filling the embedding bank"))
+            if self.recipe.model.head == "principal" or self.recipe.head.steps:
+                rate = begin_head(self.recipe, model, divided.train, self.stage("features for the head"))
+            if loop.bank is not None:
+                fill_bank(loop, model, divided.train, self.stage("filling the embedding bank"))
             if self.recipe.train.blend and loop.ranks.first:
                 checkpoint.keep(self.folder.start, model.embedder.state_dict())
         plan = self.plan(loop, model, divided, rate)
