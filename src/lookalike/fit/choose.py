@@ -73,6 +73,10 @@ def found(source: Source, values: Tree) -> tuple[Dataset, str]:
         return source, ""
     given = values.get("data", {})
     expected = given.get("name")
+    check(
+        bool(source) or given.get("source") != "",
+        "this recipe was run on a dataset in memory: say where its images are, or give the dataset to fit()",
+    )
     where = str(source or given.get("source") or ("" if expected else "glyphs"))
     check(bool(where), f"this recipe is for {expected}: say where its images are, as {expected}=FOLDER")
     dataset = data.load(where)
