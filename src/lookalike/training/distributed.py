@@ -197,6 +197,7 @@ def all_present() -> Iterator[None]:
         yield
     except RuntimeError as error:
         told = re.sub(r"^\[\S+\] ", "", str(error).strip().splitlines()[0]).split(". ")[0][:100]
+        error.__traceback__ = None  # its frames hold the exchange: the threads of gloo must end before the interpreter
         raise UserError(
             f"another process of this run is gone ({told}): start them all again with --resume; "
             "the last checkpoint is kept"
