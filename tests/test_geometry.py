@@ -161,3 +161,27 @@ def test_mean_norm():
     assert g.mean_norm(rows).item() == 3
     assert g.mean_norm(rows, squared=True).item() == 13
     assert g.mean_norm(rows * 1e20, squared=True).isfinite()
+
+
+@pytest.mark.parametrize("geometry", ["sphere", "ball", "none"])
+def test_a_batch_with_itself_is_a_batch_with_its_copy(geometry):
+    """One product in the backward pass instead of two: the same values, the same gradient."""
+    points = torch.randn(7, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    weights = torch.randn(7, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    alone, twice = g.compare(points, None, geometry), g.compare(points, points, geometry)
+    assert torch.allclose(alone, twice, atol=1e-12)
+    (of_alone,), (of_twice,) = (torch.autograd.grad(found, points, weights) for found in (alone, twice))
+    assert torch.allclose(of_alone, of_twice, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [3.0, -2.0])
+def test_a_scaled_log_sum_exp_is_that_of_scaled_values(scale):
+    values = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    kept = torch.rand(4, 5, generator=torch.Generator().manual_seed(1)) > 0.4
+    kept[2] = False
+    inside, outside = g.log_sum_exp(values, kept, scale), g.log_sum_exp(scale * values, kept)
+    assert torch.equal(inside, outside)
+    gradient = torch.ones(4, dtype=torch.float64)
+    (of_inside,), (of_outside,) = (torch.autograd.grad(found, values, gradient) for found in (inside, outside))
+    assert torch.allclose(of_inside, of_outside, atol=1e-12)
+    assert torch.autograd.gradcheck(lambda x: g.log_sum_exp(x, kept, scale)[:2], values)

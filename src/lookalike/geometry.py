@@ -69,7 +69,7 @@ class _Sphere(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor) -> Tensor:
-        largest = vectors.abs().amax(1, keepdim=True)
+        largest = torch.maximum(vectors.amax(1, keepdim=True), vectors.amin(1, keepdim=True).neg_())
         unit = vectors / torch.where(largest > 0, largest, 1.0)
         # the largest entry is now 1, so only a zero row is shorter than 1
         lengths = torch.linalg.vector_norm(unit, dim=1, keepdim=True).clamp_(min=1)
@@ -113,31 +113,66 @@ def product(rows: Float[Tensor, "*b n d"], columns: Float[Tensor, "*b m d"]) -> 
         return rows @ columns.mT
 
 
-class _Saturating(torch.autograd.Function):
-    """Dot products of vectors of any length: rows and columns are scaled first, so nothing overflows on the way."""
+def _both_ways(gradient: Tensor) -> Tensor:
+    """G + Gᵀ; the copy in between is several times faster than adding along columns."""
+    return gradient.T.clone(memory_format=torch.contiguous_format).add_(gradient)
+
+
+class _Gram(torch.autograd.Function):
+    """All dot products of vectors with one another: the gradient (G + Gᵀ) E is one product where two sides take two."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, columns: Tensor) -> Tensor:
-        (scaled_rows, row_size), (scaled_columns, column_size) = _scaled(rows), _scaled(columns)
+    def forward(ctx: Any, vectors: Tensor) -> Tensor:
+        ctx.save_for_backward(vectors)
+        return vectors @ vectors.T
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        vectors: Tensor = ctx.saved_tensors[0]
+        return _both_ways(gradient) @ vectors
+
+
+class _Saturating(torch.autograd.Function):
+    """Dot products of vectors of any length: rows and columns are scaled first, so nothing overflows on the way.
+
+    Without columns, of the rows with one another, as `_Gram`.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, columns: Tensor | None) -> Tensor:
+        scaled_rows, row_size = _scaled(rows)
+        scaled_columns, column_size = (scaled_rows, row_size) if columns is None else _scaled(columns)
         values = (scaled_rows @ scaled_columns.T).mul_(row_size).mul_(column_size.T)
         values.clamp_(-SATURATION, SATURATION)
         ctx.save_for_backward(rows, columns, values)
         return values
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
         rows, columns, values = ctx.saved_tensors
-        inside = torch.where(values.abs() < SATURATION, gradient, 0.0)
+        inside = torch.ops.aten.hardtanh_backward(gradient, values, -SATURATION, SATURATION)  # 0 at the bounds
+        if columns is None:
+            return _both_ways(inside) @ rows, None
         return inside @ columns, inside.T @ rows
 
 
-def raw_product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
-    """Dot products of vectors of any length, saturating at ±1e30 (with gradient 0 beyond) instead of overflowing."""
-    dtype = torch.promote_types(rows.dtype, columns.dtype)
+def raw_product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None) -> Float[Tensor, "n m"]:
+    """Dot products of vectors of any length (columns None: with one another).
+
+    They saturate at ±1e30 (with gradient 0 beyond) instead of overflowing.
+    """
+    if columns is not None:
+        dtype = torch.promote_types(rows.dtype, columns.dtype)
+        rows, columns = rows.to(dtype), columns.to(dtype)
     with torch.autocast(rows.device.type, enabled=False):
-        # a view, because torch.compile takes no function that is given one tensor twice
-        other = columns.view_as(columns) if columns is rows else columns
-        result: Tensor = _Saturating.apply(rows.to(dtype), other.to(dtype))  # type: ignore[no-untyped-call]
+        result: Tensor = _Saturating.apply(rows, columns)  # type: ignore[no-untyped-call]
+    return result
+
+
+def gram(vectors: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
+    """All dot products of vectors with one another, untouched by autocast."""
+    with torch.autocast(vectors.device.type, enabled=False):
+        result: Tensor = _Gram.apply(vectors)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -146,8 +181,10 @@ def compare(
 ) -> Float[Tensor, "n m"]:
     """Similarities S = ⟨e_i, e_j⟩ of embeddings with candidates (None: with themselves) in the given geometry."""
     left = normalise(rows, geometry)
-    right = left if columns is None else normalise(columns, geometry)
-    return raw_product(left, right) if geometry == "none" else product(left, right)
+    right = None if columns is None else normalise(columns, geometry)
+    if geometry == "none":
+        return raw_product(left, right)
+    return gram(left) if right is None else product(left, right)
 
 
 def squares(
@@ -176,15 +213,15 @@ class _Euclid(torch.autograd.Function):
         else:
             squares = torch.where(squares > noise, squares, 0.0)
         distances = squares.sqrt_()
-        # a division by ∞ in the backward pass is the gradient 0
-        ctx.save_for_backward(torch.nn.functional.threshold(distances, 0.0, torch.inf))
+        ctx.save_for_backward(distances)
         return distances
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
         (distances,) = ctx.saved_tensors
-        slope = gradient / distances
-        return slope.neg(), 0.5 * slope if ctx.needs_input_grad[1] else None
+        slope = torch.nn.functional.threshold(distances, 0.0, torch.inf).reciprocal_().mul_(gradient)  # 0 where d = 0
+        of_totals = 0.5 * slope if ctx.needs_input_grad[1] else None
+        return slope.neg_(), of_totals
 
 
 Squares = tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None
@@ -214,41 +251,70 @@ def _smallest_exponent(dtype: torch.dtype) -> int:
     return math.ceil(math.log(torch.finfo(dtype).tiny))
 
 
-def _exponentials(exponents: Tensor) -> Tensor:
+def exponentials(exponents: Tensor) -> Tensor:
     """eˣ in place, and 0 where it would be smaller than any normal number."""
     floor = _smallest_exponent(exponents.dtype)
     return torch.threshold_(exponents.clamp_(min=floor).exp_(), 1.5 * math.exp(floor), 0.0)
+
+
+def log_softmax_sums(values: Tensor, kept: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    """log Σ exp(scale · x) over the kept entries of each row, and the share of each entry in it; not differentiable."""
+    if not values.shape[-1]:
+        return values.sum(-1) - torch.inf, values.clone()  # no column at all: an empty batch
+    shifted = torch.where(kept, values, -torch.inf if scale > 0 else torch.inf)
+    if scale != 1:
+        shifted.mul_(scale)
+    peak = shifted.amax(-1, keepdim=True)
+    peak = torch.where(peak.isinf(), 0.0, peak)
+    weights = exponentials(shifted.sub_(peak))
+    total = weights.sum(-1, keepdim=True)
+    result = (total.log() + peak).squeeze(-1)
+    return result, weights.div_(torch.where(total > 0, total, 1.0))
 
 
 class _LogSumExp(torch.autograd.Function):
     """log Σ exp over the kept entries of each row; the backward pass reuses the softmax made on the way."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, kept: Tensor) -> Tensor:
-        shifted = torch.where(kept, values, -torch.inf)
-        peak = shifted.amax(-1, keepdim=True)
-        peak = torch.where(peak.isinf(), 0.0, peak)
-        weights = _exponentials(shifted.sub_(peak))
-        total = weights.sum(-1, keepdim=True)
-        result = (total.log() + peak).squeeze(-1)
-        ctx.save_for_backward(weights.div_(torch.where(total > 0, total, 1.0)))
+    def forward(ctx: Any, values: Tensor, kept: Tensor, scale: float) -> Tensor:
+        result, softmax = log_softmax_sums(values, kept, scale)
+        ctx.save_for_backward(softmax)
+        ctx.scale = scale
         return result
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         (softmax,) = ctx.saved_tensors
-        return softmax * gradient[..., None], None
+        return softmax * (ctx.scale * gradient)[..., None], None, None
 
 
-def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."]) -> Float[Tensor, "*n"]:
-    """Stable log Σ exp over the kept entries of each row; −∞ for a row that keeps none, with gradient 0.
+def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."], scale: float = 1.0) -> Float[Tensor, "*n"]:
+    """Stable log Σ exp(scale · x) over the kept entries of each row; −∞ for a row that keeps none, with gradient 0.
 
     >>> log_sum_exp(torch.tensor([[0.0, 0.0, 9.0], [1.0, 2.0, 3.0]]), torch.tensor([[True, True, False], [False] * 3]))
     tensor([0.6931,   -inf])
     """
-    if not values.shape[-1]:
-        return values.sum(-1) - torch.inf  # no column at all: an empty batch
-    result: Tensor = _LogSumExp.apply(values, kept)  # type: ignore[no-untyped-call]
+    result: Tensor = _LogSumExp.apply(values, kept, scale)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Weighted(torch.autograd.Function):
+    """A value and its gradient, both known."""
+
+    @staticmethod
+    def forward(ctx: Any, _: Tensor, value: Tensor, weights: Tensor) -> Tensor:
+        ctx.save_for_backward(weights)
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (weights,) = ctx.saved_tensors
+        return weights * gradient, None, None
+
+
+def weighted(similarities: Float[Tensor, "n m"], value: Float[Tensor, ""], weights: Float[Tensor, "n m"]) -> Tensor:
+    """A loss by its pair weights ∂L/∂S in closed form (General Pair Weighting): no graph over pairs is kept."""
+    result: Tensor = _Weighted.apply(similarities, value, weights)  # type: ignore[no-untyped-call]
     return result
 
 

@@ -21,6 +21,7 @@ from lookalike.geometry import (
     Geometry,
     check_geometry,
     compare,
+    gram,
     log_sum_exp,
     mean_norm,
     normalise,
@@ -77,7 +78,7 @@ class Angular(nn.Module):
         """Σ weight · log(1 + Σ_n e^{f_apn}) over all positives p."""
         rows = normalise(embeddings, self.normalise)
         columns = None if candidates is None else normalise(candidates, self.normalise)
-        lifted = self._lifted(rows, rows if columns is None else columns)
+        lifted = gram(2 * self.tangent_squared**0.5 * rows) if columns is None else self._lifted(rows, columns)
         step = max(1, CHUNK // max(1, lifted.numel()))
         total = 0 * lifted.sum()
         for start in range(0, slots.shape[1], step):

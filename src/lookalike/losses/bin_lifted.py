@@ -47,5 +47,5 @@ class BinLifted(nn.Module):
 
     def _among(self, similarities: Tensor, kept: Tensor, scale: float) -> Tensor:
         """(1/|c|) lse(cS) over one side of every anchor, c its signed scale."""
-        rivals = log_sum_exp(scale * similarities, kept)
+        rivals = log_sum_exp(similarities, kept, scale)
         return torch.where(rivals > -torch.inf, rivals, 0.0) / abs(scale)

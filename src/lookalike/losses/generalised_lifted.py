@@ -52,12 +52,11 @@ class GeneralisedLifted(nn.Module):
         self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None
     ) -> Float[Tensor, ""]:
         """The hinges alone; the norm of raw vectors is added in `forward`."""
-        if self.similarity == "cosine":
-            pull, push = self.margin - similarities, similarities
-        else:
-            pull = distances(similarities, lengths)
-            push = self.margin - pull
-        # −∞ where an anchor lacks one of the two sets: no hinge
-        excess = log_sum_exp(pull, pairs.positive) + log_sum_exp(push, pairs.negative)
+        closeness = similarities if self.similarity == "cosine" else distances(similarities, lengths)
+        sign = 1.0 if self.similarity == "cosine" else -1.0
+        # γ is the same for all pairs; −∞ where an anchor lacks one of the two sets: no hinge
+        excess = (
+            log_sum_exp(closeness, pairs.positive, -sign) + log_sum_exp(closeness, pairs.negative, sign) + self.margin
+        )
         total = excess.relu().sum()
         return total if self.reduction == "sum" else total / (excess > -torch.inf).sum().clamp(min=1)

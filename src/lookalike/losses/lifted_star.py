@@ -33,8 +33,8 @@ class LiftedStar(nn.Module):
         return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
-        pull = log_sum_exp(-self.alpha * similarities, pairs.positive) / self.alpha
-        push = log_sum_exp(self.beta * similarities, pairs.negative) / self.beta
+        pull = log_sum_exp(similarities, pairs.positive, -self.alpha) / self.alpha
+        push = log_sum_exp(similarities, pairs.negative, self.beta) / self.beta
         # −∞ where an anchor lacks one of the two sets: it is skipped
         both = pull + push
         return torch.where(both > -torch.inf, both, 0.0).sum() / max(1, len(both))

@@ -4,11 +4,12 @@ L = mean over active positive pairs of [d − m+]_+ + mean over active negative 
 See also: contrastive (means over all pairs), cosine_contrastive.
 """
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_active, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares, weighted
 from lookalike.targets import Pairs, Targets, as_pairs
 
 PRESETS = {
@@ -45,5 +46,14 @@ class MarginContrastive(nn.Module):
         self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None
     ) -> Float[Tensor, ""]:
         apart = distances(similarities, lengths)
-        pull, push = (apart - self.positive_margin).relu(), (self.negative_margin - apart).relu()
-        return mean_active(pull, pairs.positive) + mean_active(push, pairs.negative)
+        pulled = pairs.positive & (apart.detach() > self.positive_margin)
+        pushed = pairs.negative & (apart.detach() < self.negative_margin)
+        weights = _evenly(pulled, apart.dtype) - _evenly(pushed, apart.dtype)
+        pulling, pushing = pulled.any().to(apart.dtype), pushed.any().to(apart.dtype)
+        value = (weights * apart.detach()).sum() + self.negative_margin * pushing - self.positive_margin * pulling
+        return weighted(apart, value, weights)
+
+
+def _evenly(active: Tensor, dtype: torch.dtype) -> Tensor:
+    """The same weight for every active pair, 1 in all."""
+    return active.to(dtype).div_(active.sum().clamp(min=1))

@@ -59,8 +59,8 @@ class MultiSimilarity(nn.Module):
 
     def _weighted(self, similarities: Tensor, pairs: Pairs) -> Tensor:
         # λ is the same for all pairs: it is added after the sum over them
-        pull = softplus(log_sum_exp(-self.alpha * similarities, pairs.positive) + self.alpha * self.threshold)
-        push = softplus(log_sum_exp(self.beta * similarities, pairs.negative) - self.beta * self.threshold)
+        pull = softplus(log_sum_exp(similarities, pairs.positive, -self.alpha) + self.alpha * self.threshold)
+        push = softplus(log_sum_exp(similarities, pairs.negative, self.beta) - self.beta * self.threshold)
         return pull / self.alpha + push / self.beta
 
     def _constant(self, similarities: Tensor, pairs: Pairs) -> Tensor:

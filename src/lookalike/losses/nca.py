@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp
+from lookalike.geometry import Geometry, check_geometry, compare, log_softmax_sums, weighted
 from lookalike.targets import Pairs, Targets, as_pairs
 
 
@@ -35,7 +35,9 @@ class NCA(nn.Module):
         return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
-        logits = similarities / self.temperature
-        near, all_others = log_sum_exp(logits, pairs.positive), log_sum_exp(logits, pairs.positive | pairs.negative)
-        terms = torch.where(near > -torch.inf, all_others - near, 0.0)
-        return terms.sum() / max(1, len(similarities))
+        scale, anchors, values = 1 / self.temperature, max(1, len(similarities)), similarities.detach()
+        near, among_near = log_softmax_sums(values, pairs.positive, scale)
+        all_others, among_all = log_softmax_sums(values, pairs.positive | pairs.negative, scale)
+        value = torch.where(near > -torch.inf, all_others - near, 0.0).sum() / anchors
+        counted = (near > -torch.inf).to(values.dtype) / anchors
+        return weighted(similarities, value, among_all.sub_(among_near).mul_(scale * counted[:, None]))

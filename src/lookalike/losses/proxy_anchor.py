@@ -19,8 +19,8 @@ def anchored(
     similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"], alpha: float, delta: float
 ) -> Float[Tensor, ""]:
     """The equation, for proxies × samples and the mask of each proxy's own samples."""
-    pull = log_sum_exp(-alpha * similarities, own) + alpha * delta
-    push = log_sum_exp(alpha * similarities, ~own) + alpha * delta
+    pull = log_sum_exp(similarities, own, -alpha) + alpha * delta
+    push = log_sum_exp(similarities, ~own, alpha) + alpha * delta
     return mean_where(softplus(pull), pull > -torch.inf) + softplus(push).mean()
 
 

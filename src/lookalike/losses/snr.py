@@ -37,7 +37,7 @@ class SNR(nn.Module):
     ) -> Float[Tensor, ""]:
         targets = as_pairs_or_triplets(targets, embeddings, candidates)
         rows = normalise(embeddings, self.normalise)
-        columns = rows if candidates is None else normalise(candidates, self.normalise)
+        columns = None if candidates is None else normalise(candidates, self.normalise)
         noise = self._noise(rows, columns)
         balance = self.sum_weight * rows.sum(1).abs().sum() / max(1, len(rows))
         if isinstance(targets, Triplets):
@@ -47,9 +47,11 @@ class SNR(nn.Module):
         total, active = hinge_sums(noise, targets, self.margin)
         return total / active.clamp(min=1) + balance
 
-    def _noise(self, rows: Tensor, columns: Tensor) -> Tensor:
+    def _noise(self, rows: Tensor, columns: Tensor | None) -> Tensor:
         """snr(i, j) of every row with every column: ‖c_i − c_j‖² / ‖c_i‖² of the vectors less their own mean."""
-        left, right = rows - rows.mean(1, keepdim=True), columns - columns.mean(1, keepdim=True)
-        signal, other = left.square().sum(1, keepdim=True), right.square().sum(1)
+        left = rows - rows.mean(1, keepdim=True)
+        right = None if columns is None else columns - columns.mean(1, keepdim=True)
+        signal = left.square().sum(1, keepdim=True)
+        other = signal.T if right is None else right.square().sum(1)
         apart = (signal + other - 2 * raw_product(left, right)).clamp(min=0)
         return apart / signal.clamp(min=FAINTEST * rows.shape[1])

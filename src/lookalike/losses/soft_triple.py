@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, normalise, product
+from lookalike.geometry import Geometry, check_geometry, compare, exponentials, normalise, product
 from lookalike.targets import Targets, as_classes
 
 CCP = {"centres": 10, "learning_rate": None, "rate_factor": 100.0}  # common to all sets of Chance Constraints
@@ -32,7 +32,8 @@ class _SoftlyNearest(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, similarities: Tensor, temperature: float) -> Tensor:
-        shares = (similarities / temperature).softmax(1)
+        shares = exponentials((similarities - similarities.amax(1, keepdim=True)).div_(temperature))
+        shares.div_(shares.sum(1, keepdim=True))
         nearest = (shares * similarities).sum(1)
         ctx.save_for_backward(similarities, shares, nearest)
         ctx.temperature = temperature

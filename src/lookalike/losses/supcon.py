@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, mean_where
+from lookalike.geometry import Geometry, check_geometry, compare, log_softmax_sums, weighted
 from lookalike.targets import Pairs, Targets, as_pairs
 
 
@@ -31,8 +31,12 @@ class SupCon(nn.Module):
         return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
-        logits = similarities / self.temperature
-        positives = pairs.positive.sum(1)
-        drawn = torch.where(pairs.positive, logits, 0.0).sum(1) / positives.clamp(min=1)
-        terms = log_sum_exp(logits, pairs.positive | pairs.negative) - drawn
-        return mean_where(terms, positives > 0)
+        scale, values = 1 / self.temperature, similarities.detach()
+        all_others, among_all = log_softmax_sums(values, pairs.positive | pairs.negative, scale)
+        evenly = pairs.positive.to(values.dtype)
+        evenly.div_(evenly.sum(1, keepdim=True).clamp_(min=1))
+        counted = pairs.positive.any(1).to(values.dtype)
+        counted = counted / counted.sum().clamp(min=1)
+        terms = all_others - scale * (evenly * values).sum(1)
+        value = torch.where(counted > 0, terms * counted, 0.0).sum()
+        return weighted(similarities, value, among_all.sub_(evenly).mul_(scale * counted[:, None]))
