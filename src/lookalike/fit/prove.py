@@ -20,6 +20,7 @@ from lookalike.recipe import Recipe, build
 from lookalike.recipe.protocol import measure
 from lookalike.training.folder import RunFolder
 from lookalike.training.log import events
+from lookalike.training.peak_memory import peak_memory
 from lookalike.training.run import Ending
 
 SHOWN = ("recall@1", "recall@10", "r_precision", "map@r", "map@1000")  # in the model's card, and kept per query
@@ -40,6 +41,7 @@ def prove(stages: Stages, model: Model, divided: Parts, ending: Ending, full: bo
     training = asdict(ending) | {"stopped": ending.why, "seed": recipe.seed, "validation": dict(ending.best)}
     told = content(recipe, model, divided, [entry.as_json() for entry in entries], gains(entries))
     told["training"] = {name: value for name, value in training.items() if name not in ("why", "best")}
+    told["training"]["memory"] = peak_memory()
     folder.write(folder.result, json.dumps(told, indent=2, ensure_ascii=False))
     if full:
         write_page(stages, divided.test)
