@@ -17,7 +17,7 @@ FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-u
 def missing(what: str) -> None:
     """Skips, but not where a skipped test would go unnoticed."""
     if os.environ.get("CI") == "true":
-        pytest.fail(f"{what}: tests of pages must run in CI")
+        pytest.fail(f"{what}: this test must run in CI")
     pytest.skip(what)
 
 

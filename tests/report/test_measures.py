@@ -7,8 +7,8 @@ from lookalike.evaluation.pair_curves import Tally
 from lookalike.report import embedding_map, measures
 from lookalike.report.chart import Axis, Chart, Mark, Series
 from lookalike.report.figures.pairs import bins, evenly, shares, similarity_chart, thresholds
-from lookalike.report.figures.training import column
-from lookalike.report.run import Unseen
+from lookalike.report.figures.training import column, training_charts
+from lookalike.report.run import Run, Unseen
 from lookalike.report.svg import Frame, draw
 from lookalike.report.ticks import ticks
 from tests.report.conftest import labels, vectors
@@ -133,3 +133,13 @@ def test_ticks_are_few_round_and_inside(low, high):
     assert 3 <= len(found) <= 11
     assert all(low - 1e-9 * abs(low) <= value <= high * (1 + 1e-9) for value, _ in found)
     assert len({word for _, word in found}) == len(found)
+
+
+@pytest.mark.parametrize("on", [None, "test"])
+def test_a_curve_on_test_is_called_optimistic(tmp_path, on):
+    lines = [{"event": "validation", "step": step, "map@r": step / 10} for step in range(3)]
+    log = [line | ({"on": on} if on else {}) for line in lines]
+    run = Run(tmp_path, unseen(), "", log, None, {})
+    (chart,) = training_charts(run)
+    assert ("optimistic" in chart.title) == (on == "test")
+    assert chart.title.startswith("Test" if on else "Validation")

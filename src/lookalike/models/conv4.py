@@ -7,6 +7,7 @@ A block is a 3 × 3 convolution with 64 filters, batch normalisation, ReLU and 2
 from dataclasses import replace
 from pathlib import Path
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -39,6 +40,7 @@ class Conv4(nn.Module):
         for number in range(1, 5):
             self.add_module(f"block{number}", _block(channels if number == 1 else width, width))
         load(self, weights, self.published)
+        self.to(memory_format=torch.channels_last)  # grey images leave the layout open; this one is twice as fast
 
     def forward(
         self, images: Float[Tensor, "n c h w"], after: After | None = None

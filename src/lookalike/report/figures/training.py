@@ -82,7 +82,7 @@ def _validation(checks: Sequence[dict[str, Any]], marks: tuple[Mark, ...]) -> Ch
     low, high = around([y for _, y in points], least=0.02, margin=0.14)
     if any(check.get("on") == "test" for check in checks):
         title = "Test during training (optimistic: the best step is chosen on it)"
-        caption = "The highest of these points is what select = test_max reports; a fair protocol never sees this curve."
+        caption = "The highest of these points is what select = test_max reports; a fair run never sees them."
     else:
         title = "Validation, on classes kept out of training"
         caption = "Should rise and level off; a fall after the best step is over-fitting, which the saved model avoids."
