@@ -13,7 +13,7 @@ from lookalike.data import arrays
 from lookalike.errors import UserError
 from lookalike.fit.measured import load_rows
 from lookalike.recipe import build
-from lookalike.study import as_text, check_all, gather, read, work
+from lookalike.study import as_text, check_all, gather, read, table, work
 from lookalike.study.claim import claimed
 from lookalike.study.work import done, place_of
 from lookalike.training.log import ignore
@@ -123,6 +123,20 @@ def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
     assert told["rows"][0]["metrics"]["train:rho"]["mean"] > 0
     assert "4 of 4 cells" in as_text(told)
     assert "− plain" in as_text(told)
+
+
+def test_a_cell_that_ends_while_the_table_is_made_is_in_all_of_it_or_in_none(write, shapes, tmp_path, monkeypatch):
+    study, out = read(write()), tmp_path / "out"
+    work(study, shapes, out, ignore, lambda: False)
+    late, looked = study.cells[-1], []
+
+    def done(place, cell):
+        looked.append(cell)
+        return cell is not late or looked.count(late) > 1  # it ends after the first look
+
+    monkeypatch.setattr(table, "done", done)
+    told = gather(study, out)
+    assert told["done"] == sum(len(row["seeds"]) for row in told["rows"]) == len(study.cells) - 1
 
 
 def test_a_cell_that_fails_is_told_and_the_others_go_on(write, shapes, tmp_path):

@@ -17,15 +17,17 @@ Found = dict[int, Result]  # by seed
 
 def gather(study: Study, out: Path) -> dict[str, Any]:
     """The content of study.json."""
-    by_row = {row: [cell for cell in study.cells if cell.row == row] for row in study.rows}
+    finished = [cell for cell in study.cells if done(out, cell)]  # once: others may be at work
+    by_row = {row: [cell for cell in finished if cell.row == row] for row in study.rows}
     found = {row: {metric: _results(cells, out, metric) for metric in study.metrics} for row, cells in by_row.items()}
     rows = []
     for row, cells in by_row.items():
         told: dict[str, Any] = {"name": row, "metrics": {}, "differences": {}}
-        told["seeds"] = [cell.recipe.seed for cell in cells if done(out, cell)]
-        told["failed"] = {str(cell.recipe.seed): why for cell in cells if (why := failure(out, cell)) is not None}
-        told["optimistic"] = cells[0].recipe.protocol.select == "test_max"
-        told["seconds"] = [_seconds(place_of(out, cell)) for cell in cells if done(out, cell)]
+        wanted = [cell for cell in study.cells if cell.row == row]
+        told["seeds"] = [cell.recipe.seed for cell in cells]
+        told["failed"] = {str(cell.recipe.seed): why for cell in wanted if (why := failure(out, cell)) is not None}
+        told["optimistic"] = wanted[0].recipe.protocol.select == "test_max"
+        told["seconds"] = [_seconds(place_of(out, cell)) for cell in cells]
         for metric in study.metrics:
             mine = found[row][metric]
             if mine:
@@ -36,10 +38,9 @@ def gather(study: Study, out: Path) -> dict[str, Any]:
                 gap = difference([mine[s] for s in both], [base[s] for s in both], metric.removeprefix(TRAIN))
                 told["differences"][metric] = gap.as_json() | {"clear": gap.clear}
         rows.append(told)
-    finished = sum(done(out, cell) for cell in study.cells)
     return {
         "title": study.title, "data": study.source, "baseline": study.baseline, "metrics": list(study.metrics),
-        "cells": len(study.cells), "done": finished, "rows": rows,
+        "cells": len(study.cells), "done": len(finished), "rows": rows,
     }  # fmt: skip
 
 
@@ -48,10 +49,9 @@ def _results(cells: Sequence[Cell], out: Path, metric: str) -> Found:
     role = "train" if metric.startswith(TRAIN) else "model"
     found = {}
     for cell in cells:
-        if done(out, cell):
-            rows = [row for row in load_rows(place_of(out, cell)) if row.role == role]
-            if rows and metric.removeprefix(TRAIN) in rows[0].result:
-                found[cell.recipe.seed] = rows[0].result
+        rows = [row for row in load_rows(place_of(out, cell)) if row.role == role]
+        if rows and metric.removeprefix(TRAIN) in rows[0].result:
+            found[cell.recipe.seed] = rows[0].result
     return found
 
 
