@@ -130,7 +130,7 @@ def test_a_cell_that_ends_while_the_table_is_made_is_in_all_of_it_or_in_none(wri
     work(study, shapes, out, ignore, lambda: False)
     late, looked = study.cells[-1], []
 
-    def done(place, cell):
+    def done(_, cell):
         looked.append(cell)
         return cell is not late or looked.count(late) > 1  # it ends after the first look
 
