@@ -113,8 +113,8 @@ def _lines(method: Method, event: str, name: str, coloured: list[str]) -> list[S
 
 def _cost(rows: Sequence[Row], cost: str, metric: str) -> Chart | None:
     known = [row for row in rows if row.cost.get(cost) and metric in row.metrics]
-    if len(known) < 2:
-        return None
+    if len({row.cost[cost] for row in known}) < 2:
+        return None  # what costs all the same says nothing
     label, unit = COSTS[cost]
     costs, values = [row.cost[cost] / unit for row in known], [row.metrics[metric].mean for row in known]
     best = [row for row, price, value in zip(known, costs, values, strict=True)

@@ -5,6 +5,8 @@ from lookalike.protocols.seeds import Interval, Spread
 from lookalike.report.comparison.content import Comparison, Row
 from lookalike.report.comparison.published import best_of_each
 
+SHOWN_COSTS = {"steps": "steps", "seconds": "minutes", "memory": "memory, GB"}
+
 
 def as_text(content: Comparison) -> str:
     base = content.collection.baseline.name
@@ -12,7 +14,8 @@ def as_text(content: Comparison) -> str:
     for metric in content.metrics:
         heads = [metric, "mean ± std", "95 % interval", f"− {base}", "over seeds", "over queries", ""]
         lines += ["", *aligned([heads, *(_line(content, row, metric) for row in content.rows)])]
-    lines += ["", *aligned([["cost per run", "seeds", "steps", "minutes"], *(_cost(row) for row in content.rows)])]
+    heads = ["cost per run", "seeds", *SHOWN_COSTS.values()]
+    lines += ["", *aligned([heads, *(_cost(row) for row in content.rows)])]
     if any(row.optimistic for row in content.rows):
         lines += ["", "optimistic: the test images chose the weights (protocol.select = test_max)"]
     return "\n".join(lines + _published(content))
@@ -45,12 +48,14 @@ def _line(content: Comparison, row: Row, metric: str) -> list[str]:
     return [*cells, number(metric, gap.spread.mean, "+"), *spans, gap.verdict]
 
 
+def shown_cost(name: str, value: float) -> str:
+    """Steps as a number, time in minutes, memory in GB."""
+    return {"steps": f"{value:,.0f}", "seconds": f"{value / 60:.1f}", "memory": f"{value / 1e9:.2f}"}[name]
+
+
 def _cost(row: Row) -> list[str]:
-    steps, seconds = row.cost.get("steps"), row.cost.get("seconds")
-    return [
-        row.name, str(len(row.seeds)), "" if steps is None else f"{steps:,.0f}",
-        "" if seconds is None else f"{seconds / 60:.1f}",
-    ]  # fmt: skip
+    costs = [shown_cost(name, row.cost[name]) if name in row.cost else "" for name in SHOWN_COSTS]
+    return [row.name, str(len(row.seeds)), *costs]
 
 
 def _published(content: Comparison) -> list[str]:
