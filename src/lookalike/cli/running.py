@@ -23,10 +23,11 @@ def run(out: Path, as_json: bool, tensorboard: bool, **wanted: Any) -> None:
     from lookalike.training.distributed import joined, own_folder
 
     keep_memory()
-    with polite() as stop, joined() as ranks, own_folder(out, wanted["resume"]) as place, live(ranks.first) as tell:
-        watchers = [tell, TensorBoard(place / "tensorboard")] if tensorboard else [tell]
+    with polite() as stop, joined() as ranks, own_folder(out, wanted["resume"]) as place:
         try:
-            fit(out=place, tell=to_all(*watchers), stop=stop, **wanted)
+            with live(ranks.first) as tell:
+                watchers = [tell, TensorBoard(place / "tensorboard")] if tensorboard else [tell]
+                fit(out=place, tell=to_all(*watchers), stop=stop, **wanted)
         except StoppedError as stopped:
             if ranks.first:
                 typer.echo(f"{stopped}; everything is saved. Go on with:\n  {resuming()}", err=True)

@@ -64,12 +64,12 @@ def _work(study: object, out: Path, retry: bool) -> None:
     keep_memory()
     dataset = load(study)
     check_all(study, dataset)
-    with polite() as stop, live() as tell:
-        try:
+    try:
+        with polite() as stop, live() as tell:
             work(study, dataset, out, tell, stop, retry)
-        except StoppedError as stopped:
-            typer.echo(f"{stopped}; finished cells are kept. The same command goes on from here.", err=True)
-            raise typer.Exit(STOPPED) from None
+    except StoppedError as stopped:
+        typer.echo(f"{stopped}; finished cells are kept. The same command goes on from here.", err=True)
+        raise typer.Exit(STOPPED) from None
 
 
 def _helper() -> subprocess.Popen[bytes]:

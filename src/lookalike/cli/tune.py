@@ -45,12 +45,12 @@ def run(
 
     keep_memory()
     wanted = Search.read(recipe, out, source, settings or [], storage, name=name, seed=seed, heartbeat=heartbeat)
-    with polite() as stop, live() as tell:
-        try:
+    try:
+        with polite() as stop, live() as tell:
             found = search(wanted, trials, tell, stop)
-        except StoppedError as stopped:
-            typer.echo(f"{stopped}; the trial is kept. The same command goes on from here.", err=True)
-            raise typer.Exit(STOPPED) from None
+    except StoppedError as stopped:
+        typer.echo(f"{stopped}; the trial is kept. The same command goes on from here.", err=True)
+        raise typer.Exit(STOPPED) from None
     page = write(found, wanted.ranges, out)
     if as_json:
         typer.echo(json.dumps({"best": found.best, "trials": found.trials}, indent=2, ensure_ascii=False))
