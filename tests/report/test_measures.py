@@ -7,6 +7,7 @@ from lookalike.evaluation.pair_curves import Tally
 from lookalike.report import embedding_map, measures
 from lookalike.report.chart import Axis, Chart, Mark, Series
 from lookalike.report.figures.pairs import bins, evenly, shares, similarity_chart, thresholds
+from lookalike.report.figures.recall import recall_chart
 from lookalike.report.figures.training import column, training_charts
 from lookalike.report.run import Run, Unseen
 from lookalike.report.svg import Frame, draw
@@ -143,3 +144,11 @@ def test_a_curve_on_test_is_called_optimistic(tmp_path, on):
     (chart,) = training_charts(run)
     assert ("optimistic" in chart.title) == (on == "test")
     assert chart.title.startswith("Test" if on else "Validation")
+
+
+def test_a_baseline_known_at_one_k_is_a_dot():
+    result = measures.measure(unseen()).result
+    rows = [{"role": "baseline", "name": "few", "metrics": {"recall@1": 0.2}},
+            {"role": "baseline", "name": "many", "metrics": {"recall@1": 0.2, "recall@4": 0.4}}]  # fmt: skip
+    drawn = {series.name: series.style for series in recall_chart(result, rows).series}
+    assert (drawn["few"], drawn["many"]) == ("dots", "line")

@@ -41,4 +41,5 @@ def _until(last: float, ks: Sequence[float], values: Sequence[float]) -> tuple[t
 def _baseline(row: Mapping[str, Any], colour: int, last: float) -> Series:
     known = {int(name[7:]): value for name, value in row.get("metrics", {}).items() if name.startswith("recall@")}
     ks = sorted(known)
-    return Series(str(row.get("name", "")), *_until(last, ks, [known[k] for k in ks]), colour=colour)
+    points = _until(last, ks, [known[k] for k in ks])
+    return Series(str(row.get("name", "")), *points, "line" if len(points[0]) > 1 else "dots", colour)
