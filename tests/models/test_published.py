@@ -27,6 +27,18 @@ def resnet18():
     return {**state, "fc.weight": torch.zeros(1000, 512), "fc.bias": torch.zeros(1000)}
 
 
+def test_training_goes_on_from_the_backbone_of_a_saved_model(tmp_path):
+    saved = models.Model.create(models.Architecture("conv4", {"channels": 1, "width": 4}, dim=3), seed=5)
+    saved.save(tmp_path / "model")
+    begun = models.Model.create(models.Architecture("conv4", {"channels": 1, "width": 4}, dim=7), tmp_path / "model")
+    own, given = begun.embedder.backbone.state_dict(), saved.embedder.backbone.state_dict()
+    assert all(torch.equal(value, given[key]) for key, value in own.items())
+    with pytest.raises(UserError, match=r"do not fit|shape|size"):
+        models.build("conv4", width=8, channels=1, weights=tmp_path / "model")
+    with pytest.raises(UserError, match="no weights at"):
+        models.build("conv4", weights=tmp_path)
+
+
 def test_a_published_file_loads_and_its_classifier_is_dropped(resnet18, tmp_path):
     torch.save(resnet18, tmp_path / "resnet18.pth")
     loaded = models.build("resnet18", seed=1, weights=tmp_path / "resnet18.pth").state_dict()

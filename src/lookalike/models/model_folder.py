@@ -17,7 +17,7 @@ from lookalike.models import weights
 from lookalike.models.card import model_card
 
 FORMAT = 1
-DESCRIPTION, WEIGHTS, RECIPE, CARD = "model.json", "weights.safetensors", "recipe.toml", "README.md"
+DESCRIPTION, RECIPE, CARD = "model.json", "recipe.toml", "README.md"
 PARTS = ("architecture", "preprocessing", "geometry", "dim", "classes", "metrics")
 
 
@@ -43,9 +43,9 @@ def _write_files(folder: Path, description: Mapping[str, Any], embedder: nn.Modu
 
     state = {key: value.detach().cpu().contiguous().clone() for key, value in embedder.state_dict().items()}
     try:
-        save_file(state, folder / WEIGHTS)
+        save_file(state, folder / weights.WEIGHTS)
     except SafetensorError as error:
-        raise OSError(f"writing {WEIGHTS} failed ({error})") from error
+        raise OSError(f"writing {weights.WEIGHTS} failed ({error})") from error
     text = json.dumps({"format": FORMAT, **description}, indent=2, ensure_ascii=False)
     (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
     parameters = sum(parameter.numel() for parameter in embedder.parameters())
@@ -86,6 +86,6 @@ def read(folder: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def fill(folder: Path, embedder: nn.Module) -> None:
-    path = folder / WEIGHTS
-    check(path.is_file(), f"the model in {folder} has no {WEIGHTS}")
+    path = folder / weights.WEIGHTS
+    check(path.is_file(), f"the model in {folder} has no {weights.WEIGHTS}")
     weights.fill(embedder, weights.read(path), str(path))

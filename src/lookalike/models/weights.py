@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from lookalike.errors import UserError, check
 
 SHOWN = 4  # keys named in an error
+WEIGHTS = "weights.safetensors"  # in the folder of a model
+BACKBONE = "backbone."  # the beginning of its keys there
 State = Mapping[str, Tensor]
 
 
@@ -34,15 +36,24 @@ class Published:
 
 
 def load(network: nn.Module, weights: str | Path | None, published: Published) -> None:
-    """Fill a network: None leaves it random, "pretrained" takes published weights on this machine, else a file."""
+    """Fill a network: None leaves it random, "pretrained" takes published weights on this machine, else a file.
+
+    A folder is a saved model, whose backbone is taken.
+    """
     if weights is None:
         return
     path = published.find() if str(weights) == "pretrained" else Path(weights)
+    if path is not None and path.is_dir():
+        path = path / WEIGHTS
     name = type(network).__name__
     if path is None:
         raise UserError(f"no ImageNet weights for {name} on this machine: {_advice(published)}")
     check(path.is_file(), f"no weights at {path}: give weights='pretrained' or the path of a .pth or .safetensors file")
     state = read(path)
+    own = {key.removeprefix(BACKBONE): value for key, value in state.items() if key.startswith(BACKBONE)}
+    if own:
+        fill(network, own, str(path))
+        return
     kept = {key: value for key, value in state.items() if not key.startswith(published.classifier)}
     fill(network, published.convert(kept) if published.convert else kept, str(path))
 
