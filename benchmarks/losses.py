@@ -27,6 +27,8 @@ from benchmarks.peer_losses import PEERS
 from lookalike import losses, miners
 
 DIM, PER_CLASS, ROUNDS, PATIENCE, LIMIT = 128, 4, 5, 60, 10 * 2**30
+TOO_LONG = f"more than {PATIENCE} s"
+SLOWEST = 1e3 * PATIENCE / 2  # milliseconds of a step, on average, when warming up and one round do not fit
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 SAME: dict[str, dict[str, Any]] = {  # settings that make the equations the same
     "margin_contrastive": {"normalise": "sphere"},
@@ -102,7 +104,7 @@ def in_child(work: Callable[[Connection], None]) -> tuple[list[Any], str]:
     try:
         while receiver.poll(max(0.0, deadline - time.monotonic())):
             sent.append(receiver.recv())
-        failed = f"more than {PATIENCE} s"
+        failed = TOO_LONG
     except EOFError:
         pass
     child.kill()
@@ -170,6 +172,10 @@ def summary(rows: list[Row]) -> None:
                 f"batch {batch}: the peer finished {len(ratios)} of {len(ratios) + len(failed)}; there ours is faster "
                 f"by {mean:.1f}× (geometric mean), at the least {min(ratios):.2f}×; median of all {middle:.1f}×"
             )
+            slow = [SLOWEST / row.ours for row in rows if row.batch == batch and row.peer_failed == TOO_LONG]
+            if slow:
+                mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios + slow))
+                print(f"    with {len(slow)} that took more than {SLOWEST / 1e3:.0f} s a step: at least {mean:.1f}×")
 
 
 def main() -> None:
