@@ -46,6 +46,7 @@ def draw_coverage(found: Mapping[str, Sequence[Mapping[str, float]]]) -> "Figure
         "At the start of every instance, on a fresh pool of train images: the radius (left) should fall without the "
         "distance between classes (middle) falling with it; their ratio (right) then falls, too."
     )
+    last = int(max(row["instance"] for rows in found.values() for row in rows))
     figure, axes = panels(1, 3, (9.0, 3.2), caption)
     parts = {
         "covering_radius": "covering radius (distance in the unit ball)",
@@ -56,7 +57,7 @@ def draw_coverage(found: Mapping[str, Sequence[Mapping[str, float]]]) -> "Figure
             xs, ys = [row["instance"] for row in rows], [row[name] for row in rows]
             axis.plot(xs, ys, marker="o", markersize=3, color=COLOURS[place % len(COLOURS)], label=plain(run))
         axis.set(xlabel="instance (number)", ylabel=label)
-        axis.locator_params(axis="x", integer=True)
+        axis.set_xticks(range(0, last + 1, max(1, last // 8)))
     if len(found) > 1:
         axes[0, 0].legend(fontsize=6)
     return figure

@@ -129,12 +129,12 @@ def draw_spectra(found: Sequence[Shape]) -> "Figure":
     related = correlations(found)
     shared = [name for name in MEASURES if all(name in shape.measures for shape in found)]
     drawn = [shape for shape in found if shape.values is not None]
-    columns = max(3, (len(shared) + 2 * bool(drawn) + 1) // 2)
-    caption = (
-        f"Dots are runs, measured on {found[0].on} images: does recall@1 rise as rho falls? Lines: a flat spectrum "
-        "uses many directions, and a class whose values fall slowly keeps its variety."
-    )
-    figure, axes = panels(2, columns, (3.0 * columns, 5.4), caption)
+    count = len(shared) + 2 * bool(drawn)
+    rows, columns = (1, count) if count <= 3 else (2, (count + 1) // 2)
+    caption = f"Dots are runs, measured on {found[0].on} images: does recall@1 rise as rho falls?"
+    if drawn:
+        caption += " Lines: a flat spectrum uses many directions; a class whose values fall slowly keeps its variety."
+    figure, axes = panels(rows, columns, (max(6.0, 3.0 * columns), 2.9 * rows), caption)
     places = list(axes.flat)
     for name in shared:
         axis = places.pop(0)
