@@ -185,3 +185,13 @@ def test_a_scaled_log_sum_exp_is_that_of_scaled_values(scale):
     (of_inside,), (of_outside,) = (torch.autograd.grad(found, values, gradient) for found in (inside, outside))
     assert torch.allclose(of_inside, of_outside, atol=1e-12)
     assert torch.autograd.gradcheck(lambda x: g.log_sum_exp(x, kept, scale)[:2], values)
+
+
+def test_distances_can_be_differentiated_twice():
+    similarities = torch.tensor([[0.5, -0.2], [0.1, 0.9]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(g.distances, similarities)
+
+
+def test_raw_products_of_a_batch_with_itself_are_given_it_once():
+    points = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(g.raw_product(points, points), g.raw_product(points, None))

@@ -161,6 +161,8 @@ def raw_product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None
 
     They saturate at ±1e30 (with gradient 0 beyond) instead of overflowing.
     """
+    if columns is rows:
+        columns = None  # torch.compile takes no function that is given one tensor twice
     if columns is not None:
         dtype = torch.promote_types(rows.dtype, columns.dtype)
         rows, columns = rows.to(dtype), columns.to(dtype)
@@ -219,9 +221,8 @@ class _Euclid(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
         (distances,) = ctx.saved_tensors
-        slope = torch.nn.functional.threshold(distances, 0.0, torch.inf).reciprocal_().mul_(gradient)  # 0 where d = 0
-        of_totals = 0.5 * slope if ctx.needs_input_grad[1] else None
-        return slope.neg_(), of_totals
+        slope = gradient / torch.nn.functional.threshold(distances, 0.0, torch.inf)  # 0 where d = 0
+        return slope.neg(), 0.5 * slope if ctx.needs_input_grad[1] else None
 
 
 Squares = tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None

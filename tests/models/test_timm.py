@@ -76,6 +76,9 @@ def test_through_a_folder(tmp_path):
     model.save(tmp_path / "m")
     pixels = torch.zeros(1, 3, 224, 224, dtype=torch.uint8)
     assert torch.equal(Model.load(tmp_path / "m").encode(pixels), model.encode(pixels))
+    begun = models.build("timm:convnext_atto", seed=1, weights=tmp_path / "m")  # training goes on from its backbone
+    saved = model.embedder.backbone.state_dict()
+    assert all(torch.equal(value, saved[key]) for key, value in begun.state_dict().items())
 
 
 def test_names_that_do_not_exist():

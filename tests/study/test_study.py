@@ -125,6 +125,15 @@ def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
     assert "− plain" in as_text(told)
 
 
+def test_a_cell_killed_between_its_last_files_is_not_done(write, tmp_path):
+    study = read(write())
+    place = place_of(tmp_path, study.cells[0])
+    place.mkdir(parents=True)
+    (place / "measured.json").write_text("[]")
+    assert not done(tmp_path, study.cells[0])
+    assert gather(study, tmp_path)["done"] == 0
+
+
 def test_a_cell_that_ends_while_the_table_is_made_is_in_all_of_it_or_in_none(write, shapes, tmp_path, monkeypatch):
     study, out = read(write()), tmp_path / "out"
     work(study, shapes, out, ignore, lambda: False)

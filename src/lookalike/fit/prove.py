@@ -41,7 +41,8 @@ def prove(stages: Stages, model: Model, divided: Parts, ending: Ending, full: bo
     training = asdict(ending) | {"stopped": ending.why, "seed": recipe.seed, "validation": dict(ending.best)}
     told = content(recipe, model, divided, [entry.as_json() for entry in entries], gains(entries))
     told["training"] = {name: value for name, value in training.items() if name not in ("why", "best")}
-    told["training"]["memory"] = peak_memory()
+    most = peak_memory(build.device(recipe))
+    told["training"] |= {} if most is None else {"memory": most}
     folder.write(folder.result, json.dumps(told, indent=2, ensure_ascii=False))
     if full:
         write_page(stages, divided.test)

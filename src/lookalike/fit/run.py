@@ -13,7 +13,7 @@ from lookalike.fit.stages import Stages
 from lookalike.fit.summary import header
 from lookalike.models import Model
 from lookalike.protocols.unseen import Judged
-from lookalike.recipe import Recipe, of_tree, to_toml, tree
+from lookalike.recipe import Recipe, build, of_tree, to_toml, tree
 from lookalike.training import JsonLines, checkpoint, to_all, train
 from lookalike.training.folder import RunFolder
 from lookalike.training.log import Event, Tell
@@ -67,7 +67,7 @@ def single(dataset: Dataset, stages: Stages, stop: Stop, full: bool) -> Run:
     model, loop, plan = stages.begin(divided, started)
     stages.stage(f"training, from step {checkpoint.step(folder.checkpoint)}" if started else "training")
     validate = stages.validation(model, divided)
-    forget_peak()
+    forget_peak(build.device(stages.recipe))
     ending = train(loop, plan, validate=validate, folder=folder.checkpoint, tell=stages.watch(), stop=stop)
     ending = stages.blend(model, validate, ending)
     return Run(folder.path, model, tuple(prove(stages, model, divided, ending, full)), ending)

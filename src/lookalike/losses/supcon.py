@@ -21,7 +21,7 @@ class SupCon(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        check(0 < temperature < torch.inf, f"temperature must be positive, not {temperature}")
         self.temperature, self.normalise = temperature, check_geometry(normalise)
 
     def forward(

@@ -33,7 +33,8 @@ class Timm(nn.Module):
         self.stages = find_stages(self.network, prefix="network.")
         self.preprocessing = _preprocessing(self.network.pretrained_cfg, dict(options or {}).get("img_size"))
         if str(weights) != "pretrained":
-            load(self.network, weights, Published(classifier=_classifier(self.network.pretrained_cfg)))
+            known = Published(classifier=_classifier(self.network.pretrained_cfg))
+            load(self.network, weights, known, saved_as="backbone.network.")
 
     def forward(
         self, images: Float[Tensor, "n c h w"], after: After | None = None

@@ -13,7 +13,6 @@ from lookalike.errors import UserError, check
 
 SHOWN = 4  # keys named in an error
 WEIGHTS = "weights.safetensors"  # in the folder of a model
-BACKBONE = "backbone."  # the beginning of its keys there
 State = Mapping[str, Tensor]
 
 
@@ -35,10 +34,10 @@ class Published:
         return next((folder / file for folder in folders for file in self.files if (folder / file).is_file()), None)
 
 
-def load(network: nn.Module, weights: str | Path | None, published: Published) -> None:
+def load(network: nn.Module, weights: str | Path | None, published: Published, saved_as: str = "backbone.") -> None:
     """Fill a network: None leaves it random, "pretrained" takes published weights on this machine, else a file.
 
-    A folder is a saved model, whose backbone is taken.
+    A folder is a saved model, whose backbone is taken; `saved_as` is the beginning of its keys there.
     """
     if weights is None:
         return
@@ -48,9 +47,12 @@ def load(network: nn.Module, weights: str | Path | None, published: Published) -
     name = type(network).__name__
     if path is None:
         raise UserError(f"no ImageNet weights for {name} on this machine: {_advice(published)}")
-    check(path.is_file(), f"no weights at {path}: give weights='pretrained' or the path of a .pth or .safetensors file")
+    check(
+        path.is_file(),
+        f"no weights at {path}: give weights='pretrained', a .pth or .safetensors file, or the folder of a saved model",
+    )
     state = read(path)
-    own = {key.removeprefix(BACKBONE): value for key, value in state.items() if key.startswith(BACKBONE)}
+    own = {key.removeprefix(saved_as): value for key, value in state.items() if key.startswith(saved_as)}
     if own:
         fill(network, own, str(path))
         return

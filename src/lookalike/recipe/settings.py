@@ -66,7 +66,7 @@ class Network:
     """[model]: backbone and embedder; `head` is how the linear layer starts: default or principal."""
 
     backbone: str = "conv4"
-    weights: str | None = None  # "pretrained", or a file; None: random
+    weights: str | None = None  # "pretrained", a file, or the folder of a saved model; None: random
     dim: int = 128
     pooling: str = "avg"
     bias: bool = True

@@ -48,7 +48,8 @@ def place_of(out: Path, cell: Cell) -> Path:
 
 
 def done(out: Path, cell: Cell) -> bool:
-    return (place_of(out, cell) / FILE).is_file()
+    """Both files of a finished run: a killed one may have the first alone."""
+    return all((place_of(out, cell) / name).is_file() for name in (FILE, "result.json"))
 
 
 def failure(out: Path, cell: Cell) -> str | None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from traceback import clear_frames
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -197,7 +198,7 @@ def all_present() -> Iterator[None]:
         yield
     except RuntimeError as error:
         told = re.sub(r"^\[\S+\] ", "", str(error).strip().splitlines()[0]).split(". ")[0][:100]
-        error.__traceback__ = None  # its frames hold the exchange: the threads of gloo must end before the interpreter
+        clear_frames(error.__traceback__)  # they hold the exchange: the threads of gloo must end before the interpreter
         raise UserError(
             f"another process of this run is gone ({told}): start them all again with --resume; "
             "the last checkpoint is kept"

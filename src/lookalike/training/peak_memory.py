@@ -1,7 +1,7 @@
 """The most memory a run held at once, as the system counts it: resident on the CPU, allocated on a GPU."""
 
+import ctypes
 import re
-import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -11,21 +11,28 @@ import torch
 PROCESS = Path("/proc/self")  # of Linux
 
 
-def forget_peak() -> None:
+def forget_peak(device: torch.device) -> None:
     """Count from now on; where the system cannot, the peak stays that of the whole process."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        return
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)  # what an earlier run in this process held and no longer needs
     with suppress(OSError):
         (PROCESS / "clear_refs").write_text("5")
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
 
 
-def peak_memory() -> int:
-    """Bytes."""
-    if torch.cuda.is_available():
-        return torch.cuda.max_memory_allocated()
+def peak_memory(device: torch.device) -> int | None:
+    """Bytes; None where nobody counts."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
     with suppress(OSError):
         found = re.search(r"VmHWM:\s+(\d+) kB", (PROCESS / "status").read_text())
         if found:
             return 1024 * int(found[1])
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else 1024 * most

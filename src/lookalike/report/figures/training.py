@@ -81,14 +81,14 @@ def _validation(checks: Sequence[dict[str, Any]], marks: tuple[Mark, ...]) -> Ch
     points = [point for found in columns.values() for point in found]
     low, high = around([y for _, y in points], least=0.02, margin=0.14)
     if any(check.get("on") == "test" for check in checks):
-        title = "Test during training (optimistic: the best step is chosen on it)"
+        on, title = "test", "Test during training (optimistic: the best step is chosen on it)"
         caption = "The highest of these points is what select = test_max reports; a fair run never sees them."
     else:
-        title = "Validation, on classes kept out of training"
+        on, title = "validation", "Validation, on classes kept out of training"
         caption = "Should rise and level off; a fall after the best step is over-fitting, which the saved model avoids."
     return Chart(
         "validation", title, caption,
-        _steps(points, marks), Axis("validation metric (%)", max(0.0, low), min(1.0, high), percent=True),
+        _steps(points, marks), Axis(f"{on} metric (%)", max(0.0, low), min(1.0, high), percent=True),
         tuple(series), marks,
     )  # fmt: skip
 
