@@ -87,3 +87,36 @@ def test_without_patience_it_never_stops():
     assert not watch.over
     with pytest.raises(UserError, match="at least 1 validation"):
         EarlyStop(patience=0)
+
+
+@pytest.mark.parametrize("name", optimisers.names())
+def test_a_restored_state_goes_on_in_the_layout_of_its_parameters(name):
+    """What a checkpoint holds is contiguous; a network may be channels-last. The end is the same, bit by bit."""
+    settings = {"momentum": 0.9} if name in ("sgd", "rmsprop") else {}
+
+    def begun():
+        start = torch.randn(4, 3, 3, 3, generator=torch.Generator().manual_seed(0))
+        weight = torch.nn.Parameter(start.to(memory_format=torch.channels_last))
+        return weight, optimisers.build(name, [{"params": [weight], "lr": 0.1}], **settings)
+
+    def advance(weight, optimiser, steps):
+        for number in range(steps):
+            gradient = torch.randn(4, 3, 3, 3, generator=torch.Generator().manual_seed(number))
+            weight.grad = gradient.to(memory_format=torch.channels_last)
+            optimiser.step()
+
+    straight, optimiser = begun()
+    advance(straight, optimiser, 3)
+    state = optimiser.state_dict()
+    flat = {
+        place: {
+            key: value.clone(memory_format=torch.contiguous_format) for key, value in kept.items() if value is not None
+        }
+        for place, kept in state["state"].items()
+    }
+    resumed, other = begun()
+    resumed.data.copy_(straight.data)
+    optimisers.restore(other, {**state, "state": flat})
+    advance(straight, optimiser, 3)
+    advance(resumed, other, 3)
+    assert torch.equal(straight, resumed)

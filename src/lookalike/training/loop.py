@@ -17,6 +17,7 @@ from lookalike.errors import UserError, check, unknown
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import Unfreezing
 from lookalike.samplers import EmbeddingBank, Sampler
+from lookalike.training import optimisers
 from lookalike.training.chunked import InChunks, at_once, check_chunks
 from lookalike.training.distributed import Ranks, Split
 from lookalike.training.mixup import Mixer, Mixture
@@ -212,7 +213,10 @@ class Loop:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for name, part in self.parts().items():
-            part.load_state_dict(state[name])
+            if part is self.optimiser:
+                optimisers.restore(part, state[name])
+            else:
+                part.load_state_dict(state[name])
         for name, generator in self.generators.items():
             generator.set_state(state["generators"][name])
         torch.set_rng_state(state["torch"])
