@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+PATIENCE = 30  # seconds, on a busy machine
+WHOLE = "return document.readyState === 'complete' && document.body.querySelector('script') !== null"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
 
 
@@ -50,7 +53,12 @@ def show(window: Any, page: Path, width: int = 1280, scheme: str = "light") -> N
     window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    window.get("about:blank")  # else a page opened twice may still be the old one
     window.get(page.as_uri())
+    deadline = time.monotonic() + PATIENCE
+    while not window.execute_script(WHOLE):
+        assert time.monotonic() < deadline, f"{page} is not there after {PATIENCE} s"
+        time.sleep(0.05)
 
 
 def requests(window: Any) -> list[str]:
