@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 PATIENCE = 30  # seconds, on a busy machine
 WHOLE = "return document.readyState === 'complete' && document.body.querySelector('script') !== null"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
@@ -66,3 +67,18 @@ def requests(window: Any) -> list[str]:
     messages = [json.loads(entry["message"])["message"] for entry in window.get_log("performance")]
     sent = [message["params"] for message in messages if message["method"] == "Network.requestWillBeSent"]
     return [params["request"]["url"] for params in sent]
+
+
+def check_quiet_alone_and_readable(window: Any, page: Path, width: int, scheme: str, least: int) -> None:
+    """No complaint, no request but for itself, nothing wider than the window, all texts legible."""
+    requests(window)
+    window.get_log("browser")
+    show(window, page, width, scheme)
+    assert window.execute_script("return document.documentElement.scrollWidth") <= width
+    addresses = requests(window)
+    assert page.as_uri() in addresses
+    assert all(address.startswith(("data:", page.as_uri())) for address in addresses), addresses
+    assert window.get_log("browser") == []
+    seen, poor = window.execute_script(CONTRAST)
+    assert seen > least
+    assert poor == []

@@ -1,16 +1,12 @@
 """The page in a real browser: quiet, on its own, readable, and alive."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from lookalike import report
 from lookalike.report import raster
-from tests.report.browser import chromium, requests, show
+from tests.report.browser import check_quiet_alone_and_readable, chromium, show
 from tests.report.conftest import HOSTILE, labels, vectors
-
-CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +39,7 @@ def mouse(window, kind, x, y, **more):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_quiet_alone_and_readable(window, page, width, scheme):
-    requests(window)
-    window.get_log("browser")
-    show(window, page, width, scheme)
-    assert script(window, "return document.documentElement.scrollWidth") <= width
-    addresses = requests(window)
-    assert page.as_uri() in addresses
-    assert all(address.startswith(("data:", page.as_uri())) for address in addresses), addresses
-    assert window.get_log("browser") == []
-    seen, poor = script(window, CONTRAST)
-    assert seen > 300
-    assert poor == []
+    check_quiet_alone_and_readable(window, page, width, scheme, least=300)
 
 
 def test_a_page_without_images_is_quiet_too(window, tmp_path, monkeypatch):

@@ -1,15 +1,11 @@
 """The page of a comparison in a real browser: quiet, on its own, readable at both widths, and its tables sort."""
 
-from pathlib import Path
-
 import pytest
 
 from lookalike.report import raster
 from lookalike.report.comparison import compare, write
-from tests.report.browser import chromium, requests, show
+from tests.report.browser import check_quiet_alone_and_readable, chromium, show
 from tests.report.compared import finished
-
-CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +30,7 @@ def page(tmp_path_factory):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_quiet_alone_and_readable(window, page, width, scheme):
-    requests(window)
-    window.get_log("browser")
-    show(window, page, width, scheme)
-    assert window.execute_script("return document.documentElement.scrollWidth") <= width
-    assert all(address.startswith(("data:", page.as_uri())) for address in requests(window))
-    assert window.get_log("browser") == []
-    seen, poor = window.execute_script(CONTRAST)
-    assert seen > 300
-    assert poor == []
+    check_quiet_alone_and_readable(window, page, width, scheme, least=300)
 
 
 def test_tables_sort_and_names_are_text(window, page):

@@ -1,7 +1,5 @@
 """The page of a search in a real browser: quiet, on its own, readable at both widths, and its table sorts."""
 
-from pathlib import Path
-
 import pytest
 
 from lookalike.recipe import of_tree
@@ -9,9 +7,8 @@ from lookalike.report import raster
 from lookalike.tuning import write
 from lookalike.tuning.search import Found
 from lookalike.tuning.space import Range
-from tests.report.browser import chromium, requests, show
+from tests.report.browser import check_quiet_alone_and_readable, chromium, show
 
-CONTRAST = (Path(__file__).parents[1] / "report" / "contrast.js").read_text()
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -42,15 +39,7 @@ def page(tmp_path_factory):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_quiet_alone_and_readable(window, page, width, scheme):
-    requests(window)
-    window.get_log("browser")
-    show(window, page, width, scheme)
-    assert window.execute_script("return document.documentElement.scrollWidth") <= width
-    assert all(address.startswith(("data:", page.as_uri())) for address in requests(window))
-    assert window.get_log("browser") == []
-    seen, poor = window.execute_script(CONTRAST)
-    assert seen > 50
-    assert poor == []
+    check_quiet_alone_and_readable(window, page, width, scheme, least=50)
     unnamed = (
         "return [...document.querySelectorAll('svg')].filter((s) => !s.getAttribute('aria-label') && !s.ariaHidden)"
     )

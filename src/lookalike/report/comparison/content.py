@@ -13,7 +13,7 @@ from lookalike.report.comparison.published import Figure, of_dataset
 from lookalike.runs import Collection, Method, collect
 
 MAIN = ("recall@1", "map@r")
-COSTS = ("steps", "seconds", "memory")  # of `training` in result.json; memory in bytes
+COSTS = {"steps": "steps", "seconds": "minutes", "memory": "memory, GB"}  # of `training` in result.json; as shown
 
 
 class Gap(NamedTuple):

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from lookalike.report.chart import Chart
-from lookalike.report.comparison.content import Comparison, Gap
+from lookalike.report.comparison.content import COSTS, Comparison, Gap
 from lookalike.report.comparison.published import PROTOCOLS
-from lookalike.report.comparison.text import SHOWN_COSTS, figure, number, shown_cost, span, titled
+from lookalike.report.comparison.text import figure, number, shown_cost, span, titled
 from lookalike.report.facts import definition_list, written
 from lookalike.report.markup import Html, element, join
 from lookalike.report.page import Section, figures, note, page
@@ -121,13 +121,13 @@ def _pair(found: dict[tuple[str, str], Gap], one: str, other: str) -> Html:
 
 
 def _costs(content: Comparison) -> Html:
-    known = [name for name in SHOWN_COSTS if any(name in row.cost for row in content.rows)]
+    known = [name for name in COSTS if any(name in row.cost for row in content.rows)]
     rows: list[list[Cell]] = []
     for row in content.rows:
         costs: list[Cell] = [(shown_cost(name, row.cost[name]), row.cost[name]) if name in row.cost else ("–", 0.0)
                              for name in known]  # fmt: skip
         rows.append([row.name, *costs])
-    return table("costs", "Means over the runs of a method", ["method", *(SHOWN_COSTS[name] for name in known)], rows)
+    return table("costs", "Means over the runs of a method", ["method", *(COSTS[name] for name in known)], rows)
 
 
 def _settings(content: Comparison) -> Html:

@@ -2,10 +2,8 @@
 
 from lookalike.evaluation.table import NOT_SHARES, aligned
 from lookalike.protocols.seeds import Interval, Spread
-from lookalike.report.comparison.content import Comparison, Row
+from lookalike.report.comparison.content import COSTS, Comparison, Row
 from lookalike.report.comparison.published import best_of_each
-
-SHOWN_COSTS = {"steps": "steps", "seconds": "minutes", "memory": "memory, GB"}
 
 
 def as_text(content: Comparison) -> str:
@@ -14,7 +12,7 @@ def as_text(content: Comparison) -> str:
     for metric in content.metrics:
         heads = [metric, "mean ± std", "95 % interval", f"− {base}", "over seeds", "over queries", ""]
         lines += ["", *aligned([heads, *(_line(content, row, metric) for row in content.rows)])]
-    heads = ["cost per run", "seeds", *SHOWN_COSTS.values()]
+    heads = ["cost per run", "seeds", *COSTS.values()]
     lines += ["", *aligned([heads, *(_cost(row) for row in content.rows)])]
     if any(row.optimistic for row in content.rows):
         lines += ["", "optimistic: the test images chose the weights (protocol.select = test_max)"]
@@ -54,7 +52,7 @@ def shown_cost(name: str, value: float) -> str:
 
 
 def _cost(row: Row) -> list[str]:
-    costs = [shown_cost(name, row.cost[name]) if name in row.cost else "" for name in SHOWN_COSTS]
+    costs = [shown_cost(name, row.cost[name]) if name in row.cost else "" for name in COSTS]
     return [row.name, str(len(row.seeds)), *costs]
 
 
