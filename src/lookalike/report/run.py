@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, check_geometry
+from lookalike.runs.finished import read_json
 
 
 @dataclass(frozen=True)
@@ -53,25 +54,16 @@ class Run:
 
 def read(folder: Path) -> Run:
     check(folder.is_dir(), f"'{folder}' is no folder: give the folder of a run")
-    result = _json(folder / "result.json") or {}
+    result = read_json(folder / "result.json") or {}
     settings = folder / "recipe.toml"
     return Run(
         folder=folder,
         test=_test(folder / "test.npz", (result.get("model") or {}).get("geometry") or "sphere"),
         settings=settings.read_text(encoding="utf-8", errors="replace") if settings.is_file() else "",
         log=_log(folder / "log.jsonl"),
-        audit=_json(folder / "audit.json"),
+        audit=read_json(folder / "audit.json"),
         result=result,
     )
-
-
-def _json(path: Path) -> Any:
-    if not path.is_file():
-        return None
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"'{path}' is not JSON ({error}): is the run complete?") from None
 
 
 def _log(path: Path) -> list[dict[str, Any]]:

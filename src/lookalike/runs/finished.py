@@ -60,9 +60,9 @@ def is_run(folder: Path) -> bool:
 def read(folder: Path) -> Finished:
     check(is_run(folder), f"'{folder}' holds no finished run ({MEASURED} or test.npz): go on with it by --resume")
     place = RunFolder(folder)
-    settings, content = _toml(place.recipe), _json(place.result, {})
+    settings, content = _toml(place.recipe), read_json(place.result, {})
     geometry = (content.get("model") or {}).get("geometry") or "sphere"
-    rows = _json(folder / MEASURED, None)
+    rows = read_json(folder / MEASURED, None)
     if rows is None:
         return Finished(folder, settings, content, {"model": _measured(place.test, geometry)}, False)
     results: dict[str, Result] = {}
@@ -104,7 +104,8 @@ def _toml(path: Path) -> Tree:
         raise UserError(f"'{path}' is no recipe ({error})") from None
 
 
-def _json(path: Path, otherwise: Any) -> Any:
+def read_json(path: Path, otherwise: Any = None) -> Any:
+    """What a file of a run holds, or `otherwise` where there is none."""
     if not path.is_file():
         return otherwise
     try:
