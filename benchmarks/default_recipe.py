@@ -21,7 +21,7 @@ from benchmarks.trial import decoded, trial
 from lookalike import data
 from lookalike.cli.allocator import keep_memory
 from lookalike.data import Dataset
-from lookalike.evaluation import bootstrap
+from lookalike.evaluation.statistics import bootstrap
 from lookalike.fit.choose import choose
 from lookalike.protocols.class_disjoint import Parts, parts
 

@@ -27,10 +27,10 @@ import torch
 from PIL import Image
 
 from lookalike import data
-from lookalike.data.augment import apply
-from lookalike.data.images import Encoded, resize
-from lookalike.data.source import Files
-from lookalike.data.view import Ticket
+from lookalike.data.images.augment import apply
+from lookalike.data.images.decode import Encoded, resize
+from lookalike.data.images.source import Files
+from lookalike.data.images.view import Ticket
 
 Run = Callable[[int], object]
 HASHES, ROWS = 100_000, 1_000_000
@@ -139,8 +139,8 @@ def million_rows(place: Path) -> dict[str, float]:
 
 def near_duplicates() -> dict[str, float]:
     """Seconds to group 100,000 images by hash and thumbnail (compiled already)."""
-    from lookalike.data.duplicates import near_groups
-    from lookalike.data.scan import Scan
+    from lookalike.data.audit.duplicates import near_groups
+    from lookalike.data.audit.scan import Scan
 
     random = np.random.default_rng(0)
     vectors = random.normal(size=(HASHES, 256)).astype(np.float32)

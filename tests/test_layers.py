@@ -6,9 +6,9 @@ from pathlib import Path
 import lookalike
 
 LAYERS = [
-    {"errors", "targets", "geometry", "catalog", "cluster", "all_triplets", "soft_histogram"},
+    {"errors", "targets", "geometry", "catalog", "cluster"},
     {"miners"},
-    {"losses", "regularisers", "samplers", "data", "models", "memory"},
+    {"losses", "regularisers", "samplers", "data", "models"},
     {"evaluation"},
     {"training"},
     {"protocols"},

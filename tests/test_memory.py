@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike import losses, miners
-from lookalike.memory import CrossBatchMemory, remembered
 from lookalike.targets import Pairs
+from lookalike.training.memory import CrossBatchMemory, remembered
 
 PAIR_LOSSES = [name for name in losses.names() if name not in ("quadruplet",)]
 

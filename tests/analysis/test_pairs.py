@@ -15,7 +15,7 @@ from lookalike.analysis import (
     weight_curves,
     weight_maps,
 )
-from lookalike.analysis.pair_curves import NEGATIVE, POSITIVES, RIVALS
+from lookalike.analysis.weight_curves import NEGATIVE, POSITIVES, RIVALS
 from lookalike.errors import UserError
 from tests.analysis.figure_rules import assert_readable
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from lookalike.analysis.settings import against, draw_against
+from lookalike.analysis.setting_effect import against, draw_against
 from lookalike.analysis.spectra import correlations, draw_spectra, shapes
 from lookalike.cli import app
 from lookalike.errors import UserError

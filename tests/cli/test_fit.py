@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from lookalike.cli import running
-from lookalike.data.source import Files
+from lookalike.data.images.source import Files
 from lookalike.errors import UserError
 from lookalike.fit.choose import choose
 from tests.cli.conftest import SHORT
@@ -145,7 +145,7 @@ def test_unreadable_images_are_left_out_and_told(lookalike, photos, tmp_path):
 
 
 def test_a_cache_killed_half_way_is_built_again(lookalike, photos, tmp_path):
-    dying = Death("lookalike.data.decoded", "_one", 20)
+    dying = Death("lookalike.data.images.decoded", "_one", 20)
     ended = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", *SHORT, death=dying)
     assert ended.code == -signal.SIGKILL
     begun = Death("lookalike.training.loop:Loop", "advance", 2)

@@ -5,8 +5,8 @@ import torch
 
 from lookalike import losses, miners
 from lookalike.errors import UserError
-from lookalike.memory import CrossBatchMemory, remembered
 from lookalike.targets import Classes, Pairs, Triplets
+from lookalike.training.memory import CrossBatchMemory, remembered
 from tests.contracts.catalogue import CLASS_NAMES, NAMES, PAIR_NAMES, build, mined, rows
 
 pytestmark = pytest.mark.plain

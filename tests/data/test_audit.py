@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from lookalike import data
 from lookalike.cli import app
-from lookalike.data.audit import class_size_histogram
-from lookalike.data.duplicates import exact_groups, near_groups
-from lookalike.data.scan import Scan, perceptual_hashes, scan, shapes
-from lookalike.data.suspicious import suspicious_labels
+from lookalike.data.audit.audit import class_size_histogram
+from lookalike.data.audit.duplicates import exact_groups, near_groups
+from lookalike.data.audit.scan import Scan, perceptual_hashes, scan, shapes
+from lookalike.data.audit.suspicious import suspicious_labels
 from tests.data.conftest import bomb
 
 

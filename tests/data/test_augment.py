@@ -6,9 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.data.augment import ASPECT, PRESETS, Augmentation, apply, preset
-from lookalike.data.normalisation import NORMALISATIONS, named
-from lookalike.data.source import Pixels
+from lookalike.data.images.augment import ASPECT, PRESETS, Augmentation, apply, preset
+from lookalike.data.images.source import Pixels
 from lookalike.errors import UserError
 
 sides = st.integers(1, 700)
@@ -103,7 +102,6 @@ def test_presets_resize():
     ("make", "message"),
     [
         (lambda: preset("rot"), "unknown augmentation 'rot': did you mean 'roth'"),
-        (lambda: named("imagnet"), "unknown normalisation 'imagnet': did you mean 'imagenet'"),
         (lambda: Augmentation(0), "size must be positive"),
         (lambda: Augmentation(224, short_side=200), "short_side 200 is smaller than the crop of 224"),
         (lambda: Augmentation(8, area=(0.0, 1.0)), "area is a range"),
@@ -114,16 +112,3 @@ def test_presets_resize():
 def test_impossible_settings_are_refused(make, message):
     with pytest.raises(UserError, match=message):
         make()
-
-
-def test_normalisations():
-    pixel = torch.tensor([255, 128, 0], dtype=torch.uint8).view(1, 3, 1, 1)
-    expected = {
-        "imagenet": [(1 - 0.485) / 0.229, (128 / 255 - 0.456) / 0.224, -0.406 / 0.225],
-        "bn_inception": [0 - 104, 128 - 117, 255 - 128],
-        "efficientnet_lite": [1, 1 / 128, -127 / 128],
-        "unit": [1, 128 / 255, 0],
-    }
-    assert set(expected) == set(NORMALISATIONS)
-    for name, values in expected.items():
-        assert torch.allclose(named(name)(pixel).flatten(), torch.tensor(values, dtype=torch.float32), atol=1e-5)

@@ -12,7 +12,7 @@ import pytest
 
 from lookalike import data
 from lookalike.data.cache import built, cache_folder
-from lookalike.data.decoded import Decoded, decoded
+from lookalike.data.images.decoded import Decoded, decoded
 from lookalike.errors import UserError
 
 SLOW_BUILDER = """

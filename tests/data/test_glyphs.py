@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from lookalike import data
-from lookalike.data import glyph_measure
-from lookalike.data.glyphs import distort
+from lookalike.data.formats import glyph_measure
+from lookalike.data.formats.glyphs import distort
 from lookalike.errors import UserError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lookalike import data
-from lookalike.data import cars196, cub200, inshop, omniglot, sop, vehicle_id
+from lookalike.data.formats import cars196, cub200, inshop, omniglot, sop, vehicle_id
 from lookalike.errors import UserError
 
 REAL = Path(os.environ.get("LOOKALIKE_REAL_DATA", "no real data"))

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from lookalike.evaluation import evaluate, panel, ranking
-from lookalike.evaluation.splits import one_per_class
+from lookalike.evaluation import evaluate
+from lookalike.evaluation.engine import panel, ranking
+from lookalike.evaluation.query_draw import one_per_class
 
 
 def test_in_shop_lists():
@@ -64,7 +65,7 @@ def test_one_huge_class_and_a_long_tail(monkeypatch, reference, budget):
 
 
 def ranking_question(labels):
-    from lookalike.evaluation.question import ask
+    from lookalike.evaluation.engine.question import ask
 
     return ask(np.unique(labels, return_inverse=True)[1], None, None)
 

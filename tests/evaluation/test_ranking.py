@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from lookalike.evaluation import counting, device, evaluate, panel, ranking
+from lookalike.evaluation import evaluate
+from lookalike.evaluation.engine import counting, device, panel, ranking
 
 EXACT = 1e-12
 

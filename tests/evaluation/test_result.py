@@ -61,7 +61,7 @@ def test_intervals_hold_the_mean_and_shrink():
 
 
 def test_the_interval_covers_as_often_as_it_says():
-    from lookalike.evaluation.bootstrap import interval
+    from lookalike.evaluation.statistics.bootstrap import interval
 
     draw = np.random.default_rng(0)
     inside = 0

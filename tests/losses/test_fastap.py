@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike.losses import FastAP
-from lookalike.soft_histogram import soft_histogram
+from lookalike.losses.soft_histogram import soft_histogram
 from lookalike.targets import Pairs
 
 

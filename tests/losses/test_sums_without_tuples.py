@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike import losses
-from lookalike.all_triplets import hinge_sums
-from lookalike.soft_histogram import soft_histogram
+from lookalike.losses.all_triplets import hinge_sums
+from lookalike.losses.soft_histogram import soft_histogram
 from lookalike.targets import Pairs
 from tests.losses import oracles, ranking_oracles
 from tests.losses.cases import UNEVEN, assert_same, random_rows

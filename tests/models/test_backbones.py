@@ -7,7 +7,7 @@ import torch
 
 from lookalike import models
 from lookalike.errors import UserError
-from lookalike.models.stages import Backbone, stage_of
+from lookalike.models.backbones.stages import Backbone, stage_of
 
 # Parameters with a classifier of 1000 classes: torchvision (ResNet), BVLC (GoogLeNet), Cadene (BN-Inception).
 PUBLISHED = {

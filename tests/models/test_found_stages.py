@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from lookalike.models.found_stages import find_stages, watched
+from lookalike.models.backbones.found_stages import find_stages, watched
 
 
 def blocks(count, width=4):

@@ -8,8 +8,8 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from lookalike import models
 from lookalike.errors import UserError
-from lookalike.models import weights
-from lookalike.models.googlenet import PLAN, without_normalisation
+from lookalike.models.backbones import weights
+from lookalike.models.backbones.googlenet import PLAN, without_normalisation
 from tests.models.waves import pixels, waved
 
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from lookalike.data import arrays, vehicle_id
+from lookalike.data import arrays
+from lookalike.data.formats import vehicle_id
 from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
-from lookalike.evaluation.splits import one_per_class
+from lookalike.evaluation.query_draw import one_per_class
 from lookalike.protocols import cross_validation, query_gallery
 from lookalike.protocols import vehicle_id as lists
 from tests.recipe.layouts import EACH, LISTS, TRAIN, Album, vehicles

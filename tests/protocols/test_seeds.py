@@ -6,7 +6,7 @@ from scipy import stats
 
 from lookalike.errors import UserError
 from lookalike.evaluation import Result
-from lookalike.protocols.seeds import averaged, difference, quantile, spread
+from lookalike.evaluation.statistics.seeds import averaged, difference, quantile, spread
 
 
 def results(values: np.ndarray, labels=None) -> list[Result]:

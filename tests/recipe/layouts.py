@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from lookalike.data import arrays, cars196, cub200, inshop, omniglot, sop, vehicle_id
+from lookalike.data import arrays
+from lookalike.data.formats import cars196, cub200, inshop, omniglot, sop, vehicle_id
 
 TRAIN, TEST, EACH = 8, 4, 6  # classes and images of a class
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from lookalike import recipe as recipes
-from lookalike.data import vehicle_id
-from lookalike.data.arrays import arrays
+from lookalike.data.formats import vehicle_id
+from lookalike.data.formats.arrays import arrays
 from lookalike.errors import UserError
 from lookalike.fit import fit
 from tests.recipe.layouts import EACH, LAYOUTS, LISTS, TRAIN, Album

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lookalike import report
-from lookalike.report import raster
+from lookalike.report.charts import raster
 from tests.report.browser import check_quiet_alone_and_readable, chromium, show
 from tests.report.conftest import HOSTILE, labels, vectors
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lookalike.report import raster
-from lookalike.report.comparison import compare, write
+from lookalike.report.charts import raster
+from lookalike.report.compare import compare, write
 from tests.report.browser import check_quiet_alone_and_readable, chromium, show
 from tests.report.compared import finished
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from lookalike.evaluation.pair_curves import Tally
-from lookalike.report import embedding_map, measures
-from lookalike.report.chart import Axis, Chart, Mark, Series
-from lookalike.report.figures.pairs import bins, evenly, shares, similarity_chart, thresholds
-from lookalike.report.figures.recall import recall_chart
-from lookalike.report.figures.training import column, training_charts
-from lookalike.report.run import Run, Unseen
-from lookalike.report.svg import Frame, draw
-from lookalike.report.ticks import ticks
+from lookalike.report.charts.chart import Axis, Chart, Mark, Series
+from lookalike.report.charts.svg import Frame, draw
+from lookalike.report.charts.ticks import ticks
+from lookalike.report.run import embedding_map, measures
+from lookalike.report.run.figures.pairs import bins, evenly, shares, similarity_chart, thresholds
+from lookalike.report.run.figures.recall import recall_chart
+from lookalike.report.run.figures.training import column, training_charts
+from lookalike.report.run.reading import Run, Unseen
 from tests.report.conftest import labels, vectors
 
 

@@ -10,8 +10,9 @@ from PIL import Image
 
 from lookalike import evaluate, report
 from lookalike.errors import UserError
-from lookalike.report import embedding_map, raster
-from lookalike.report.svg import clipped
+from lookalike.report.charts import raster
+from lookalike.report.charts.svg import clipped
+from lookalike.report.run import embedding_map
 from tests.report.conftest import CLASSES, EACH, HOSTILE, NAMES, fill, labels, picture, vectors
 
 ORDER = ["results", "training", "queries", "confusions", "classes", "pairs", "map", "shape", "data", "repeat"]

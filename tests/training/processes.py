@@ -16,10 +16,10 @@ from torch.utils.data import TensorDataset
 from lookalike import losses, miners, samplers
 from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
-from lookalike.memory import CrossBatchMemory
 from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers, train
 from lookalike.training.ccp import FORMS, Chance, ChanceConstraints, ProxyObjective
 from lookalike.training.distributed import Ranks, joined
+from lookalike.training.memory import CrossBatchMemory
 from lookalike.training.mixup import Mixer
 from lookalike.training.pool import Pool
 

@@ -5,9 +5,9 @@ import torch
 
 from lookalike import losses, miners, regularisers
 from lookalike.errors import UserError
-from lookalike.memory import CrossBatchMemory
 from lookalike.targets import Pairs
 from lookalike.training import Objective
+from lookalike.training.memory import CrossBatchMemory
 from tests.contracts.catalogue import NAMES, PAIR_NAMES
 
 DIM = 5

@@ -3,7 +3,7 @@
 import pytest
 
 from lookalike.recipe import of_tree
-from lookalike.report import raster
+from lookalike.report.charts import raster
 from lookalike.tuning import write
 from lookalike.tuning.search import Found
 from lookalike.tuning.space import Range

@@ -6,7 +6,7 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.recipe import load
-from lookalike.report import raster
+from lookalike.report.charts import raster
 from lookalike.training import StoppedError
 from lookalike.training.log import ignore
 from lookalike.tuning import Search, search, write

@@ -4,7 +4,6 @@ from lookalike.analysis.batch_pictures import draw_batches, draw_contact_sheet, 
 from lookalike.analysis.batches import Composition, describe_batches
 from lookalike.analysis.figures import save
 from lookalike.analysis.operator_norm import lipschitz_bound, operator_norm
-from lookalike.analysis.pair_curves import Curves, draw_weight_curves, weight_curves
 from lookalike.analysis.pair_maps import draw_weight_maps, map_numbers, weight_maps
 from lookalike.analysis.pixels import pixel_vectors
 from lookalike.analysis.statement import Statement
@@ -12,6 +11,7 @@ from lookalike.analysis.theorem_picture import draw_theorems, theorem_numbers
 from lookalike.analysis.theorems import check_theorems
 from lookalike.analysis.toy import run_toy, train_toy
 from lookalike.analysis.toy_picture import draw_toy, toy_numbers
+from lookalike.analysis.weight_curves import Curves, draw_weight_curves, weight_curves
 from lookalike.analysis.weighting import (
     Dependence,
     dependence,

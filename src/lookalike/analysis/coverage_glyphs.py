@@ -18,7 +18,7 @@ from lookalike.data import Dataset, glyphs
 from lookalike.evaluation import evaluate
 from lookalike.geometry import normalise
 from lookalike.losses import CosineContrastive
-from lookalike.models.conv4 import Conv4
+from lookalike.models.backbones.conv4 import Conv4
 from lookalike.training.ccp import Chance, ChanceConstraints, ProxyObjective
 from lookalike.training.pool import Pool
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lookalike.analysis.statement import Statement, tried
 from lookalike.losses import FastAP
-from lookalike.soft_histogram import soft_histogram
+from lookalike.losses.soft_histogram import soft_histogram
 from lookalike.targets import Pairs
 
 SOURCE = "FastAP"

@@ -20,7 +20,7 @@ def run(
 ) -> None:
     """A metric at every value of a setting, with intervals: one line for each combination of the other settings."""
     from lookalike.analysis import save
-    from lookalike.analysis.settings import against, draw_against
+    from lookalike.analysis.setting_effect import against, draw_against
 
     numbers = against(folders, key, metric)
     if out is not None:

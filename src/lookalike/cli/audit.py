@@ -8,7 +8,7 @@ import typer
 
 from lookalike import data
 from lookalike.cli.bars import bar
-from lookalike.data.audit import Audit
+from lookalike.data.audit.audit import Audit
 from lookalike.errors import UserError
 
 EXAMPLE = "lookalike audit photos/ --out audit.json"

@@ -25,8 +25,8 @@ def run(
 
     Runs that differ only in seed or fold are one method. FOLDER/compare.html is one page that opens anywhere.
     """
-    from lookalike.report.comparison import as_text, compare, write
-    from lookalike.report.export import finite
+    from lookalike.report.compare import as_text, compare, write
+    from lookalike.report.run.export import finite
 
     content = compare(folders, metrics or (), baseline, published)
     page = write(content, out)

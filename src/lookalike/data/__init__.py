@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from lookalike import catalog
-from lookalike.data import cars196 as _cars196
-from lookalike.data import cub200 as _cub200
-from lookalike.data import inshop as _inshop
-from lookalike.data import omniglot as _omniglot
-from lookalike.data import sop as _sop
-from lookalike.data import vehicle_id as _vehicle_id
-from lookalike.data.arrays import arrays
-from lookalike.data.audit import audit, readable
-from lookalike.data.augment import Augmentation, preset
+from lookalike.data.audit.audit import audit, readable
+from lookalike.data.audit.duplicates import near_duplicate_groups
 from lookalike.data.dataset import Dataset, Problem
-from lookalike.data.decoded import decoded
-from lookalike.data.duplicates import near_duplicate_groups
-from lookalike.data.folder import folder
-from lookalike.data.glyphs import glyphs
+from lookalike.data.formats import cars196 as _cars196
+from lookalike.data.formats import cub200 as _cub200
+from lookalike.data.formats import inshop as _inshop
+from lookalike.data.formats import omniglot as _omniglot
+from lookalike.data.formats import sop as _sop
+from lookalike.data.formats import vehicle_id as _vehicle_id
+from lookalike.data.formats.arrays import arrays
+from lookalike.data.formats.folder import folder
+from lookalike.data.formats.glyphs import glyphs
+from lookalike.data.formats.table import KINDS, table
+from lookalike.data.images.augment import Augmentation, preset
+from lookalike.data.images.decoded import decoded
+from lookalike.data.images.view import AugmentedImages, Tickets, loader
 from lookalike.data.splits import class_disjoint, class_folds, halves, last_classes_validate
-from lookalike.data.table import KINDS, table
-from lookalike.data.view import AugmentedImages, Tickets, loader
 from lookalike.errors import UserError, check, unknown
 
 MEMBERS: dict[str, Callable[..., Dataset]] = {

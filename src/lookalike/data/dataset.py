@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Int64, Integer
 from torch import Tensor
 
-from lookalike.data.source import Source
+from lookalike.data.images.source import Source
 from lookalike.errors import check, unknown
 
 SPLITS = ("train", "validation", "test")
@@ -34,7 +34,7 @@ class Problem:
 class Dataset:
     """Images with labels; rows are never Python objects.
 
-    >>> from lookalike.data.arrays import arrays
+    >>> from lookalike.data.formats.arrays import arrays
     >>> birds = arrays(np.zeros((3, 8, 8, 3), np.uint8), ["owl", "hen", "owl"], splits=["train", "train", "test"])
     >>> birds.labels, birds.label_names, len(birds.where(split="train"))
     (tensor([1, 0, 1]), ('hen', 'owl'), 2)

@@ -24,7 +24,7 @@ def class_disjoint(
     Classes that have images in one group of `together` (−1: none) come into the same split; give it the groups of
     `near_duplicate_groups`, and no near duplicate straddles a split. Without it the dataset's own groups are used.
 
-    >>> from lookalike.data.arrays import arrays
+    >>> from lookalike.data.formats.arrays import arrays
     >>> digits = arrays(torch.zeros(6, 4, 4, dtype=torch.uint8), [0, 0, 1, 1, 2, 2])
     >>> class_disjoint(digits, {"train": 2 / 3, "test": 1 / 3}).splits
     tensor([2, 2, 0, 0, 0, 0])

@@ -6,8 +6,8 @@ that share a cluster and a class, as the released code and Oh Song et al. do (ER
 
 import numpy as np
 
+from lookalike.evaluation.engine.ranks import Values
 from lookalike.evaluation.inputs import Codes
-from lookalike.evaluation.ranks import Values
 
 
 def contingency(clusters: Codes, classes: Codes) -> tuple[Codes, Codes, Codes, Codes, Codes]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from lookalike.evaluation.engine.ranks import Order, Values
 from lookalike.evaluation.metrics.recall import recall
-from lookalike.evaluation.ranks import Order, Values
 
 LEVELS = np.linspace(0, 1, 101)  # recall levels of the retrieval curve
 REACH = 100  # last K of the CMC curve

@@ -12,9 +12,9 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lookalike.errors import check
+from lookalike.evaluation.engine.ranking import Progress
+from lookalike.evaluation.engine.space import Space, largest_norm, place
 from lookalike.evaluation.inputs import Items, Vectors, as_vectors
-from lookalike.evaluation.ranking import Progress
-from lookalike.evaluation.space import Space, largest_norm, place
 from lookalike.geometry import Geometry, check_geometry
 
 SPARE = 32  # candidates beyond k, so that ties at the end of the list rarely need a second look

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from lookalike.errors import UserError
-from lookalike.evaluation.question import Question
-from lookalike.evaluation.ranks import Values
-from lookalike.evaluation.space import Space
+from lookalike.evaluation.engine.question import Question
+from lookalike.evaluation.engine.ranks import Values
+from lookalike.evaluation.engine.space import Space
 
 BLOCK = 1024
 EXACT_PAIRS = 10**7

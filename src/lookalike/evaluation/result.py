@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lookalike.errors import UserError, check, unknown
-from lookalike.evaluation import bootstrap, serial, table
+from lookalike.evaluation import serial, table
+from lookalike.evaluation.engine.ranks import Values
 from lookalike.evaluation.inputs import Codes, encode
-from lookalike.evaluation.ranks import Values
+from lookalike.evaluation.statistics import bootstrap
 
 WIDTH = 1e-12
 

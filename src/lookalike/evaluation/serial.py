@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lookalike.errors import UserError
-from lookalike.evaluation.ranks import Values
+from lookalike.evaluation.engine.ranks import Values
 
 if TYPE_CHECKING:
     from lookalike.evaluation.result import Result

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from lookalike.errors import check
+from lookalike.evaluation.engine.space import Space, largest_norm, place
 from lookalike.evaluation.inputs import Codes, as_vectors, encode, values_of
-from lookalike.evaluation.space import Space, largest_norm, place
 from lookalike.geometry import Geometry
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
+from lookalike.evaluation.statistics.seeds import averaged, difference, spread
 from lookalike.fit.measured import Row, load_rows
 from lookalike.fit.prove import baselines_of, write_page
 from lookalike.fit.run import Run, one_of_several
@@ -16,7 +17,6 @@ from lookalike.fit.summary import content, load_embeddings, save_embeddings
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.cross_validation import side_by_side
-from lookalike.protocols.seeds import averaged, difference, spread
 from lookalike.protocols.unseen import OPTIMISTIC, Judged, judge
 from lookalike.recipe import Recipe
 from lookalike.recipe.protocol import Task, parts, tasks

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, mean_where
-from lookalike.soft_histogram import soft_histogram
+from lookalike.losses.soft_histogram import soft_histogram
 from lookalike.targets import Pairs, Targets, as_pairs
 
 PRESETS = {"cub": {"bins": 17}, "cars": {"bins": 27}, "sop": {"bins": 16}}

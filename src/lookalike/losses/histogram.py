@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.soft_histogram import soft_histogram
+from lookalike.losses.soft_histogram import soft_histogram
 from lookalike.targets import Pairs, Targets, as_pairs
 
 PRESETS = {"cub": {"nodes": 65}, "cars": {"nodes": 65}, "sop": {"nodes": 11}}

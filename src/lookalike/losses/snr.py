@@ -11,9 +11,9 @@ symmetric, and not a function of the similarities: it has no pair weights.
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.all_triplets import hinge_sums
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, mean_active, normalise, raw_product
+from lookalike.losses.all_triplets import hinge_sums
 from lookalike.targets import Targets, Triplets, as_pairs_or_triplets
 
 FAINTEST = 1e-12  # smallest variance of an anchor

@@ -12,7 +12,6 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.all_triplets import hinge_sums
 from lookalike.errors import check
 from lookalike.geometry import (
     Geometry,
@@ -24,6 +23,7 @@ from lookalike.geometry import (
     squared_distances,
     squares,
 )
+from lookalike.losses.all_triplets import hinge_sums
 from lookalike.targets import Pairs, Targets, Triplets, as_pairs_or_triplets
 
 PRESETS = {

@@ -2,16 +2,16 @@
 
 from lookalike.models.architecture import Architecture
 from lookalike.models.backbones import ADAPTERS, MEMBERS, available, build, names
-from lookalike.models.bn_inception import BNInception
-from lookalike.models.conv4 import Conv4
-from lookalike.models.efficientnet_lite import EfficientNetLite0
+from lookalike.models.backbones.bn_inception import BNInception
+from lookalike.models.backbones.conv4 import Conv4
+from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0
+from lookalike.models.backbones.googlenet import GoogLeNet
+from lookalike.models.backbones.resnet import ResNet18, ResNet50
 from lookalike.models.embedder import Embedder
 from lookalike.models.export import export_onnx
 from lookalike.models.freezing import Unfreezing, up_to
-from lookalike.models.googlenet import GoogLeNet
 from lookalike.models.model import Model
 from lookalike.models.preprocess import Preprocessing
-from lookalike.models.resnet import ResNet18, ResNet50
 
 __all__ = [
     "ADAPTERS",

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from lookalike.errors import check, unknown
+from lookalike.models.backbones.stages import After, Backbone, check_stages, stage_of
 from lookalike.models.pooling import POOLINGS
-from lookalike.models.stages import After, Backbone, check_stages, stage_of
 
 BatchNorm = Literal["train", "frozen_statistics", "frozen"]
 Init = Literal["default", "glorot"]
@@ -27,7 +27,7 @@ class Embedder(nn.Module):
     `layer_norm` standardises the pooled features, without parameters (Teh et al., "ProxyNCA++", ECCV 2020, sec. 3.5).
 
     >>> import torch
-    >>> from lookalike.models.conv4 import Conv4
+    >>> from lookalike.models.backbones.conv4 import Conv4
     >>> Embedder(Conv4(channels=1), dim=32)(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 32])
     """

@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from lookalike.errors import UserError, check
-from lookalike.models import weights
+from lookalike.models.backbones import weights
 from lookalike.models.card import model_card
 
 FORMAT = 1

@@ -12,10 +12,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lookalike.data import Dataset
-from lookalike.data import vehicle_id as lists
+from lookalike.data.formats import vehicle_id as lists
 from lookalike.errors import check
 from lookalike.evaluation import Result, evaluate
-from lookalike.evaluation.splits import one_per_class
+from lookalike.evaluation.query_draw import one_per_class
 from lookalike.protocols import class_disjoint
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged

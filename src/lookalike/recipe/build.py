@@ -15,7 +15,6 @@ from lookalike.data import Augmentation, AugmentedImages, Dataset
 from lookalike.data import preset as image_preset
 from lookalike.errors import check, unknown
 from lookalike.evaluation import names as metric_names
-from lookalike.memory import CrossBatchMemory
 from lookalike.models import Architecture, Embedder, Model, Preprocessing, Unfreezing, up_to
 from lookalike.models.embedder import BatchNorm, Init
 from lookalike.models.model import checked_device
@@ -27,6 +26,7 @@ from lookalike.samplers import EmbeddingBank, Sampler
 from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers
 from lookalike.training.ccp import ProxyObjective
 from lookalike.training.distributed import Ranks
+from lookalike.training.memory import CrossBatchMemory
 
 HEADS = ("default", "principal")
 Goal = Objective | ProxyObjective

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lookalike import models
 from lookalike.data import Dataset
-from lookalike.data.unreadable import UnreadableError
+from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check
 
 SMALL = 64  # pixels on the shorter side: below that a backbone for photographs sees next to nothing

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from lookalike.errors import check
 from lookalike.evaluation import Result
-from lookalike.protocols.seeds import Spread, averaged, difference
+from lookalike.evaluation.statistics.seeds import Spread, averaged, difference
 from lookalike.runs.finished import Finished, is_run, read
 
 CELL = re.compile(r"(?P<row>.*)-seed-\d+-[0-9a-f]{10}")  # the folder of a study's cell

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.evaluation import Result
+from lookalike.evaluation.statistics.seeds import difference, spread
 from lookalike.evaluation.table import NOT_SHARES, aligned
 from lookalike.fit.measured import load_rows
-from lookalike.protocols.seeds import difference, spread
 from lookalike.study.grid import TRAIN, Cell, Study
 from lookalike.study.work import done, failure, place_of
 

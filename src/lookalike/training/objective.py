@@ -8,8 +8,8 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.memory import CrossBatchMemory
 from lookalike.targets import Targets
+from lookalike.training.memory import CrossBatchMemory
 
 Miner = Callable[..., Targets]
 

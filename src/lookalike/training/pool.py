@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from lookalike.data import AugmentedImages
-from lookalike.data.view import Ticket
+from lookalike.data.images.view import Ticket
 from lookalike.errors import check
 from lookalike.geometry import widen
 from lookalike.samplers.grouping import Groups

@@ -11,13 +11,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from lookalike.report.chart import Axis, Chart, Series, around
-from lookalike.report.comparison.sections import Cell, table
-from lookalike.report.comparison.write import save_charts
-from lookalike.report.facts import written
-from lookalike.report.markup import Html, element, join
-from lookalike.report.page import Section, figures, page
-from lookalike.report.ticks import short
+from lookalike.report.charts.chart import Axis, Chart, Series, around
+from lookalike.report.charts.ticks import short
+from lookalike.report.compare.sections import Cell, table
+from lookalike.report.compare.write import save_charts
+from lookalike.report.page.markup import Html, element, join
+from lookalike.report.page.page import Section, figures, page
+from lookalike.report.run.facts import written
 from lookalike.tuning.search import Found
 from lookalike.tuning.space import Range
 

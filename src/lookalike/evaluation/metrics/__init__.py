@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
+from lookalike.evaluation.engine.ranks import Order, Values
 from lookalike.evaluation.metrics.average_precision import map_1000, map_c, map_full, map_lim, map_r
 from lookalike.evaluation.metrics.f1_retrieval import f1_retrieval
 from lookalike.evaluation.metrics.gain import ndcg
 from lookalike.evaluation.metrics.precision import precision, precision_c_doc, r_precision
 from lookalike.evaluation.metrics.recall import recall
 from lookalike.evaluation.metrics.reciprocal_rank import mrr
-from lookalike.evaluation.ranks import Order, Values
 
 AT_K: dict[str, Callable[[Order, int], Values]] = {
     "recall": recall,

@@ -7,8 +7,8 @@ divisor n_c = R_q + 1, the class size including the query, so that perfect retri
 
 import numpy as np
 
+from lookalike.evaluation.engine.ranks import Order, Values
 from lookalike.evaluation.inputs import Codes
-from lookalike.evaluation.ranks import Order, Values
 
 NO_CAP = np.iinfo(np.int64).max // 2
 LIMIT = 1023  # of map_lim

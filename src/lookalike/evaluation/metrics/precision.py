@@ -6,7 +6,7 @@ including the query, precision@1000_doc with K = 1000. R-precision (SPEC F.3): K
 
 import numpy as np
 
-from lookalike.evaluation.ranks import Order, Values
+from lookalike.evaluation.engine.ranks import Order, Values
 
 
 def precision(order: Order, k: int) -> Values:

@@ -5,12 +5,12 @@ Under expected ties: its probability, 1 − C(m, c) / C(t + m, c) for c drawn of
 
 import numpy as np
 
-from lookalike.evaluation.ranks import Order, Values
+from lookalike.evaluation.engine.ranks import Order, Values
 
 
 def recall(order: Order, k: int) -> Values:
     """
-    >>> from lookalike.evaluation.ranks import Ranks, order
+    >>> from lookalike.evaluation.engine.ranks import Ranks, order
     >>> third = order(Ranks(np.array([0]), np.array([1]), np.array([9]), np.array([2]), np.array([2])), "pessimistic")
     >>> recall(third, 2), recall(third, 3)
     (array([0.]), array([1.]))

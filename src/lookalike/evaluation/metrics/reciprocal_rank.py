@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lookalike.evaluation.ranks import Order, Values
+from lookalike.evaluation.engine.ranks import Order, Values
 
 
 def expected_reciprocal(before: int, relevant: int, others: int) -> float:

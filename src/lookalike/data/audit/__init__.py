@@ -1,0 +1,1 @@
+"""What is wrong with a set of images: broken files, duplicates, suspicious labels."""

@@ -1,0 +1,63 @@
+"""Images that are the same photo: to the byte, or to the eye."""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from lookalike.data.audit.scan import Scan, scan
+from lookalike.data.dataset import Dataset
+
+BITS = 10  # of 64; the correlation decides, so this only has to let all candidates through
+LEAST = 0.97
+Progress = Callable[[int, int], None]
+
+
+def exact_groups(seen: Scan) -> Int64[Tensor, " n"]:
+    """The group of every image that has the same bytes as another one, else −1."""
+    keys = np.ascontiguousarray(seen.digests).view("V16").ravel()
+    _, group = np.unique(keys, return_inverse=True)
+    return _shared_only(np.where(seen.readable, group, -1))
+
+
+def near_groups(seen: Scan) -> Int64[Tensor, " n"]:
+    """The group of every image that looks the same as another one (copies, other sizes, compressions, small crops)."""
+    from lookalike.data.audit.hamming import link
+
+    exact = exact_groups(seen).numpy()
+    parent = np.arange(len(seen.hashes))
+    # copies to the byte are united first, and one of them stands for all
+    first = np.full(exact.max(initial=-1) + 2, -1, np.int64)  # the last entry serves the −1 of those without a copy
+    rows = np.flatnonzero(exact >= 0)[::-1]
+    first[exact[rows]] = rows
+    alone = np.flatnonzero(seen.readable & ((exact < 0) | (first[exact] == np.arange(len(exact)))))
+    forest = np.arange(len(alone))
+    link(seen.hashes[alone], np.ascontiguousarray(seen.shapes[alone]), forest, BITS, LEAST)
+    parent[alone] = alone[_flat(forest)]
+    copies = np.flatnonzero(exact >= 0)
+    parent[copies] = parent[first[exact[copies]]]
+    return _shared_only(np.where(seen.readable, parent, -1))
+
+
+def near_duplicate_groups(dataset: Dataset, *, progress: Progress | None = None) -> Int64[Tensor, " n"]:
+    """Groups of near duplicates in a dataset (−1: none), for `class_disjoint(..., together=...)`."""
+    return near_groups(scan(dataset, progress=progress))
+
+
+def _flat(parent: np.ndarray) -> np.ndarray:
+    """Every row's root."""
+    while True:
+        above = parent[parent]
+        if np.array_equal(above, parent):
+            return parent
+        parent = above
+
+
+def _shared_only(group: np.ndarray) -> Int64[Tensor, " n"]:
+    """Groups of at least two, numbered 0, 1, …; all others −1."""
+    values, place, counts = np.unique(group, return_inverse=True, return_counts=True)
+    real = (counts > 1) & (values >= 0)
+    number = np.where(real, np.cumsum(real) - 1, -1)
+    return torch.from_numpy(number[place].astype(np.int64))

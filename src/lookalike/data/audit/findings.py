@@ -1,0 +1,71 @@
+"""What an audit says about images that belong together: copies, from the most harmful kind to the least."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lookalike.data.audit.duplicates import exact_groups, near_groups
+from lookalike.data.audit.scan import Scan
+from lookalike.data.dataset import SPLITS, Dataset
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of problem and the images that have it, in groups if they belong together."""
+
+    kind: str
+    count: int
+    meaning: str
+    items: list[Any]
+
+
+def of_duplicates(dataset: Dataset, seen: Scan) -> list[Finding]:
+    """Copies, from the most harmful kind to the least."""
+    exact, near = exact_groups(seen), near_groups(seen)
+    findings = []
+    for kind, groups in (("copies", exact), ("near duplicates", near)):
+        for scope, meaning in (
+            (
+                "across splits",
+                "what is tested was seen in training: remove them or split by class_disjoint(together=…)",
+            ),
+            ("across classes", "one photo with two labels: at least one is false"),
+            ("within a class", "harmless, but they make retrieval look easier than it is"),
+        ):
+            chosen = _in_scope(dataset, groups, scope)
+            if groups is near:  # what is a copy to the byte has been told already
+                chosen = [
+                    rows for rows in chosen if not bool((exact[rows] == exact[rows[0]]).all() and exact[rows[0]] >= 0)
+                ]
+            findings.append(Finding(f"{kind} {scope}", len(chosen), meaning, [names(dataset, rows) for rows in chosen]))
+    return findings
+
+
+def _in_scope(dataset: Dataset, groups: Tensor, scope: str) -> list[list[int]]:
+    """The groups (as rows) that lie across splits, across classes, or within one class."""
+    if scope == "across splits" and dataset.splits is None:
+        return []
+    order = groups.argsort(stable=True)[int((groups < 0).sum()) :]
+    sizes = torch.bincount(groups[order]).tolist() if len(order) else []
+    result = []
+    for rows in torch.split(order, sizes) if sizes else []:
+        column = dataset.splits if scope == "across splits" else dataset.labels
+        assert column is not None
+        several = bool((column[rows] != column[rows[0]]).any())
+        if several != (scope == "within a class"):
+            result.append(rows.tolist())
+    return result
+
+
+def names(dataset: Dataset, rows: list[int]) -> list[dict[str, Any]]:
+    """Path, label and split of some images, for a list that people read."""
+    result: list[dict[str, Any]] = []
+    for row in rows:
+        entry = {"path": dataset.images.name(row), "label": dataset.label_names[int(dataset.labels[row])]}
+        if dataset.splits is not None:
+            place = int(dataset.splits[row])
+            entry["split"] = SPLITS[place] if place >= 0 else ""
+        result.append(entry)
+    return result

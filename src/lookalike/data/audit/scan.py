@@ -1,0 +1,133 @@
+"""One pass over all images for the audit: can it be read, what is it really, its content as digest, hash and thumbnail.
+
+The perceptual hash is the sign of the 8 × 8 lowest frequencies of a 32 × 32 grey thumbnail around their median (Zauner:
+Implementation and Benchmarking of Perceptual Image Hash Functions, 2010): 64 bits that survive resizing, compression.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8, UInt64
+from torch import Tensor
+from torch.nn.functional import avg_pool2d
+
+from lookalike.data.dataset import Dataset, Problem
+from lookalike.data.images.decode import Encoded, resize
+from lookalike.data.images.ordered import in_order
+from lookalike.data.images.source import Files, Picture, Pixels, Source, read
+from lookalike.data.images.unreadable import UnreadableError
+
+THUMB = 32
+FLAT = 8.0  # grey levels of deviation: less than that is noise, and must not be blown up into structure
+BEGINNINGS = {
+    b"\xff\xd8": ("jpg", "jpeg", "jpe", "jfif", "mpo"),
+    b"\x89PNG": ("png",),
+    b"GIF8": ("gif",),
+    b"BM": ("bmp",),
+    b"II*\x00": ("tif", "tiff"),
+    b"MM\x00*": ("tif", "tiff"),
+    b"RIFF": ("webp",),
+}
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What was seen, one row per image; unreadable images have zeros and a problem."""
+
+    readable: np.ndarray
+    digests: UInt8[np.ndarray, "n 16"]
+    hashes: UInt64[np.ndarray, " n"]
+    shapes: Float[np.ndarray, "n 256"]  # thumbnails of 16 × 16, without mean and contrast, of length at most 1
+    problems: tuple[Problem, ...]
+
+
+def scan(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None) -> Scan:
+    """Read every image once. Nothing stops it: what cannot be read is a problem in the list."""
+    count, problems = len(dataset), []
+    digests, thumbs = np.zeros((count, 16), np.uint8), np.zeros((count, THUMB, THUMB), np.uint8)
+    readable = np.zeros(count, bool)
+    for row, (digest, thumb, problem) in enumerate(in_order(lambda row: _look(dataset.images, row), count, threads)):
+        digests[row] = np.frombuffer(digest, np.uint8)
+        if thumb is not None:
+            thumbs[row], readable[row] = thumb, True
+        if problem is not None:
+            problems.append(Problem(dataset.images.name(row), *problem))
+        if progress is not None:
+            progress(row + 1, count)
+    return Scan(readable, digests, perceptual_hashes(thumbs), shapes(thumbs), tuple(problems))
+
+
+def _look(images: Source, row: int) -> tuple[bytes, np.ndarray | None, tuple[str, str] | None]:
+    """Digest, thumbnail and problem of one image."""
+    digest = bytes(16)
+    try:
+        picture: Picture
+        if isinstance(images, Files):
+            data = read(images.path(row))
+            digest = _digest(data)
+            picture = Encoded(data)
+            problem = wrong_name(images.name(row), data)
+        else:
+            picture, problem = images.open(row), None
+            digest = _digest(picture.array.tobytes()) if isinstance(picture, Pixels) else digest
+        return digest, _thumb(picture), problem
+    except UnreadableError as error:
+        return digest, None, (error.kind, error.detail)
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+def _thumb(picture: Picture) -> np.ndarray:
+    scale = THUMB / min(picture.height, picture.width)
+    small = resize(picture.decode(min(1.0, 2 * scale)), THUMB, THUMB)
+    grey = (small.permute(1, 2, 0).float() @ torch.tensor([0.299, 0.587, 0.114])).round()
+    return grey.to(torch.uint8).numpy()
+
+
+def wrong_name(name: str, data: bytes) -> tuple[str, str] | None:
+    """The problem of a file whose ending names another format than its content has.
+
+    >>> wrong_name("owl.jpg", b"GIF89a")
+    ('wrong extension', 'the content is gif')
+    """
+    for beginning, endings in BEGINNINGS.items():
+        if data.startswith(beginning) and Path(name).suffix[1:].lower() not in endings:
+            return "wrong extension", f"the content is {endings[0]}"
+    return None
+
+
+def perceptual_hashes(thumbs: UInt8[np.ndarray, "n 32 32"]) -> UInt64[np.ndarray, " n"]:
+    """64 bits per thumbnail; similar images differ in few of them."""
+    place = torch.arange(THUMB) + 0.5
+    waves = torch.cos(math.pi / THUMB * place * torch.arange(8)[:, None])
+    result = np.zeros(len(thumbs), np.uint64)
+    weights = 1 << np.arange(64, dtype=np.uint64)
+    for begin in range(0, len(thumbs), 4096):
+        part = torch.from_numpy(thumbs[begin : begin + 4096]).float()
+        low = (waves @ part @ waves.T).flatten(1)
+        bits = low > low[:, 1:].median(1, keepdim=True).values  # the first is the mean brightness
+        result[begin : begin + 4096] = (bits.numpy() * weights).sum(1, dtype=np.uint64)
+    return result
+
+
+def shapes(thumbs: UInt8[np.ndarray, "n 32 32"]) -> Float[np.ndarray, "n 256"]:
+    """Small thumbnails whose product is their correlation; images without contrast come out short and match nothing."""
+    result = np.zeros((len(thumbs), 256), np.float32)
+    for begin in range(0, len(thumbs), 4096):
+        flat = _halved(torch.from_numpy(thumbs[begin : begin + 4096]))
+        flat = flat - flat.mean(1, keepdim=True)
+        deviation = flat.square().mean(1, keepdim=True).sqrt()
+        result[begin : begin + 4096] = (flat / (16 * deviation.clamp_min(FLAT))).numpy()
+    return result
+
+
+def _halved(thumbs: Tensor) -> Tensor:
+    return avg_pool2d(thumbs[:, None].float(), 2).flatten(1)

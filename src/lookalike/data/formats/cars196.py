@@ -1,0 +1,57 @@
+"""Krause, Stark, Deng, Fei-Fei: 3D Object Representations for Fine-Grained Categorization, 3dRR 2013 (SPEC G).
+
+Both official layouts: all images in one folder with `cars_annos.mat`, or cars_train and cars_test with a devkit.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from lookalike.data.dataset import Dataset
+from lookalike.data.formats.matlab import read_mat
+from lookalike.data.formats.official import Official, files, halves
+from lookalike.data.vocabulary import numbered
+from lookalike.errors import check
+
+OFFICIAL = Official(
+    "Cars196",
+    "https://ai.stanford.edu/~jkrause/cars/car_dataset.html",
+    "{cars_annos.mat, car_ims/}, or {cars_train/, cars_test/, devkit/cars_meta.mat, devkit/cars_train_annos.mat, "
+    "cars_test_annos_withlabels.mat}",
+)
+MARKERS = ("cars_annos.mat", "devkit/cars_meta.mat")
+COUNTS = {"train": [(98, 8054)], "test": [(98, 8131)]}
+
+
+def cars196(root: str | Path, check_counts: bool = True) -> Dataset:
+    """Cars196, 196 models of cars: of all 16,185 images, classes 1–98 train, 99–196 test; the make is the category."""
+    root = OFFICIAL.find(root, *MARKERS)
+    rows, names = _one_folder(root) if (root / "cars_annos.mat").exists() else _two_folders(root)
+    beyond = [number for _, number in rows if not 1 <= number <= len(names)]
+    check(not beyond, f"Cars196: class {beyond[:1]} has no name among the {len(names)} class names")
+    # the names are not sorted by class number, and two pairs of them would swap
+    labels, numbers = numbered([str(number) for _, number in rows])
+    label_names = tuple(f"{int(number):03d} {names[int(number) - 1]}" for number in numbers)
+    categories, category_names = numbered([names[number - 1].split()[0] for _, number in rows])
+    splits = halves(labels.new_tensor([number for _, number in rows]), 99)
+    paths = files(root, (path for path, _ in rows))
+    dataset = Dataset("cars196", paths, labels, label_names, categories, category_names, splits, root=root)
+    return OFFICIAL.complete(dataset, COUNTS if check_counts else None)
+
+
+def _one_folder(root: Path) -> tuple[list[tuple[str, int]], list[str]]:
+    content = read_mat(root / "cars_annos.mat")
+    rows = [(str(row["relative_im_path"]), int(row["class"][0])) for row in content["annotations"]]
+    return rows, list(content["class_names"])
+
+
+def _two_folders(root: Path) -> tuple[list[tuple[str, int]], list[str]]:
+    rows = []
+    for part, possible in (
+        ("cars_train", ("devkit/cars_train_annos.mat",)),
+        ("cars_test", ("cars_test_annos_withlabels.mat", "devkit/cars_test_annos_withlabels.mat")),
+    ):
+        present = [root / name for name in possible if (root / name).exists()]
+        check(bool(present), f"Cars196 lacks {possible[0]} in '{root}': it must look like {OFFICIAL.layout}")
+        annotations: list[dict[str, Any]] = read_mat(present[0])["annotations"]
+        rows += [(f"{part}/{row['fname']}", int(row["class"][0])) for row in annotations]
+    return rows, list(read_mat(root / "devkit/cars_meta.mat")["class_names"])

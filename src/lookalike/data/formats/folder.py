@@ -1,0 +1,128 @@
+"""A folder of photos: the folder an image lies in is its class.
+
+`root/class/a.jpg`, `root/category/class/a.jpg`, and either of them below `train`, `val`, `test`, `query` or `gallery`.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lookalike.data.dataset import ROLES, SPLITS, Dataset, Problem
+from lookalike.data.formats.arrays import places
+from lookalike.data.images.source import Files
+from lookalike.data.text import Text
+from lookalike.data.vocabulary import numbered
+from lookalike.errors import check
+
+JPEG = frozenset(("jpg", "jpeg", "jpe", "jfif", "mpo"))
+RASTER = frozenset(
+    (
+        "png",
+        "webp",
+        "bmp",
+        "gif",
+        "tif",
+        "tiff",
+        "ppm",
+        "pgm",
+        "pbm",
+        "pnm",
+        "jp2",
+        "j2k",
+        "tga",
+        "ico",
+        "avif",
+        "heic",
+        "heif",
+    )
+)
+EXTENSIONS = JPEG | RASTER
+# folder names that say which part of the data is below them: (split, role)
+PARTS = {
+    "train": ("train", ""),
+    "training": ("train", ""),
+    "val": ("validation", ""),
+    "valid": ("validation", ""),
+    "validation": ("validation", ""),
+    "test": ("test", ""),
+    "query": ("test", "query"),
+    "gallery": ("test", "gallery"),
+}
+
+
+def folder(root: str | Path) -> Dataset:
+    """Photos in folders, `root/class/*.jpg` or `root/category/class/*.jpg`, also below train/val/test/query/gallery.
+
+    Hidden files are passed over, links are followed but no folder is entered twice, and names are sorted. Images that
+    lie in no class folder are listed in `problems`.
+    """
+    root = Path(root).expanduser()
+    check(root.exists(), f"there is no folder '{root}': give the folder that holds one folder of images per class")
+    check(root.is_dir(), f"'{root}' is a file: give a folder with one folder of images per class, or a .csv table")
+    closed: list[str] = []
+    found = sorted(file for file in walk(root, closed) if is_image(file))
+    lost = [file for file in found if len(Path(file).parts) == 1]
+    found = [file for file in found if len(Path(file).parts) > 1]
+    check(
+        bool(found),
+        f"no images in class folders below '{root}' ({len(lost)} lie in no class folder): "
+        "it must look like class/photo.jpg",
+    )
+    problems = [Problem(file, "no class", "lies in no class folder and is not used") for file in lost]
+    problems += [Problem(place, "closed folder", "this folder may not be read") for place in closed]
+    return Dataset(
+        root.resolve().name, Files(root, Text.of(found)), root=root, problems=tuple(problems), **_columns(found)
+    )
+
+
+def is_image(file: str) -> bool:
+    """Whether the name says so (`audit` compares it with the content)."""
+    return Path(file).suffix[1:].lower() in EXTENSIONS
+
+
+def walk(root: Path, closed: list[str] | None = None) -> Iterator[str]:
+    """All files that are not hidden, as paths relative to `root`; no folder is entered twice, whatever links say.
+
+    Folders that may not be read are added to `closed`.
+    """
+    entered = set()
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        real = os.path.realpath(root / below)
+        if real in entered:
+            continue
+        entered.add(real)
+        try:
+            entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
+        except OSError:
+            if closed is not None:
+                closed.append(below)
+            continue
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name == "__MACOSX":
+                continue
+            path = f"{below}/{entry.name}" if below else entry.name
+            if entry.is_dir():
+                waiting.append(path)
+            else:
+                yield path
+
+
+def _columns(files: list[str]) -> dict[str, Any]:
+    """Labels from the folder names; categories, splits and roles if the folders are nested that way."""
+    folders = [file.split("/")[:-1] for file in files]
+    columns: dict[str, Any] = {}
+    # a part folder holds class folders: images directly in `test` make `test` a class
+    if all(parts[0].lower() in PARTS and len(parts) > 1 for parts in folders):
+        kinds = [PARTS[parts[0].lower()] for parts in folders]
+        columns["splits"] = places("split", [split for split, _ in kinds], SPLITS)
+        if any(role for _, role in kinds):
+            columns["roles"] = places("role", [role for _, role in kinds], ROLES)
+        folders = [parts[1:] for parts in folders]
+    columns["labels"], columns["label_names"] = numbered(["/".join(parts) for parts in folders])
+    if any(len(parts) > 1 for parts in folders):
+        categories = numbered([parts[0] if len(parts) > 1 else "" for parts in folders])
+        columns["categories"], columns["category_names"] = categories
+    return columns

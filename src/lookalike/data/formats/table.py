@@ -1,0 +1,143 @@
+"""A table of images: CSV, TSV, or Parquet where pyarrow is installed.
+
+The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are passed over.
+Rows are read one by one into columns: a million of them take seconds and a few hundred megabytes.
+"""
+
+import csv
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lookalike.data.dataset import ROLES, SPLITS, Dataset
+from lookalike.data.images.source import Files
+from lookalike.data.text import Text
+from lookalike.data.vocabulary import UNKNOWN, Vocabulary
+from lookalike.errors import UserError, check
+
+REQUIRED = ("path", "label")
+OPTIONAL = ("category", "split", "role", "group")
+ALIASES = {"val": "validation", "valid": "validation", "training": "train"}
+KINDS = (".csv", ".tsv", ".parquet")
+
+
+def table(path: str | Path, root: str | Path | None = None) -> Dataset:
+    """A CSV, TSV or Parquet file with the columns path and label (category, split, role, group if you have them).
+
+    Relative paths start at the table's own folder unless `root` is given; labels may be any text.
+    """
+    file = Path(path).expanduser()
+    check(file.is_file(), f"there is no table '{file}': give a .csv, .tsv or .parquet file with path and label")
+    check(file.suffix.lower() in KINDS, f"'{file.name}' is no table: the name must end in {', '.join(KINDS)}")
+    base = file.parent if root is None else Path(root).expanduser()
+    columns = _Columns(file)
+    for number, row in enumerate(_rows(file, columns), start=2):
+        columns.add(number, row)
+    return columns.finish(file.stem, base)
+
+
+class _Columns:
+    """The columns of a table while it is read."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.present: list[str] = []
+        self.paths, self.ends = bytearray(), array("q", [0])
+        self.names = {name: Vocabulary() for name in ("label", "category", "group")}
+        self.fixed = {"split": array("b"), "role": array("b")}
+        self.places = {
+            "split": _places(SPLITS) | {alias: SPLITS.index(name) for alias, name in ALIASES.items()},
+            "role": _places(ROLES),
+        }
+
+    def header(self, found: Iterable[str]) -> list[int]:
+        """Where the wanted columns stand in a row."""
+        place = {name.strip().lower(): index for index, name in enumerate(found)}
+        missing = [name for name in REQUIRED if name not in place]
+        given = ", ".join(place) or "nothing"
+        check(
+            not missing,
+            f"'{self.file.name}' has no column {' and no column '.join(missing)}: its first line is {given}",
+        )
+        self.present = [name for name in (*REQUIRED, *OPTIONAL) if name in place]
+        return [place[name] for name in self.present]
+
+    def add(self, number: int, row: list[str]) -> None:
+        path, label = row[0], row[1]
+        if not path or not label:
+            lacking = "label" if path else "path"
+            raise UserError(f"'{self.file.name}' line {number} has no {lacking}: every row needs a path and a label")
+        self.paths += path.encode("utf-8", "surrogateescape")
+        self.ends.append(len(self.paths))
+        self.names["label"].add(label)
+        for name, value in zip(self.present[2:], row[2:], strict=True):
+            if name in self.names:
+                self.names[name].add(value)
+            else:
+                self.fixed[name].append(self._place(name, value, number))
+
+    def _place(self, kind: str, value: str, number: int) -> int:
+        place = self.places[kind].get(value.lower())
+        if place is None:
+            possible = ", ".join(SPLITS if kind == "split" else ROLES)
+            raise UserError(
+                f"'{self.file.name}' line {number} has the {kind} '{value}': possible are {possible}, or nothing"
+            )
+        return place
+
+    def finish(self, name: str, base: Path) -> Dataset:
+        check(len(self.ends) > 1, f"'{self.file.name}' has no rows: put one image per line under path,label")
+        paths = Text(np.frombuffer(bytes(self.paths), np.uint8), np.frombuffer(self.ends, np.int64))
+        labels, label_names = self.names["label"].finish()
+        columns: dict[str, Any] = {}
+        if "category" in self.present:
+            columns["categories"], columns["category_names"] = self.names["category"].finish()
+        if "group" in self.present:
+            columns["groups"] = self.names["group"].finish()[0]
+        for kind in ("split", "role"):
+            if kind in self.present:
+                columns[f"{kind}s"] = torch.from_numpy(np.frombuffer(self.fixed[kind], np.int8).astype(np.int64))
+        return Dataset(name, Files(base, paths), labels, label_names, root=base, **columns)
+
+
+def _places(names: tuple[str, ...]) -> dict[str, int]:
+    return {"": UNKNOWN} | {name: place for place, name in enumerate(names)}
+
+
+def _rows(file: Path, columns: _Columns) -> Iterator[list[str]]:
+    """The wanted cells of every row, stripped, in the order of `columns.present`."""
+    cells = _parquet(file) if file.suffix.lower() == ".parquet" else _separated(file)
+    order = columns.header(next(cells, []))
+    width = max(order) + 1
+    for number, row in enumerate(cells, start=2):
+        if not any(row):
+            continue
+        check(len(row) >= width, f"'{file.name}' line {number} has {len(row)} cells where {width} belong")
+        yield [row[place].strip() for place in order]
+
+
+def _separated(file: Path) -> Iterator[list[str]]:
+    separator = "\t" if file.suffix.lower() == ".tsv" else ","
+    # utf-8-sig: spreadsheets begin a file with a byte-order mark
+    with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
+        try:
+            yield from csv.reader(lines, delimiter=separator)
+        except csv.Error as error:
+            raise UserError(f"'{file.name}' is no readable table: {error}") from None
+
+
+def _parquet(file: Path) -> Iterator[list[str]]:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise UserError(f"'{file.name}' is a Parquet file: install pyarrow to read it, or save it as CSV") from None
+    opened = parquet.ParquetFile(file)
+    names = opened.schema_arrow.names
+    yield names
+    for batch in opened.iter_batches():
+        cells = [["" if value is None else str(value) for value in column.to_pylist()] for column in batch.columns]
+        yield from (list(row) for row in zip(*cells, strict=True))

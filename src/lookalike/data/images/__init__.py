@@ -1,0 +1,1 @@
+"""From files to pixels: decoding, the decoded cache, augmented views."""

@@ -1,0 +1,176 @@
+"""Bytes to pixels: whatever the file, the result is 3 × h × w, uint8, RGB, the right way up.
+
+JPEG goes through libjpeg-turbo, reduced while decoding where the crop needs no more; everything else, and every
+unusual JPEG (CMYK, damaged in a way that may be repaired), through Pillow. Transparency is laid over white.
+"""
+
+import threading
+import warnings
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from lookalike.data.images.unreadable import UnreadableError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_PIXELS = 1 << 27  # 134 million: a decoded image of 400 MB; a small file that claims more is a decompression bomb
+MARGIN = 2.0  # a reduced image keeps twice the pixels that are needed: then the antialiased resize hides the difference
+ORIENTATION = 0x0112
+TURNED = (5, 6, 7, 8)  # EXIF orientations that swap height and width
+_opening = threading.Lock()  # Pillow reports bombs as warnings, and the filter of warnings is one per process
+
+
+class Encoded:
+    """An image file in memory: its size from the header, its pixels on demand."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.image: Image | None = None
+        header = _jpeg_header(data)
+        self.turbo = header is not None
+        if header is None:
+            self.image = _open(data)
+            header = self.image.height, self.image.width
+        self.height, self.width = header
+        if self.height * self.width > MAX_PIXELS:
+            raise UnreadableError("bomb", f"{self.width} × {self.height} pixels from {len(data)} bytes")
+        self.orientation = _orientation(self.image or (_open(data) if b"Exif\x00\x00" in data[:4096] else None))
+        if self.orientation in TURNED:
+            self.height, self.width = self.width, self.height
+
+    def decode(self, scale: float = 1.0) -> UInt8[Tensor, "3 h w"]:
+        """RGB, perhaps reduced by a power of two, but to no less than `scale` times the size."""
+        if self.turbo:
+            pixels = _turbo(self.data, max(self.height, self.width), _reduction(scale))
+            if pixels is not None:
+                return _upright(torch.from_numpy(pixels).permute(2, 0, 1), self.orientation)
+        image = self.image or _open(self.data)
+        return _upright(torch.from_numpy(_rgb(image)).permute(2, 0, 1), self.orientation)
+
+
+def decode(data: bytes) -> UInt8[Tensor, "3 h w"]:
+    """The whole image at full size.
+
+    >>> from PIL import Image
+    >>> file = BytesIO()
+    >>> Image.new("L", (4, 2), 7).save(file, "PNG")
+    >>> decode(file.getvalue()).shape
+    torch.Size([3, 2, 4])
+    """
+    return Encoded(data).decode()
+
+
+def resize(image: UInt8[Tensor, "3 h w"], height: int, width: int) -> UInt8[Tensor, "3 {height} {width}"]:
+    """Bilinear with antialiasing, as Pillow does it, on uint8."""
+    if image.shape[1:] == (height, width):
+        return image
+    pixels = image[None].contiguous(memory_format=torch.channels_last)  # three times faster than on a strided view
+    return interpolate(pixels, (height, width), mode="bilinear", antialias=True)[0]
+
+
+def _jpeg_header(data: bytes) -> tuple[int, int] | None:
+    """Height and width of a JPEG that libjpeg-turbo turns into RGB by itself, else nothing."""
+    import simplejpeg
+
+    if data[:2] != b"\xff\xd8":
+        return None
+    try:
+        height, width, space, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+    except (ValueError, KeyError):  # KeyError: colour spaces and samplings it has no name for
+        return None
+    return (height, width) if space in ("YCbCr", "RGB", "Gray") else None
+
+
+def _reduction(scale: float) -> int:
+    """8, 4, 2 or 1: the powers of two are the reductions that libjpeg-turbo does faster than a full decode."""
+    return next(factor for factor in (8, 4, 2, 1) if factor == 1 or MARGIN * scale * factor <= 1)
+
+
+def _turbo(data: bytes, longest: int, factor: int) -> np.ndarray | None:
+    import simplejpeg
+
+    # the decoder takes the strongest reduction whose longer side is at least this
+    enough = -(-longest // factor) if factor > 1 else 0
+    height, width, _, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+    least: dict[str, Any] = {"min_height": enough} if height >= width else {"min_width": enough}
+    try:
+        pixels: np.ndarray = simplejpeg.decode_jpeg(data, "RGB", **least)
+    except ValueError:
+        return None  # Pillow repairs what can be repaired and says what cannot
+    return pixels
+
+
+def _orientation(image: "Image | None") -> int:
+    """What EXIF says about which side is up; 1 (as it is) if it says nothing or nothing readable."""
+    if image is None:
+        return 1
+    try:
+        value = image.getexif().get(ORIENTATION, 1)  # of a PNG, this decodes the pixels: EXIF may stand behind them
+    except Exception:  # broken EXIF is no reason to lose the photo; broken pixels are found by decode
+        return 1
+    return value if isinstance(value, int) else 1
+
+
+def _open(data: bytes) -> "Image":
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with _opening, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # size is checked by the caller; broken EXIF is not worth a line
+            return Image.open(BytesIO(data))
+    except UnidentifiedImageError:
+        raise UnreadableError("not an image", f"begins with {data[:8]!r}") from None
+    except Image.DecompressionBombError as error:
+        raise UnreadableError("bomb", str(error)) from None
+    except Exception as error:  # decoders raise whatever damaged bytes lead them to
+        raise _failure(error) from None
+
+
+def _rgb(image: "Image") -> np.ndarray:
+    """The pixels of any Pillow image as h × w × 3."""
+    try:
+        image.load()
+        if image.mode in ("I", "F") or image.mode.startswith("I;"):
+            return _eight_bit(np.asarray(image), image.mode)
+        if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+            image = _over_white(image.convert("RGBA"))
+        return np.array(image.convert("RGB"))
+    except Exception as error:  # decoders raise whatever damaged bytes lead them to
+        raise _failure(error) from None
+
+
+def _failure(error: Exception) -> UnreadableError:
+    return UnreadableError("truncated" if "truncated" in str(error).lower() else "damaged", str(error))
+
+
+def _eight_bit(values: np.ndarray, mode: str) -> np.ndarray:
+    """Grey values of more than eight bits: "I;16" is 16-bit; "I" and "F" hold whatever range their values betray."""
+    values = np.nan_to_num(values.astype(np.float64))
+    top = float(values.max(initial=0))
+    ranges = (65535.0,) if mode.startswith("I;") else (1.0, 255.0, 65535.0) if mode == "F" else (255.0, 65535.0)
+    full = next((limit for limit in ranges if top <= limit), top)
+    grey = (values.clip(0) * (255 / full)).round().astype(np.uint8)
+    return np.repeat(grey[:, :, None], 3, axis=2)
+
+
+def _over_white(image: "Image") -> "Image":
+    from PIL import Image
+
+    return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+
+
+def _upright(image: Tensor, orientation: int) -> Tensor:
+    """Undo the EXIF orientation: mirror for 2, 4, 5, 7, turn by quarters for the rest."""
+    if orientation in (5, 7):
+        image = image.transpose(1, 2)
+        return image if orientation == 5 else image.flip(1, 2)
+    turns = {3: 2, 4: 2, 6: 3, 8: 1}.get(orientation, 0)
+    image = image.rot90(turns, (1, 2)) if turns else image
+    return image.flip(2) if orientation in (2, 4) else image

@@ -1,0 +1,124 @@
+"""The decoded cache: every image once decoded and reduced to a short side, in one memory-mapped file of bytes.
+
+Reading a crop from it costs no decoding. It is keyed by the content of the files and the short side, so a changed photo
+makes a new cache and a moved folder does not. Files that cannot be read are left out and listed.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from lookalike.data.cache import built
+from lookalike.data.dataset import Dataset, Problem
+from lookalike.data.digests import digests, stamp
+from lookalike.data.images.decode import resize
+from lookalike.data.images.ordered import in_order
+from lookalike.data.images.source import Files, Pixels
+from lookalike.data.images.unreadable import UnreadableError
+from lookalike.errors import check
+
+VERSION = 1
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Images in the cache, of different widths and heights."""
+
+    pixels: np.ndarray  # all bytes, memory-mapped
+    begins: np.ndarray
+    sizes: np.ndarray  # n × 2: height, width
+    names: Files
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    def name(self, row: int) -> str:
+        return self.names.name(row)
+
+    def open(self, row: int) -> Pixels:
+        height, width = (int(side) for side in self.sizes[row])
+        begin = int(self.begins[row])
+        return Pixels(self.pixels[begin : begin + height * width * 3].reshape(height, width, 3))
+
+    def take(self, rows: np.ndarray) -> "Decoded":
+        return Decoded(self.pixels, self.begins[rows], self.sizes[rows], self.names.take(rows))
+
+    def __getstate__(self) -> dict[str, object]:
+        """A worker process maps the file again instead of receiving its content."""
+        pixels = self.pixels
+        place = getattr(pixels, "filename", None)
+        return self.__dict__ | {"pixels": place if place is not None else pixels}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        if isinstance(state["pixels"], str | Path):
+            state["pixels"] = np.memmap(state["pixels"], np.uint8, mode="c")
+        self.__dict__.update(state)
+
+
+def decoded(dataset: Dataset, short_side: int = 256, *, threads: int = 2, progress: Progress | None = None) -> Dataset:
+    """The dataset with its images in the decoded cache, which is built if need be; unreadable files become `problems`.
+
+    Images smaller than `short_side` keep their size. Datasets that are in memory already are returned as they are.
+    """
+    check(short_side > 0, f"short_side must be positive, not {short_side}")
+    images = dataset.images
+    if not isinstance(images, Files):
+        return dataset
+    key = _key(images, short_side)
+    place = built("decoded", key, lambda folder: _write(folder, images, short_side, threads, progress))
+    index = np.load(place / "index.npz")
+    problems = [Problem(**problem) for problem in json.loads((place / "problems.json").read_text("utf-8"))]
+    pixels = np.memmap(place / "pixels.bin", np.uint8, mode="c")
+    source = Decoded(pixels, index["begins"], index["sizes"], images)
+    good = torch.from_numpy(index["sizes"][:, 0] > 0)
+    return replace(dataset, images=source, problems=dataset.problems + tuple(problems)).subset(good)
+
+
+def _key(images: Files, short_side: int) -> str:
+    """Digest of contents, names and settings. Contents are read once; then names and times of change vouch for them."""
+
+    def remember(folder: Path) -> None:
+        (folder / "content.txt").write_text(blake2b(digests(images).tobytes(), digest_size=16).hexdigest())
+
+    content = (built("stamps", stamp(images), remember) / "content.txt").read_text()
+    names = "\n".join(images.paths).encode("utf-8", "surrogateescape")
+    return blake2b(f"{VERSION} {short_side} {content} ".encode() + names, digest_size=16).hexdigest()
+
+
+def _write(folder: Path, images: Files, short_side: int, threads: int, progress: Progress | None) -> None:
+    sizes = np.zeros((len(images), 2), np.int32)
+    problems = []
+    with (folder / "pixels.bin").open("wb") as file:
+        file.write(b"\0")  # a file of no bytes cannot be mapped
+        for row, result in enumerate(in_order(lambda row: _one(images, row, short_side), len(images), threads)):
+            if isinstance(result, UnreadableError):
+                problems.append(Problem(images.name(row), result.kind, result.detail))
+            else:
+                sizes[row] = result.shape[:2]
+                file.write(result.tobytes())
+            if progress is not None:
+                progress(row + 1, len(images))
+    bytes_each = 3 * sizes.astype(np.int64).prod(1)
+    begins = 1 + np.concatenate([np.zeros(1, np.int64), np.cumsum(bytes_each)[:-1]])
+    np.savez(folder / "index.npz", begins=begins, sizes=sizes)
+    (folder / "problems.json").write_text(json.dumps([asdict(problem) for problem in problems]), "utf-8")
+
+
+def _one(images: Files, row: int, short_side: int) -> np.ndarray | UnreadableError:
+    try:
+        picture = images.open(row)
+        shorter = min(picture.height, picture.width)
+        if shorter <= short_side:
+            image = picture.decode()
+        else:
+            height, width = (int(short_side * side / shorter) for side in (picture.height, picture.width))
+            image = resize(picture.decode(short_side / shorter), height, width)
+    except UnreadableError as error:
+        return error
+    return image.permute(1, 2, 0).contiguous().numpy()

@@ -1,0 +1,1 @@
+"""Exact ranks by counting: score blocks, the compiled kernel, and how ties are read."""

@@ -1,0 +1,123 @@
+"""Counting on the CPU: one score block, one sweep for its rows and one for its columns."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lookalike.evaluation.engine.panel import Panel, clean
+from lookalike.evaluation.engine.question import Question
+from lookalike.evaluation.engine.space import Space
+
+FEW = 24  # up to so many relevant items a branch-free sweep per item beats a lookup table
+SLOTS, MOST_SLOTS = 16, 2**16  # of the lookup table per relevant item, and at most
+NEAR = 2**18  # so many scores of a block are settled one by one; beyond, the block is scored again in float64
+
+
+class Counter:
+    """Counts, for the relevant items of a panel of queries, the irrelevant items above them."""
+
+    def __init__(self, question: Question, queries: Space, gallery: Space, tolerance: float) -> None:
+        from lookalike.evaluation.engine import kernel
+
+        self.kernel: Any = kernel
+        self.question, self.queries, self.gallery = question, queries, gallery
+        self.tolerance = tolerance
+
+    def panel(self, rows: slice) -> Panel:
+        question = self.question
+        first, last = question.first[rows], question.last[rows]
+        scores = np.full((len(first), int((last - first).max())), -np.inf)
+        vectors, half = self.queries.vectors.numpy()[self.shifted(rows)], self.queries.half.numpy()[self.shifted(rows)]
+        self.kernel.relevant_scores(
+            vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), first, last, scores
+        )
+        counts, relevant = clean(question, rows, scores)
+        if len(relevant) > FEW:
+            relevant = np.asfortranarray(relevant)  # many items are read query by query
+        band = self.tolerance + self.queries.rounding
+        low, high = (relevant - band).astype(np.float32), (relevant + band).astype(np.float32)
+        none = np.zeros_like(relevant, np.int32)
+        return Panel(rows, counts, relevant, low, high, none, none.copy(order="K"), self.tables(low, high, counts))
+
+    def tables(self, low: Any, high: Any, counts: Any) -> tuple[Any, ...]:
+        """Per query a table from a score's slot to the number of items below it, and the slots' origin and scale."""
+        items, queries = low.shape
+        if items <= FEW:
+            return ()
+        kind = np.uint16 if items < 2**16 - 2 else np.int32
+        tables = np.empty((queries, min(SLOTS * items, MOST_SLOTS)), kind)
+        bases, scales = np.zeros(queries, np.float32), np.zeros(queries, np.float32)
+        self.kernel.fill_tables(low, high, counts, tables, bases, scales)
+        return tables, bases, scales
+
+    def shifted(self, rows: slice) -> slice:
+        """Rows of the queries' space: in leave-one-out that is the gallery's, which starts with the lonely items."""
+        return (
+            slice(rows.start + self.question.offset, rows.stop + self.question.offset) if self.question.alone else rows
+        )
+
+    def count(self, panel: Panel, columns: slice, other: Panel | None, buffer: Tensor) -> None:
+        """Scores the panel with some gallery columns; if they are another panel's rows, serves that one as well."""
+        height, width = panel.rows.stop - panel.rows.start, columns.stop - columns.start
+        padded = -(-height // 8) * 8
+        whole = buffer[: padded * width].view(padded, width)
+        whole[height:] = -torch.inf
+        self.queries.block(self.shifted(panel.rows), self.gallery, columns, whole[:height])
+        scores = whole.numpy()
+        self.hide(scores[:height], panel, columns)
+        if not self.sweep(panel, scores[:height], columns, by_column=False):
+            self.sweep_exactly(panel, columns)
+        if other is not None and not self.sweep(other, scores, self.shifted(panel.rows), by_column=True):
+            self.sweep_exactly(other, self.shifted(panel.rows))
+
+    def hide(self, scores: Any, panel: Panel, columns: slice) -> None:
+        """−∞ for the query's own class (relevant items and itself) and for what it ignores."""
+        question = self.question
+        self.kernel.hide_classes(scores, question.first[panel.rows], question.last[panel.rows], columns.start)
+        ignore = question.ignore
+        if ignore is None:
+            return
+        queries, items = question.queries[panel.rows], question.gallery[columns]
+        if ignore.query_groups is not None and ignore.gallery_groups is not None:
+            self.kernel.hide_groups(scores, ignore.query_groups[queries], ignore.gallery_groups[items])
+        else:
+            scores[ignore.hides(queries[:, None], items)] = -np.inf
+
+    def sweep(self, panel: Panel, scores: Any, columns: slice, by_column: bool) -> bool:
+        """Counts what float32 can tell and settles the rest one by one; false if there is too much to settle."""
+        above = np.zeros_like(panel.low, np.int32)
+        near = np.empty((NEAR, 4), np.int32)
+        if panel.tables:
+            rows = torch.from_numpy(scores).T.contiguous().numpy() if by_column else scores
+            found = self.kernel.many_rows(rows, panel.low, panel.high, panel.counts, *panel.tables, above, near)
+        else:
+            count = self.kernel.few_columns if by_column else self.kernel.few_rows
+            found = count(scores, panel.low, panel.high, above, near)
+        if found < 0:
+            return False
+        pairs = near[:found]
+        over, upto = above.copy(order="K"), above
+        if len(pairs):
+            rows = self.shifted(panel.rows)
+            self.kernel.settle(
+                self.queries.vectors.numpy()[rows], self.gallery.vectors.numpy()[columns],
+                self.queries.half.numpy()[rows], self.gallery.half.numpy()[columns],
+                pairs, panel.relevant, self.tolerance, over, upto,
+            )  # fmt: skip
+        panel.add(over, upto)
+        return True
+
+    def sweep_exactly(self, panel: Panel, columns: slice) -> None:
+        """The block in float64, for embeddings so close together that float32 cannot order them."""
+        scores = self.queries.exact_block(self.shifted(panel.rows), self.gallery, columns).numpy()
+        self.hide(scores, panel, columns)
+        low, high = panel.relevant - self.tolerance, panel.relevant + self.tolerance
+        over, upto = np.zeros_like(low, np.int32), np.zeros_like(low, np.int32)
+        if len(panel.relevant) > FEW:
+            self.kernel.many_exact(scores, high, panel.counts, over)
+            self.kernel.many_exact(scores, np.nextafter(low, -np.inf), panel.counts, upto)
+        else:
+            self.kernel.few_exact(scores, low, high, upto, over)
+        panel.add(over, upto)

@@ -1,0 +1,126 @@
+"""Exact ranks by counting (DESIGN, section 1): the rank of a relevant item is 1 + the number of items above it.
+
+Every score block is made once, compared with the scores of the queries' own relevant items, and forgotten; where
+queries and gallery are the same set, only the upper triangle of blocks is made and each block serves rows and columns.
+
+The relevant scores are float64 sums. A block score (float32) within rounding of the edge at which it starts to count as
+tied or above is made again in float64, so ranks do not depend on block size, threads or hardware: they are those of
+the float64 scores of the float32 vectors. Where a block holds too many such scores it is made again in float64 whole.
+Nothing is sorted but each query's own relevant scores.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import SimpleQueue
+from threading import Lock
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from lookalike.evaluation.engine.panel import ROWS, Panel, partition, waves
+from lookalike.evaluation.engine.question import Question
+from lookalike.evaluation.engine.ranks import Ranks
+from lookalike.evaluation.engine.space import Space
+
+AREA = ROWS * ROWS  # scores in one block
+FLOOR = 1e-12  # float64 sums of equal terms in another order differ by less; a tolerance of 0 means this
+Progress = Callable[[int, int], None]
+Task = tuple[int, slice, int | None]
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """What counts on a device: makes a panel of thresholds, and counts one block of columns against it."""
+
+    def panel(self, rows: slice) -> Panel: ...
+
+    def count(self, panel: Panel, columns: slice, other: Panel | None, buffer: Tensor) -> None: ...
+
+
+@contextmanager
+def workers(device: torch.device) -> Iterator[tuple[ThreadPoolExecutor, int]]:
+    """As many threads as torch has, with a single-threaded product of full precision each; all is put back after.
+
+    The number of threads of a product is a setting of the calling thread, and each of ours must make it.
+    """
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        if device.type == "cpu":
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                yield pool, threads
+        else:
+            with ThreadPoolExecutor(1) as pool:
+                yield pool, 1
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+
+
+def outside(question: Question, start: int, stop: int, height: int) -> Iterator[slice]:
+    """The gallery without positions start … stop − 1, in blocks."""
+    step = max(ROWS, AREA // (-(-height // 8) * 8))
+    for begin, end in ((0, start), (stop, len(question.gallery))):
+        for left in range(begin, end, step):
+            yield slice(left, min(left + step, end))
+
+
+def plan(question: Question, rows: list[slice]) -> list[Task]:
+    """Blocks (panel, gallery columns, panel that these columns are) in which each panel meets the whole gallery."""
+    tasks: list[Task] = []
+    shift = question.offset
+    begin, end = (rows[0].start + shift, rows[-1].stop + shift) if question.symmetric else (0, 0)
+    for number, piece in enumerate(rows):
+        height = piece.stop - piece.start
+        tasks += [(number, columns, None) for columns in outside(question, begin, end, height)]
+        if question.symmetric:
+            for other in range(number, len(rows)):
+                columns = slice(rows[other].start + shift, rows[other].stop + shift)
+                tasks.append((number, columns, other if other > number else None))
+    return tasks
+
+
+def rank(
+    question: Question, queries: Space, gallery: Space, tolerance: float = 1e-6, progress: Progress | None = None
+) -> Iterator[Ranks]:
+    """The ranks of all queries with a relevant item, panel by panel."""
+    counter = counter_for(question, queries, gallery, max(tolerance, FLOOR))
+    groups = waves(question, partition(question))
+    plans = [plan(question, rows) for rows in groups if rows]
+    total, done, lock = sum(len(tasks) for tasks in plans), 0, Lock()
+    buffers: SimpleQueue[Tensor] = SimpleQueue()
+    device = gallery.vectors.device
+
+    def work(panels: list[Panel], task: Task) -> None:
+        nonlocal done
+        buffer = buffers.get()
+        try:
+            counter.count(panels[task[0]], task[1], None if task[2] is None else panels[task[2]], buffer)
+        finally:
+            buffers.put(buffer)
+        with lock:
+            done += 1
+            if progress is not None:
+                progress(done, total)
+
+    with workers(device) as (pool, threads):
+        for _ in range(threads):
+            buffers.put(torch.empty(AREA, device=device))
+        for rows, tasks in zip(groups, plans, strict=False):
+            panels = list(pool.map(counter.panel, rows))
+            for _ in pool.map(lambda task, panels=panels: work(panels, task), tasks):
+                pass
+            yield from (panel.ranks(question) for panel in panels)
+
+
+def counter_for(question: Question, queries: Space, gallery: Space, tolerance: float) -> Counts:
+    """Compiled loops on the CPU, torch operations elsewhere."""
+    if gallery.vectors.device.type == "cpu":
+        from lookalike.evaluation.engine.counting import Counter
+
+        return Counter(question, queries, gallery, tolerance)
+    from lookalike.evaluation.engine.device import DeviceCounter
+
+    return DeviceCounter(question, queries, gallery, tolerance)

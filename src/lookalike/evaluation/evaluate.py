@@ -1,0 +1,203 @@
+"""`evaluate`: every number of SPEC section F about a set of embeddings, exactly."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from lookalike.errors import check
+from lookalike.evaluation import curves, pair_curves, whole_set
+from lookalike.evaluation import names as metric_names
+from lookalike.evaluation.engine.question import Question, ask, read_ignore
+from lookalike.evaluation.engine.ranking import Progress, rank
+from lookalike.evaluation.engine.ranks import Order, Ranks, Ties, Values, check_ties, order
+from lookalike.evaluation.inputs import Codes, Items, Vectors, encode, values_of
+from lookalike.evaluation.metrics import AT_K, PLAIN
+from lookalike.evaluation.names import Names
+from lookalike.evaluation.result import Result
+from lookalike.evaluation.sets import Sets, read_sets
+from lookalike.geometry import Geometry, check_geometry
+
+
+def evaluate(
+    embeddings: Vectors,
+    labels: Any,
+    *,
+    gallery: Items | None = None,
+    gallery_labels: Any = None,
+    metrics: str | Iterable[str] | None = None,
+    normalise: Geometry = "sphere",
+    categories: Any = None,
+    ignore: Any = None,
+    ties: Ties = "pessimistic",
+    tie_tolerance: float = 1e-6,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Result:
+    """Retrieval by nearest neighbours, exactly, in bounded memory.
+
+    Without a gallery every embedding is a query and all others are its gallery. `labels` are any hashable values.
+    `metrics=None` gives all ranking metrics; clustering, geometry and curves are measured when named. `ignore` hides
+    gallery items from queries: groups, of which a query does not see its own (camera, session), as one sequence or,
+    with a gallery, as a pair (query groups, gallery groups); or a boolean mask queries × gallery.
+
+    >>> vectors = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.8, 0.4]])
+    >>> result = evaluate(vectors, ["ant", "ant", "bee", "bee"])
+    >>> result["recall@1"], result.per_query["map"].tolist()
+    (0.75, [1.0, 1.0, 1.0, 0.3333333333333333])
+    """
+    wanted = metric_names.read(metrics)
+    check_ties(ties)
+    check(tie_tolerance >= 0, f"tie_tolerance must not be negative, not {tie_tolerance}")
+    sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise))
+    rows = len(sets.queries)
+    hidden = read_ignore(
+        ignore, rows, len(sets.query_codes if sets.gallery_codes is None else sets.gallery_codes), gallery is None
+    )
+    groups = None if categories is None else values_of(categories, "categories", rows)
+    question = ask(sets.query_codes, sets.gallery_codes, hidden)
+    names = [sets.names[code] for code in sets.query_codes.tolist()]
+    facts = describe(sets, ties, tie_tolerance, seed)
+    result = Result({}, {}, names, facts, groups, {}, lambda rows: nearest_wrong(sets, question, rows))
+    if wanted.ranking or "cmc" in wanted.curves or "retrieval_pr" in wanted.curves:
+        measure_ranking(result, wanted, question, sets, progress)
+    if wanted.rates or "pr" in wanted.curves or "roc" in wanted.curves:
+        measure_pairs(result, wanted, question, sets)
+    if wanted.clustering or wanted.geometry:
+        measure_whole(result, wanted, sets, groups, progress)
+    return result
+
+
+def describe(sets: Sets, ties: Ties, tolerance: float, seed: int) -> dict[str, Any]:
+    return {
+        "queries": len(sets.queries),
+        "gallery": len(sets.queries) if sets.gallery is None else len(sets.gallery),
+        "leave_one_out": sets.gallery is None,
+        "classes": len(set(sets.query_codes.tolist())),
+        "dimensions": sets.queries.shape[1],
+        "normalise": sets.geometry,
+        "ties": ties,
+        "tie_tolerance": tolerance,
+        "seed": seed,
+    }
+
+
+def measure_ranking(result: Result, wanted: Names, question: Question, sets: Sets, progress: Progress | None) -> None:
+    """Fills in the ranking metrics, per query and on average, and the curves over ranks."""
+    why = "no class has two samples" if question.alone else "no label of a query is among gallery_labels"
+    check(len(question.queries) > 0, f"no query has a relevant item: {why}")
+    gallery = sets.space(question.gallery, of_gallery=True)
+    queries = gallery if question.alone else sets.space(question.queries, of_gallery=False)
+    values = {name: np.full(len(sets.queries), np.nan) for name in wanted.ranking}
+    sums: dict[str, Values] = {name: np.zeros(1) for name in wanted.curves if name in ("cmc", "retrieval_pr")}
+    tied = counted = 0
+    largest = max((int(name.partition("@")[2]) for name in wanted.ranking if name not in PLAIN), default=0)
+    for piece in rank(question, queries, gallery, result.facts["tie_tolerance"], progress):
+        ranks = with_relevant(piece)
+        if not len(ranks.queries):
+            continue
+        tied += int(ranks.tied().sum())
+        counted += len(ranks.queries)
+        standing = order(ranks, result.facts["ties"])
+        near = standing.within(largest) if standing.plain else standing
+        for name in wanted.ranking:
+            values[name][ranks.queries] = measure(name, standing if name in PLAIN else near)
+        for name in sums:
+            sums[name] = sums[name] + curve_sums(name, ranks, standing)
+    check(counted > 0, "no query has a relevant item left: does ignore hide every one of them?")
+    result.facts.update(counted=counted, excluded=len(sets.queries) - counted, tied=tied)
+    result.per_query.update(values)
+    result.values_by_name.update({name: float(np.nanmean(column)) for name, column in values.items()})
+    for name, total in sums.items():
+        axis = {"k": np.arange(1.0, len(total) + 1)} if name == "cmc" else {"recall": curves.LEVELS}
+        result.curves[name] = axis | {"recall" if name == "cmc" else "precision": total / counted}
+
+
+def curve_sums(name: str, ranks: Ranks, standing: Order) -> Values:
+    if name == "cmc":
+        return curves.cmc_sums(standing)
+    # a curve of one ranking: tied groups, which only "expected" leaves, are read pessimistically
+    return curves.precision_recall_sums(standing if standing.plain else order(ranks, "pessimistic"))
+
+
+def with_relevant(ranks: Ranks) -> Ranks:
+    """Without the queries all of whose relevant items are ignored."""
+    some = ranks.counts > 0
+    return Ranks(ranks.queries[some], ranks.counts[some], ranks.size[some], ranks.over, ranks.upto)
+
+
+def measure(name: str, standing: Order) -> Values:
+    if name in PLAIN:
+        return PLAIN[name](standing)
+    family, _, k = name.partition("@")
+    return AT_K[family](standing, int(k))
+
+
+def measure_pairs(result: Result, wanted: Names, question: Question, sets: Sets) -> None:
+    """PR, ROC and TAR@FAR over all pairs."""
+    everyone = question.gallery if question.alone else np.arange(len(sets.queries))
+    complete = ask_all(question, everyone)
+    gallery = sets.space(question.gallery, of_gallery=True)
+    queries = gallery if question.alone else sets.space(everyone, of_gallery=False)
+    right = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
+    codes = tuple(
+        torch.from_numpy(part).to(gallery.vectors.device)
+        for part in (sets.query_codes[everyone], right[question.gallery])
+    )
+    number = len(everyone) * len(question.gallery)
+    lowest = -1.0 if gallery.spherical else -2.0
+    blocks = pair_curves.pairs(complete, (codes[0], codes[1]), queries, gallery)
+    tally = pair_curves.tally(blocks, number, lowest)
+    few = pair_curves.thinned(tally)
+    if "pr" in wanted.curves:
+        result.values_by_name["pr_auc"] = pair_curves.pr_area(tally)
+        result.curves["pr"] = {"recall": few.recall, "precision": few.precision, "threshold": few.threshold}
+    if "roc" in wanted.curves:
+        result.values_by_name["roc_auc"] = pair_curves.roc_area(tally)
+        result.curves["roc"] = {"far": few.far, "tar": few.recall, "threshold": few.threshold}
+    for far in wanted.rates:
+        result.values_by_name[f"tar@{far:g}"] = pair_curves.tar(tally, far)
+
+
+def ask_all(question: Question, everyone: Codes) -> Question:
+    """The same question with every query, also those without a relevant item: their pairs count as well."""
+    return Question(
+        everyone, question.gallery, question.first, question.last, question.alone, 0, question.size, question.ignore
+    )
+
+
+def measure_whole(
+    result: Result, wanted: Names, sets: Sets, groups: list[Hashable] | None, progress: Progress | None
+) -> None:
+    vectors, codes = sets.everything()
+    seed = result.facts["seed"]
+    if wanted.clustering:
+        result.values_by_name.update(whole_set.measure_clustering(wanted.clustering, vectors, codes, seed, progress))
+        if groups is not None:
+            (categories,), _ = encode(groups)
+            found = whole_set.measure_clustering(wanted.clustering, vectors[: len(groups)], categories, seed, progress)
+            result.values_by_name.update({f"category_{name}": value for name, value in found.items()})
+    result.values_by_name.update(whole_set.measure_geometry(wanted.geometry, vectors, codes))
+
+
+def nearest_wrong(sets: Sets, question: Question, rows: Codes) -> list[Hashable]:
+    """The class of the nearest item of another class, for some queries."""
+    labels = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
+    queries = sets.space(rows, of_gallery=False)
+    gallery = sets.space(np.arange(len(labels)), of_gallery=True)
+    found: list[Hashable] = []
+    for start in range(0, len(rows), 1024):
+        part = slice(start, min(start + 1024, len(rows)))
+        scores = queries.block(
+            part,
+            gallery,
+            slice(0, len(labels)),
+            torch.empty(part.stop - start, len(labels), device=gallery.vectors.device),
+        )
+        hidden = sets.query_codes[rows[part]][:, None] == labels
+        if question.ignore is not None:
+            hidden |= question.ignore.hides(rows[part][:, None], np.arange(len(labels)))
+        scores = scores.cpu().masked_fill_(torch.from_numpy(hidden), -torch.inf)
+        found += [sets.names[labels[place]] for place in scores.argmax(1).tolist()]
+    return found

@@ -1,0 +1,1 @@
+"""What a mean is worth: bootstrap intervals, paired differences, the spread over seeds."""

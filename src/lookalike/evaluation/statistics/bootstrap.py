@@ -1,0 +1,43 @@
+"""Bootstrap intervals of a mean (Efron 1979): over queries, or over classes, whose queries are not independent."""
+
+from typing import Literal
+
+import numpy as np
+
+from lookalike.errors import check
+from lookalike.evaluation.engine.ranks import Values
+from lookalike.evaluation.inputs import Codes
+
+Unit = Literal["queries", "classes"]
+DRAWS_AT_ONCE = 2**22
+
+
+def interval(
+    values: Values, groups: Codes | None = None, level: float = 0.95, resamples: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """The percentile interval of the mean of `values`; with `groups`, whole groups are drawn.
+
+    >>> interval(np.array([1.0, 1.0, 1.0]))
+    (1.0, 1.0)
+    """
+    check(0 < level < 1, f"level must lie between 0 and 1, such as 0.95, not {level}")
+    check(resamples > 0, f"resamples must be at least 1, not {resamples}")
+    check(len(values) > 0, "there are no values to draw from")
+    if groups is None:
+        sums, weights = values, np.ones(len(values))
+    else:
+        _, compact = np.unique(groups, return_inverse=True)
+        sums, weights = np.bincount(compact, weights=values).astype(np.float64), np.bincount(compact).astype(np.float64)
+    means = resampled_means(sums, weights, resamples, np.random.default_rng(seed))
+    low, high = np.quantile(means, ((1 - level) / 2, (1 + level) / 2))
+    return float(low), float(high)
+
+
+def resampled_means(sums: Values, weights: Values, resamples: int, generator: np.random.Generator) -> Values:
+    """Σ sums / Σ weights over units drawn with replacement, `resamples` times."""
+    means, units = np.empty(resamples), len(sums)
+    step = max(1, DRAWS_AT_ONCE // units)
+    for start in range(0, resamples, step):
+        drawn = generator.integers(0, units, (min(step, resamples - start), units))
+        means[start : start + step] = sums[drawn].sum(1) / weights[drawn].sum(1)
+    return means

@@ -1,0 +1,64 @@
+"""The catalogue of backbones: ours by name, others as `timm:NAME` and `hf:NAME-or-folder`."""
+
+from typing import Any
+
+import torch
+
+from lookalike import catalog
+from lookalike.errors import check, unknown
+from lookalike.models.backbones.bn_inception import BNInception
+from lookalike.models.backbones.conv4 import Conv4
+from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0
+from lookalike.models.backbones.googlenet import GoogLeNet
+from lookalike.models.backbones.hf_adapter import HuggingFace
+from lookalike.models.backbones.resnet import ResNet18, ResNet50
+from lookalike.models.backbones.stages import Backbone
+from lookalike.models.backbones.timm_adapter import Timm
+from lookalike.models.backbones.weights import Published
+
+MEMBERS: dict[str, type[Any]] = {
+    "bn_inception": BNInception,
+    "conv4": Conv4,
+    "efficientnet_lite0": EfficientNetLite0,
+    "googlenet": GoogLeNet,
+    "resnet18": ResNet18,
+    "resnet50": ResNet50,
+}
+ADAPTERS: dict[str, type[Any]] = {"timm": Timm, "hf": HuggingFace}
+
+
+def names() -> list[str]:
+    """The backbones written here; any `timm:NAME` and `hf:NAME-or-folder` can be built as well."""
+    return sorted(MEMBERS)
+
+
+def available(name: str) -> bool:
+    """Whether `weights="pretrained"` works on this machine without any network.
+
+    >>> available("conv4")
+    False
+    """
+    published: Published = getattr(catalog.member("backbone", MEMBERS, name), "published")  # noqa: B009
+    return published.find() is not None
+
+
+def build(name: str, seed: int = 0, **settings: Any) -> Backbone:
+    """A backbone by name, its random parts from `seed`.
+
+    >>> build("conv4", channels=1).width
+    64
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)  # not those of the GPUs
+        kind, colon, inner = name.partition(":")
+        if not colon:
+            own: Backbone = catalog.build("backbone", MEMBERS, name, settings)
+            return own
+        if kind not in ADAPTERS:
+            raise unknown("source of backbones", kind, ADAPTERS)
+        check(bool(inner), f"'{name}' names no network: write for example {kind}:{EXAMPLES[kind]}")
+        backbone: Backbone = catalog.build("backbone", ADAPTERS, kind, {"source": inner} | settings)
+    return backbone
+
+
+EXAMPLES = {"timm": "densenet201", "hf": "facebook/dinov2-small"}

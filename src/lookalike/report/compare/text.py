@@ -1,0 +1,69 @@
+"""A comparison on a terminal: one table per metric, and what the differences mean."""
+
+from lookalike.evaluation.statistics.seeds import Interval, Spread
+from lookalike.evaluation.table import NOT_SHARES, aligned
+from lookalike.report.compare.content import COSTS, Comparison, Row
+from lookalike.report.compare.published import best_of_each
+
+
+def as_text(content: Comparison) -> str:
+    base = content.collection.baseline.name
+    lines = [f"{content.collection.title}: {len(content.rows)} methods, compared with {base}"]
+    for metric in content.metrics:
+        heads = [metric, "mean ± std", "95 % interval", f"− {base}", "over seeds", "over queries", ""]
+        lines += ["", *aligned([heads, *(_line(content, row, metric) for row in content.rows)])]
+    heads = ["cost per run", "seeds", *COSTS.values()]
+    lines += ["", *aligned([heads, *(_cost(row) for row in content.rows)])]
+    if any(row.optimistic for row in content.rows):
+        lines += ["", "optimistic: the test images chose the weights (protocol.select = test_max)"]
+    return "\n".join(lines + _published(content))
+
+
+def number(metric: str, value: float, sign: str = "") -> str:
+    """In percent where the metric is a share."""
+    return f"{value:{sign}.4f}" if metric in NOT_SHARES else f"{100 * value:{sign}.2f}"
+
+
+def span(metric: str, ends: Interval | None, sign: str = "") -> str:
+    return "" if ends is None else f"[{number(metric, ends[0], sign)}, {number(metric, ends[1], sign)}]"
+
+
+def figure(metric: str, found: Spread) -> str:
+    return number(metric, found.mean) + ("" if found.std is None else f" ± {number(metric, found.std)}")
+
+
+def titled(row: Row) -> str:
+    return row.name + (" (optimistic)" if row.optimistic else "")
+
+
+def _line(content: Comparison, row: Row, metric: str) -> list[str]:
+    found = row.metrics[metric]
+    cells = [titled(row), figure(metric, found), span(metric, found.over_seeds or found.over_queries)]
+    gap = next((gap for gap in content.gaps if (gap.name, gap.metric) == (row.name, metric)), None)
+    if gap is None:
+        return [*cells, "", "", "", ""]
+    spans = [span(metric, gap.spread.over_seeds, "+"), span(metric, gap.spread.over_queries, "+")]
+    return [*cells, number(metric, gap.spread.mean, "+"), *spans, gap.verdict]
+
+
+def shown_cost(name: str, value: float) -> str:
+    """Steps as a number, time in minutes, memory in GB."""
+    return {"steps": f"{value:,.0f}", "seconds": f"{value / 60:.1f}", "memory": f"{value / 1e9:.2f}"}[name]
+
+
+def _cost(row: Row) -> list[str]:
+    costs = [shown_cost(name, row.cost[name]) if name in row.cost else "" for name in COSTS]
+    return [row.name, str(len(row.seeds)), *costs]
+
+
+def _published(content: Comparison) -> list[str]:
+    if not content.published:
+        return []
+    rows = [["published, not measured here", "backbone", "protocol", "dim", *content.metrics]]
+    for row in best_of_each(list(content.published)):
+        values = [number(name, row.metrics[name]) if name in row.metrics else "" for name in content.metrics]
+        rows.append(
+            [f"{row.method} ({row.paper}, {row.table})", row.backbone, row.protocol, str(row.dim or ""), *values]
+        )
+    more = f"the best of each paper, protocol and backbone; the page has all {len(content.published)}"
+    return ["", *aligned(rows), more]

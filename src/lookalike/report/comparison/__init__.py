@@ -1,7 +1,0 @@
-"""Several runs, or a whole study, side by side: one page and one table, with differences in pairs."""
-
-from lookalike.report.comparison.content import Comparison, compare
-from lookalike.report.comparison.text import as_text
-from lookalike.report.comparison.write import write
-
-__all__ = ["Comparison", "as_text", "compare", "write"]

@@ -1,0 +1,1 @@
+"""The report of one run: what its folder holds, and the sections made from it."""

@@ -1,0 +1,113 @@
+"""How training went: loss, validation, learning rate and speed over steps, from the log."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from lookalike.report.charts.chart import Axis, Chart, Mark, Series, around
+from lookalike.report.run.reading import Run
+
+POINTS = 300  # of a curve; longer logs are averaged
+WINDOW = 0.04  # of the run, over which the loss is smoothed
+Column = list[tuple[float, float]]
+
+
+def training_charts(run: Run) -> list[Chart]:
+    """Those of the four for which the log has numbers."""
+    steps, checks = run.events("step"), run.events("validation")
+    marks = _best(run)
+    charts = [
+        _loss(column(steps, "loss"), marks),
+        _validation(checks, marks),
+        _rate(column(steps, "lr")),
+        _speed(column(steps, "images_per_second")),
+    ]
+    return [chart for chart in charts if chart is not None]
+
+
+def column(events: Sequence[dict[str, Any]], name: str) -> Column:
+    """(step, value) of the events that have a finite one, averaged down to a few hundred."""
+    found = [
+        (float(event["step"]), float(event[name]))
+        for event in events
+        if isinstance(event.get(name), int | float) and math.isfinite(event[name]) and "step" in event
+    ]
+    size = math.ceil(len(found) / POINTS)
+    groups = [found[start : start + size] for start in range(0, len(found), max(1, size))]
+    return [(sum(x for x, _ in part) / len(part), sum(y for _, y in part) / len(part)) for part in groups]
+
+
+def _best(run: Run) -> tuple[Mark, ...]:
+    ends = [event["best_step"] for event in run.events("end") if isinstance(event.get("best_step"), int | float)]
+    best = ends[-1] if ends else (run.result.get("training") or {}).get("best_step")
+    return (Mark(float(best), f"best at step {best:,.0f}"),) if isinstance(best, int | float) else ()
+
+
+def _split(points: Column) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return tuple(x for x, _ in points), tuple(y for _, y in points)
+
+
+def _steps(points: Column, marks: Sequence[Mark] = ()) -> Axis:
+    last = max([x for x, _ in points] + [mark.at for mark in marks])
+    return Axis("training step (number)", 0.0, max(1.0, last))
+
+
+def _smooth(points: Column) -> Column:
+    """A running mean over a small part of the run."""
+    reach = max(1, round(WINDOW * len(points) / 2))
+    values = [y for _, y in points]
+    spans = [values[max(0, place - reach) : place + reach + 1] for place in range(len(points))]
+    return [(x, sum(span) / len(span)) for (x, _), span in zip(points, spans, strict=True)]
+
+
+def _loss(points: Column, marks: tuple[Mark, ...]) -> Chart | None:
+    if len(points) < 2:
+        return None
+    raw = Series("each step", *_split(points), faint=True)
+    smooth = Series("running mean", *_split(_smooth(points)))
+    return Chart(
+        "loss", "Training loss", "Should fall and level off; a rise or a jump means the learning rate is too high.",
+        _steps(points, marks), Axis("loss (no unit)", *around([y for _, y in points])), (raw, smooth), marks,
+    )  # fmt: skip
+
+
+def _validation(checks: Sequence[dict[str, Any]], marks: tuple[Mark, ...]) -> Chart | None:
+    columns = {name: column(checks, name) for name in ("recall@1", "map@r")}
+    series = [
+        Series(name, *_split(points), colour=place) for place, (name, points) in enumerate(columns.items()) if points
+    ]
+    if not series:
+        return None
+    points = [point for found in columns.values() for point in found]
+    low, high = around([y for _, y in points], least=0.02, margin=0.14)
+    if any(check.get("on") == "test" for check in checks):
+        on, title = "test", "Test during training (optimistic: the best step is chosen on it)"
+        caption = "The highest of these points is what select = test_max reports; a fair run never sees them."
+    else:
+        on, title = "validation", "Validation, on classes kept out of training"
+        caption = "Should rise and level off; a fall after the best step is over-fitting, which the saved model avoids."
+    return Chart(
+        "validation", title, caption,
+        _steps(points, marks), Axis(f"{on} metric (%)", max(0.0, low), min(1.0, high), percent=True),
+        tuple(series), marks,
+    )  # fmt: skip
+
+
+def _rate(points: Column) -> Chart | None:
+    if len(points) < 2:
+        return None
+    return Chart(
+        "learning_rate", "Learning rate", "The schedule as it was run; compare its bends with those of the loss.",
+        _steps(points), Axis("learning rate (no unit)", 0.0, 1.05 * max(y for _, y in points) or 1.0),
+        (Series("learning rate", *_split(points)),),
+    )  # fmt: skip
+
+
+def _speed(points: Column) -> Chart | None:
+    if len(points) < 2:
+        return None
+    return Chart(
+        "speed", "Speed", "Should be level; dips are a busy machine or slow reading of images.",
+        _steps(points), Axis("speed (images per second)", 0.0, 1.05 * max(y for _, y in points) or 1.0),
+        (Series("speed", *_split(points)),),
+    )  # fmt: skip

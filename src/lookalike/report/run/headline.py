@@ -1,0 +1,89 @@
+"""The top of the page: how good is it, against what baseline, with intervals."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lookalike.evaluation import Result
+from lookalike.report.page.markup import Html, element, join
+from lookalike.report.run.figures.results import MAIN
+from lookalike.report.run.reading import Run
+
+MEANINGS = {
+    "recall@1": "of queries have a nearest neighbour of their own class",
+    "map@r": "mean average precision among the first R, R = images of the class",
+}
+
+
+def results_of(run: Run, result: Result) -> list[dict[str, Any]]:
+    """What the run measured, the model first; where it says nothing, what the embeddings say."""
+    own = {
+        "name": "this model", "role": "model",
+        "metrics": {name: result[name] for name in (*MAIN, "r_precision", "mrr", "recall@10")},
+        "intervals": {name: list(result.interval(name)) for name in MAIN},
+    }  # fmt: skip
+    rows = [dict(row) for row in run.result.get("results") or []]
+    if not any(row.get("role") == "model" for row in rows):
+        rows.insert(0, own)
+    return sorted(rows, key=lambda row: row.get("role") != "model")
+
+
+def headline(run: Run, result: Result, rows: Sequence[Mapping[str, Any]]) -> Html:
+    """One sentence, the two numbers, and what they gain over the baselines."""
+    facts = result.facts
+    words = (
+        f"Measured on {facts['queries']:,} images of {facts['classes']:,} classes never seen in training"
+        + (
+            f", searched among {facts['gallery']:,}"
+            if not facts["leave_one_out"]
+            else ", each searched among the others"
+        )
+        + (
+            f"; {facts['excluded']:,} without any other image of their class are not counted"
+            if facts["excluded"]
+            else ""
+        )
+        + "."
+    )
+    cards = [_card(name, rows[0], run.result.get("differences") or []) for name in MAIN if name in rows[0]["metrics"]]
+    return join(element("p", words, class_="lead"), element("div", *cards, class_="cards"))
+
+
+def _card(metric: str, row: Mapping[str, Any], differences: Sequence[Mapping[str, Any]]) -> Html:
+    ends = row.get("intervals", {}).get(metric)
+    span = f"95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %" if ends else ""
+    gains = [_gain(gap) for gap in differences if gap.get("metric") == metric]
+    return element(
+        "div", element("h3", metric), element("p", f"{100 * row['metrics'][metric]:.1f} %", class_="figure"),
+        element("p", span, class_="interval"), element("p", MEANINGS[metric], class_="meaning"),
+        element("ul", *gains) if gains else Html(), class_="card",
+    )  # fmt: skip
+
+
+def _gain(gap: Mapping[str, Any]) -> Html:
+    low, high = gap.get("interval") or (gap["mean"], gap["mean"])
+    sure = "" if low > 0 or high < 0 else ", which may be chance"
+    words = f" points against {gap['against']} ({_signed(low)} to {_signed(high)}{sure})"
+    return element("li", element("strong", _signed(gap["mean"])), words)
+
+
+def _signed(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def results_table(rows: Sequence[Mapping[str, Any]]) -> Html:
+    """Every metric of every result."""
+    names = list(dict.fromkeys(name for row in rows for name in row.get("metrics", {})))
+    heads = [element("th", "metric", scope="col")]
+    heads += [element("th", row.get("name", ""), scope="col", class_="number") for row in rows]
+    body = [element("tr", element("th", name, scope="row"), *(_value(row, name) for row in rows)) for name in names]
+    caption = element("caption", "Every metric, in % where it is a share; brackets are 95 % intervals")
+    table = element("table", caption, element("thead", element("tr", *heads)), element("tbody", *body))
+    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label="Every metric")
+
+
+def _value(row: Mapping[str, Any], name: str) -> Html:
+    value, ends = row.get("metrics", {}).get(name), row.get("intervals", {}).get(name)
+    if not isinstance(value, int | float):
+        return element("td", "–", class_="number")
+    shown = f"{100 * value:.2f}" if 0 <= value <= 1 else f"{value:.3f}"
+    return element("td", shown + (f" [{100 * ends[0]:.2f}, {100 * ends[1]:.2f}]" if ends else ""), class_="number")
