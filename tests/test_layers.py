@@ -6,7 +6,7 @@ from pathlib import Path
 import lookalike
 
 LAYERS = [
-    {"errors", "targets", "geometry", "catalog", "cluster"},
+    {"errors", "files", "targets", "geometry", "reductions", "catalog", "cluster"},
     {"miners"},
     {"losses", "regularisers", "samplers", "data", "models"},
     {"evaluation"},

@@ -1,0 +1,141 @@
+"""Files that are whole or not there, and locks that end with their owner.
+
+Whatever is kept on disk is written beside its place, flushed to the disk and renamed: a reader, or the next process
+after a crash, sees the old content or the new, never half of it.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from lookalike.errors import UserError
+
+PARTIAL = ".partial"  # ends the name of everything that is not finished
+
+
+@contextmanager
+def whole_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """An open file that takes the place of `path` when the block ends without an error.
+
+    >>> from tempfile import mkdtemp
+    >>> note = Path(mkdtemp()) / "note.txt"
+    >>> with whole_file(note, "w") as file:
+    ...     _ = file.write("kept")
+    >>> note.read_text()
+    'kept'
+    """
+    partial = _beside(path)
+    try:
+        with partial.open(mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    with whole_file(path, "w") as file:
+        file.write(text)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """An empty folder to fill, which takes the place of `path` when the block ends without an error."""
+    partial = _beside(path)
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        for file in partial.rglob("*"):
+            sync(file)
+        sync(partial)
+        _replace_folder(partial, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _replace_folder(new: Path, path: Path) -> None:
+    old = new.with_suffix(".old")
+    if path.exists():
+        path.rename(old)
+    try:
+        new.rename(path)
+    except OSError:
+        if old.exists():
+            old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what killed writers left in a folder. Only its owner may do this, under its lock."""
+    for left in folder.glob(f".*{PARTIAL}"):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    """A name that no other writer uses: readers skip it, `remove_leftovers` knows it."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}{PARTIAL}")
+
+
+def sync(path: Path) -> None:
+    """Return when the content of a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on the disk, on systems that can say so."""
+    if os.name == "posix":
+        sync(folder)
+
+
+def cannot_write(path: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write {path} ({error.strerror or error}): free some space or choose another place")
+
+
+@contextmanager
+def lock(path: Path, seconds: float = -1.0) -> Iterator[bool]:
+    """Whether this process holds the lock `path` now; it keeps it until the block, or the process, ends.
+
+    It waits at most `seconds` (0: not at all; negative: as long as it takes). The system releases the lock of a killed
+    process at once. Where a filesystem has no locks, a marker file stands in, which lets nobody else in.
+
+    >>> from tempfile import mkdtemp
+    >>> place = Path(mkdtemp()) / "cell.lock"
+    >>> with lock(place) as first, lock(place, seconds=0) as second:
+    ...     print(first, second)
+    True False
+    """
+    import filelock
+
+    holder = filelock.FileLock(path, timeout=seconds, is_singleton=False)
+    try:
+        holder.acquire()
+    except filelock.Timeout:
+        yield False
+        return
+    except OSError as error:
+        raise UserError(
+            f"cannot lock {path} ({error.strerror or error}): choose a folder that can be written"
+        ) from None
+    try:
+        yield True
+    finally:
+        holder.release()

@@ -1,0 +1,116 @@
+"""Whole or not at all, and one owner at a time: what everything on disk relies on."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from lookalike import files
+from lookalike.errors import UserError
+
+
+def test_a_failed_write_leaves_the_old_content_and_no_leftovers(tmp_path):
+    note = tmp_path / "note.txt"
+    files.write_text(note, "old")
+    with pytest.raises(RuntimeError), files.whole_file(note, "w") as file:  # noqa: PT012
+        file.write("half")
+        raise RuntimeError
+    assert note.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, monkeypatch):
+    note = tmp_path / "note.txt"
+    files.write_text(note, "old")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match=r"cannot write .*note.txt \(No space left on device\): free some space"):
+        files.write_text(note, "new")
+    assert note.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_replaces_the_one_before(tmp_path):
+    place = tmp_path / "model"
+    for text in ("first", "second"):
+        with files.whole_folder(place) as folder:
+            (folder / "weights").write_text(text)
+    assert (place / "weights").read_text() == "second"
+    with pytest.raises(RuntimeError), files.whole_folder(place) as folder:  # noqa: PT012
+        (folder / "weights").write_text("third")
+        raise RuntimeError
+    assert (place / "weights").read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_everything_is_flushed_before_it_is_renamed(tmp_path, monkeypatch):
+    """The order of system calls: content, rename, folder."""
+    calls = []
+    fsync, replace = os.fsync, os.replace
+
+    def watched(handle):
+        calls.append("folder" if os.path.isdir(f"/proc/self/fd/{handle}") else "file")
+        fsync(handle)
+
+    def renamed(*places):
+        calls.append("rename")
+        replace(*places)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    monkeypatch.setattr(os, "replace", renamed)
+    files.write_text(tmp_path / "note.txt", "kept")
+    assert calls == ["file", "rename", "folder"]
+
+
+def holder(place):
+    """A process that holds a lock until it is killed."""
+    code = f"""
+        from pathlib import Path
+        from lookalike.files import lock
+        with lock(Path({str(place)!r})) as mine:
+            print(mine, flush=True)
+            input()
+    """
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path):
+    place = tmp_path / "run.lock"
+    with holder(place) as other:
+        assert other.stdout.readline() == "True\n"
+        with files.lock(place, seconds=0) as mine:
+            assert not mine
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        with files.lock(place, seconds=0) as mine:
+            assert mine
+
+
+@pytest.mark.filterwarnings("default")
+def test_without_locks_in_the_filesystem_a_second_process_is_refused(tmp_path, monkeypatch):
+    import fcntl
+
+    def missing(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", missing)
+    place = tmp_path / "run.lock"
+    with files.lock(place, seconds=0) as first, files.lock(place, seconds=0) as second:
+        assert (first, second) == (True, False)
+
+
+def test_leftovers_of_killed_writers_are_removed(tmp_path):
+    (tmp_path / ".result.json.12-ab.partial").write_text("half")
+    (tmp_path / ".model.12-ab.partial").mkdir()
+    (tmp_path / "log.jsonl").write_text("{}")
+    files.remove_leftovers(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
