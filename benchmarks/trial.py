@@ -7,9 +7,9 @@ from typing import Any
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.evaluation import evaluate
+from lookalike.features import embed
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import Parts
-from lookalike.protocols.unseen import embed
 from lookalike.recipe import Recipe, build
 from lookalike.recipe.begin import begin_head, fill_bank, validation
 from lookalike.training import train

@@ -6,10 +6,11 @@ from pathlib import Path
 import lookalike
 
 LAYERS = [
-    {"errors", "files", "targets", "geometry", "reductions", "catalog", "cluster"},
+    {"errors", "processes", "files", "targets", "geometry", "reductions", "catalog", "cluster"},
     {"miners"},
     {"losses", "regularisers", "samplers", "data", "models"},
     {"evaluation"},
+    {"features"},
     {"training"},
     {"protocols"},
     {"runs"},

@@ -13,11 +13,11 @@ from lookalike.analysis import (
     draw_contact_sheet,
     draw_distances,
     draw_places,
-    pixel_vectors,
     save,
 )
 from lookalike.analysis.example import example
 from lookalike.errors import UserError
+from lookalike.features import centred_pixels
 from tests.analysis.figure_rules import assert_readable
 
 LABELS = torch.tensor([0, 0, 0, 1, 1, 2])
@@ -87,7 +87,7 @@ def test_class_names_are_text(tmp_path):
 
 def test_pixels_are_grey_centred_and_of_length_one():
     images = np.random.default_rng(0).integers(0, 255, (3, 40, 50, 3), np.uint8)
-    vectors = pixel_vectors(data.arrays(images, ["a", "b", "b"]), rows=[2, 0])
+    vectors = centred_pixels(data.arrays(images, ["a", "b", "b"]).subset([2, 0]))
     assert vectors.shape == (2, 1024)
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(2))
     torch.testing.assert_close(vectors.sum(1), torch.zeros(2), atol=1e-4, rtol=0)

@@ -6,8 +6,9 @@ import torch
 
 from lookalike.data import arrays
 from lookalike.evaluation import evaluate
+from lookalike.features import embed, features, pixels
 from lookalike.models import Architecture, Model
-from lookalike.protocols.unseen import baselines, embed, features, gains, judge, pixels
+from lookalike.protocols.unseen import baselines, gains, judge
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_embeddings_are_those_of_encode_and_baselines_those_of_their_names(scene
     raw = features(model, data)
     assert raw.shape == (30, 64)
     assert torch.allclose(torch.nn.functional.normalize(model.embedder.head(raw), dim=1), embed(model, data), atol=1e-5)
-    thumbnails = pixels(model, data)
+    thumbnails = pixels(data, model.preprocessing)
     assert thumbnails.shape == (30, 28 * 28)
     untrained = Model.create(Architecture("conv4", {"channels": 1}, dim=5), seed=1)
     plain, pixel = baselines(model, untrained, False, data, ["map@r"], judge)

@@ -14,7 +14,7 @@ from benchmarks.fitting import FITTING, overrides
 from lookalike import data, losses
 from lookalike.data.splits import halves
 from lookalike.evaluation import evaluate
-from lookalike.protocols.unseen import embed
+from lookalike.features import embed
 from lookalike.recipe import build, defaults, of_tree, overridden
 from lookalike.training import train
 

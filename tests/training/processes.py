@@ -16,9 +16,10 @@ from torch.utils.data import TensorDataset
 from lookalike import losses, miners, samplers
 from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
+from lookalike.processes import Ranks
 from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers, train
 from lookalike.training.ccp import FORMS, Chance, ChanceConstraints, ProxyObjective
-from lookalike.training.distributed import Ranks, joined
+from lookalike.training.distributed import check_shares, joined
 from lookalike.training.memory import CrossBatchMemory
 from lookalike.training.mixup import Mixer
 from lookalike.training.pool import Pool
@@ -111,7 +112,7 @@ def same_everywhere(folder, ranks):
     found |= {f"exchanges/{part}": value for part, value in exchanges(ranks).items()}
     found |= {f"mixed/{part}": value for part, value in mixed().items()}
     try:
-        ranks.check_shares(samplers.ClassBalanced(LABELS, 15, 3).course)
+        check_shares(ranks, samplers.ClassBalanced(LABELS, 15, 3).course)
         raise AssertionError("15 images for two processes")
     except UserError:
         pass

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from lookalike.processes import Ranks
 from lookalike.training import checkpoint
-from lookalike.training.distributed import Ranks
 from tests.training import processes
 
 ROOT = Path(__file__).parents[2]

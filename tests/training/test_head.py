@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from lookalike.errors import UserError
+from lookalike.features import PooledFeatures
 from lookalike.models import Conv4, Embedder
-from lookalike.training import Features, principal
+from lookalike.training import principal
 
 WIDTH, DIM = 64, 5
 
@@ -38,7 +39,7 @@ def test_features_are_what_goes_into_the_head():
     embedder = Embedder(Conv4(channels=1), dim=DIM).eval()
     images = torch.rand(3, 1, 28, 28, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        assert torch.allclose(embedder.head(Features(embedder)(images)), embedder(images))
+        assert torch.allclose(embedder.head(PooledFeatures(embedder)(images)), embedder(images))
 
 
 def test_mistakes():

@@ -5,7 +5,6 @@ from lookalike.analysis.batches import Composition, describe_batches
 from lookalike.analysis.figures import save
 from lookalike.analysis.operator_norm import lipschitz_bound, operator_norm
 from lookalike.analysis.pair_maps import draw_weight_maps, map_numbers, weight_maps
-from lookalike.analysis.pixels import pixel_vectors
 from lookalike.analysis.statement import Statement
 from lookalike.analysis.theorem_picture import draw_theorems, theorem_numbers
 from lookalike.analysis.theorems import check_theorems
@@ -43,7 +42,6 @@ __all__ = [
     "pair_gradients",
     "pair_losses",
     "pair_weights",
-    "pixel_vectors",
     "run_toy",
     "save",
     "similarity_types",

@@ -17,13 +17,13 @@ from lookalike.analysis import (
     draw_contact_sheet,
     draw_distances,
     draw_places,
-    pixel_vectors,
     save,
 )
 from lookalike.analysis.batches import Spread
 from lookalike.analysis.example import example
 from lookalike.cli.bars import bar
 from lookalike.errors import UserError, check
+from lookalike.features import centred_pixels
 
 EXAMPLE = "lookalike analyse batch class_balanced category_pairs --data glyphs --out figures/"
 
@@ -84,7 +84,7 @@ def _facts(dataset: data.Dataset | None, embeddings: Path | None, names: list[st
         vectors = _read(embeddings, len(dataset))
     else:
         with bar("reading pixels") as progress:
-            vectors = pixel_vectors(dataset, progress=progress)
+            vectors = centred_pixels(dataset, progress)
     names_of = dataset.category_names
     return {"labels": dataset.labels, "categories": dataset.categories, "names": names_of, "vectors": vectors}
 

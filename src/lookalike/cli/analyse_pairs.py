@@ -18,7 +18,6 @@ from lookalike.analysis import (
     draw_weight_maps,
     map_numbers,
     pair_losses,
-    pixel_vectors,
     save,
     similarity_types,
     weight_curves,
@@ -28,6 +27,7 @@ from lookalike.analysis.weighting import OUTSIDE, check_inside
 from lookalike.cli.bars import bar
 from lookalike.cli.evaluate import read
 from lookalike.errors import check, unknown
+from lookalike.features import centred_pixels
 
 EXAMPLE = "lookalike analyse pairs multi_similarity triplet:similarity=cosine --out figures/"
 
@@ -99,7 +99,7 @@ def batch(file: Path | None, seed: int) -> tuple[Tensor, Tensor]:
     if file is None:
         dataset = data.load("glyphs").where(split="train")
         rows = next(iter(samplers.ClassBalanced(dataset.labels, BATCH, PER_CLASS, seed=seed)))
-        return pixel_vectors(dataset, rows).double(), dataset.labels[rows]
+        return centred_pixels(dataset.subset(rows)).double(), dataset.labels[rows]
     import numpy as np
 
     arrays = read(file)

@@ -20,9 +20,9 @@ def run(
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, …")] = "cpu",
 ) -> None:
     """Embed all images of DATA: arrays `embeddings`, `labels` and `paths`, as `lookalike evaluate` reads them."""
+    from lookalike.features import embed
     from lookalike.fit.summary import save_embeddings
     from lookalike.models import Model
-    from lookalike.protocols.unseen import embed
 
     keep_memory()
     loaded = Model.load(model, device=device)

@@ -73,9 +73,9 @@ def run(
 
 def embedded(model: Path, source: str, split: str) -> tuple[dict[str, Any], str]:
     """The arrays of DATA as the model sees it, and the model's geometry."""
+    from lookalike.features import embed
     from lookalike.fit.summary import columns
     from lookalike.models import Model
-    from lookalike.protocols.unseen import embed
 
     loaded, dataset = Model.load(model), data.load(source)
     chosen = dataset if split == "all" or dataset.splits is None else dataset.where(split=split)

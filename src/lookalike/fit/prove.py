@@ -10,12 +10,13 @@ import torch
 from lookalike import report
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
+from lookalike.features import embed
 from lookalike.fit.measured import save_rows
 from lookalike.fit.stages import Stages
 from lookalike.fit.summary import content, save_embeddings
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
-from lookalike.protocols.unseen import Judged, baselines, best_of_each, embed, gains, judge
+from lookalike.protocols.unseen import Judged, baselines, best_of_each, gains, judge
 from lookalike.recipe import Recipe, build
 from lookalike.recipe.protocol import measure
 from lookalike.training.folder import RunFolder

@@ -11,10 +11,10 @@ import torch
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import check
+from lookalike.features import embed
 from lookalike.fit.summary import header
 from lookalike.models import Model, Preprocessing
 from lookalike.protocols.class_disjoint import Parts
-from lookalike.protocols.unseen import embed
 from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.begin import begin_head, fill_bank, needs_features, validation
 from lookalike.recipe.protocol import measure, parts

@@ -10,49 +10,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.evaluation import Result, compare, evaluate
-from lookalike.models import Embedder, Model
-from lookalike.models.model import Progress
-from lookalike.training.distributed import Ranks
-from lookalike.training.head import Features
+from lookalike.features import embed, features, pixels
+from lookalike.models import Model
 
 OPTIMISTIC = "(optimistic: chosen on test)"
-PIXELS = 32  # the side of the thumbnails that raw pixels are compared in
-
-
-class Pictures(Sequence[Tensor]):
-    """The images of a dataset as a sequence, decoded one by one."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
-
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def __getitem__(self, row: Any) -> Any:
-        return self.dataset.images.open(row).decode()
-
-
-def embed(model: Model, dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n d"]:
-    """The embeddings of all images of a dataset, each process seeing to some of them."""
-    return Ranks.current().spread(
-        len(dataset), lambda rows: model.encode(Pictures(dataset.subset(rows)), progress=progress)
-    )
-
-
-def features(model: Model, dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n width"]:
-    """What goes into the head, for all images of a dataset."""
-    assert isinstance(model.embedder, Embedder)
-    return embed(Model(Features(model.embedder), model.preprocessing, geometry="none"), dataset, progress)
-
-
-def pixels(like: Model, dataset: Dataset) -> Float[Tensor, "n d"]:
-    """Thumbnails as vectors, in the model's own colours."""
-    side = min(PIXELS, like.preprocessing.crop)
-    return embed(Model(nn.Flatten(), like.preprocessing.sized(side, side)), dataset)
 
 
 @dataclass(frozen=True)
@@ -109,7 +74,7 @@ def baselines(
     name = f"frozen backbone, {before.shape[1]}-D" if pretrained else "untrained network"
     return [
         measure(name, "baseline", before, test, "sphere", metrics),
-        measure("raw pixels", "baseline", pixels(like, test), test, "sphere", metrics),
+        measure("raw pixels", "baseline", pixels(test, like.preprocessing), test, "sphere", metrics),
     ]
 
 

@@ -8,8 +8,8 @@ import torch
 
 from lookalike.data import Dataset
 from lookalike.evaluation import evaluate
+from lookalike.features import embed, features
 from lookalike.models import Model
-from lookalike.protocols.unseen import embed, features
 from lookalike.recipe import build
 from lookalike.recipe.settings import Recipe
 from lookalike.training import Plan, principal, train

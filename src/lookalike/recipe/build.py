@@ -19,13 +19,14 @@ from lookalike.models import Architecture, Embedder, Model, Preprocessing, Unfre
 from lookalike.models.embedder import BatchNorm, Init
 from lookalike.models.model import checked_device
 from lookalike.models.preprocess import scale
+from lookalike.processes import Ranks
 from lookalike.recipe import strategy
 from lookalike.recipe.protocol import check_protocol
 from lookalike.recipe.settings import Member, Recipe
 from lookalike.samplers import EmbeddingBank, Sampler
 from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers
 from lookalike.training.ccp import ProxyObjective
-from lookalike.training.distributed import Ranks
+from lookalike.training.distributed import check_shares
 from lookalike.training.memory import CrossBatchMemory
 
 HEADS = ("default", "principal")
@@ -169,7 +170,7 @@ def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -
     made = samplers.build(
         wanted.name, wanted.preset, labels=train.labels, categories=train.categories, bank=bank, **settings
     )
-    Ranks.current().check_shares(made.course)
+    check_shares(Ranks.current(), made.course)
     return made
 
 

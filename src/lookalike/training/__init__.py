@@ -1,7 +1,7 @@
 """Training: an objective, a loop that knows nothing of it, and the course of a run around them."""
 
 from lookalike.training.early_stop import EarlyStop
-from lookalike.training.head import Features, principal
+from lookalike.training.head import principal
 from lookalike.training.health import Health, unreachable_margin
 from lookalike.training.log import JsonLines, TensorBoard, to_all
 from lookalike.training.loop import Clipping, Loop
@@ -13,7 +13,6 @@ __all__ = [
     "Clipping",
     "EarlyStop",
     "Ending",
-    "Features",
     "Health",
     "JsonLines",
     "Loop",

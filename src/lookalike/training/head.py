@@ -14,17 +14,6 @@ from lookalike.errors import UserError, check
 from lookalike.models import Embedder
 
 
-class Features(nn.Module):
-    """An embedder without its head: images in, pooled features out."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        super().__init__()
-        self.embedder = embedder
-
-    def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n width"]:
-        return self.embedder.features(images)
-
-
 def linear(embedder: Embedder) -> nn.Linear:
     """The linear layer of the head."""
     layer = embedder.head[-1] if len(embedder.head) else None

@@ -16,10 +16,11 @@ from torch import Tensor, nn
 from lookalike.errors import UserError, check, unknown
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import Unfreezing
+from lookalike.processes import Ranks
 from lookalike.samplers import EmbeddingBank, Sampler
 from lookalike.training import optimisers
 from lookalike.training.chunked import InChunks, at_once, check_chunks
-from lookalike.training.distributed import Ranks, Split
+from lookalike.training.distributed import Split, split
 from lookalike.training.mixup import Mixer, Mixture
 from lookalike.training.schedules import Schedule
 from lookalike.training.shared_norm import share_statistics
@@ -142,8 +143,8 @@ class Loop:
             self.batches = stream(self.dataset, self.sampler, self.workers, self.ranks)
         inputs, labels, *rest = next(self.batches)
         check(len(labels) == len(inputs), f"the dataset gives {len(labels)} labels for {len(inputs)} inputs")
-        split = self.ranks.split(self.sampler.course)
-        return Batch(inputs.to(self.device), labels.to(self.device), rest[0] if rest else None, split)
+        shared = split(self.ranks, self.sampler.course)
+        return Batch(inputs.to(self.device), labels.to(self.device), rest[0] if rest else None, shared)
 
     def _embed(self, inputs: Tensor, mixture: Mixture) -> Tensor:
         with self._autocast():

@@ -16,8 +16,8 @@ from lookalike.data import AugmentedImages
 from lookalike.data.images.view import Ticket
 from lookalike.errors import check
 from lookalike.geometry import widen
+from lookalike.processes import Ranks
 from lookalike.samplers.grouping import Groups
-from lookalike.training.distributed import Ranks
 
 AT_ONCE = 64  # images through the network
 

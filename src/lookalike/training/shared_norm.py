@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from lookalike.training.distributed import all_present
+from lookalike.processes import all_present
 
 
 class _Sum(torch.autograd.Function):

@@ -7,8 +7,9 @@ import torch
 from torch.utils.data import DataLoader
 
 from lookalike.data import AugmentedImages, Tickets
+from lookalike.processes import Ranks
 from lookalike.samplers import Sampler
-from lookalike.training.distributed import Ranks, Shared
+from lookalike.training.distributed import Shared
 
 
 def stream(
