@@ -77,9 +77,9 @@ def _replace_folder(new: Path, path: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete what killed writers left in a folder. Only its owner may do this, under its lock."""
-    for left in folder.glob(f".*{PARTIAL}"):
+def remove_leftovers(folder: Path, name: str = "*") -> None:
+    """Delete what killed writers left in a folder (of one file or all). Only its owner may do this, under its lock."""
+    for left in folder.glob(f".{name}.*{PARTIAL}"):
         if left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
         else:

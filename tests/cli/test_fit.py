@@ -145,7 +145,7 @@ def test_unreadable_images_are_left_out_and_told(lookalike, photos, tmp_path):
 
 
 def test_a_cache_killed_half_way_is_built_again(lookalike, photos, tmp_path):
-    dying = Death("lookalike.data.images.decoded", "_one", 20)
+    dying = Death("lookalike.data.images.decoded_cache", "_one", 20)
     ended = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", *SHORT, death=dying)
     assert ended.code == -signal.SIGKILL
     begun = Death("lookalike.training.loop:Loop", "advance", 2)

@@ -15,7 +15,7 @@ from lookalike.cli import app
 from lookalike.data.audit.audit import class_size_histogram
 from lookalike.data.audit.duplicates import exact_groups, near_groups
 from lookalike.data.audit.scan import Scan, perceptual_hashes, scan, shapes
-from lookalike.data.audit.suspicious import suspicious_labels
+from lookalike.data.audit.suspicious_labels import suspicious_labels
 from tests.data.conftest import bomb
 
 

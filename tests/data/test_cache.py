@@ -12,7 +12,7 @@ import pytest
 
 from lookalike import data
 from lookalike.data.cache import built, cache_folder
-from lookalike.data.images.decoded import Decoded, decoded
+from lookalike.data.images.decoded_cache import Decoded, decoded
 from lookalike.errors import UserError
 
 SLOW_BUILDER = """
@@ -39,10 +39,10 @@ def test_a_killed_builder_leaves_nothing_that_looks_finished():
     builder.send_signal(signal.SIGKILL)
     builder.communicate()
     assert not (cache_folder() / "things" / "one").exists()
-    assert list((cache_folder() / "things").glob("one.part-*"))
+    assert list((cache_folder() / "things").glob(".one.*.partial"))
     place = built("things", "one", lambda folder: (folder / "a.txt").write_text("whole") and None)
     assert [file.name for file in place.iterdir()] == ["a.txt"]
-    assert not list((cache_folder() / "things").glob("one.part-*"))
+    assert not list((cache_folder() / "things").glob(".one.*.partial"))
 
 
 @pytest.mark.slow

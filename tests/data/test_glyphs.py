@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lookalike import data
-from lookalike.data.formats import glyph_measure
+from lookalike.data.formats import glyph_shapes
 from lookalike.data.formats.glyphs import distort
 from lookalike.errors import UserError
 
@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_images(monkeypatch, tmp_path):
 
 
 def test_difficulty_and_seed_change_the_images():
-    plain = torch.from_numpy(glyph_measure.draw(["R", "ß"], "DejaVuSans.ttf", 64)).float()[:, None] / 255
+    plain = torch.from_numpy(glyph_shapes.draw(["R", "ß"], "DejaVuSans.ttf", 64)).float()[:, None] / 255
     images = [
         distort(plain, hard, 32, torch.Generator().manual_seed(seed)) for hard, seed in ((0.0, 0), (0.6, 0), (0.6, 1))
     ]
@@ -80,8 +80,8 @@ def test_difficulty_and_seed_change_the_images():
 
 
 def test_nothing_of_a_character_is_cut_off_when_plain():
-    characters = [character for character, _ in glyph_measure.kept_classes()][::25]
-    plain = torch.from_numpy(glyph_measure.draw(characters, "DejaVuSans.ttf", 64)).float()[:, None] / 255
+    characters = [character for character, _ in glyph_shapes.glyph_classes()][::25]
+    plain = torch.from_numpy(glyph_shapes.draw(characters, "DejaVuSans.ttf", 64)).float()[:, None] / 255
     images = distort(plain, 0.0, 32, torch.Generator())
     edge = torch.cat([images[:, 0], images[:, -1], images[:, :, 0], images[:, :, -1]], 1)
     assert int(edge.min()) == 255
@@ -94,7 +94,7 @@ def test_impossible_settings_are_refused(settings):
 
 
 def test_look_alikes_across_scripts_are_measured_as_one_shape():
-    same = glyph_measure.same_shape(["A", "Α", "А", "B", "c", "C", "ж", "ს", "∑"])
+    same = glyph_shapes.same_shape(["A", "Α", "А", "B", "c", "C", "ж", "ს", "∑"])
     assert same[0, 1]
     assert same[0, 2]
     assert same[4, 5]
@@ -103,21 +103,21 @@ def test_look_alikes_across_scripts_are_measured_as_one_shape():
 
 
 def test_no_two_classes_of_a_sample_have_one_shape():
-    characters = [character for character, _ in glyph_measure.kept_classes()][::10]
-    assert int(glyph_measure.same_shape(characters).sum()) == len(characters)
+    characters = [character for character, _ in glyph_shapes.glyph_classes()][::10]
+    assert int(glyph_shapes.same_shape(characters).sum()) == len(characters)
 
 
 @pytest.mark.slow
 def test_the_kept_list_is_what_measuring_gives():
     """Each character is compared with those before it, so the first ones can be measured without the rest."""
-    candidates = glyph_measure.candidates()
+    candidates = glyph_shapes.candidates()
     assert len(candidates) > 1500
     some = candidates[:450]
-    measured = glyph_measure.first_of_each_shape(some)
-    kept = {character for character, _ in glyph_measure.kept_classes()} & set(some)
+    measured = glyph_shapes.first_of_each_shape(some)
+    kept = {character for character, _ in glyph_shapes.glyph_classes()} & set(some)
     assert len(kept) > 200
     assert len(kept & set(measured)) / len(kept | set(measured)) > 0.97
 
 
 def test_scripts_of_the_list_are_those_of_the_characters():
-    assert all(glyph_measure.script(character) == name for character, name in glyph_measure.kept_classes())
+    assert all(glyph_shapes.script(character) == name for character, name in glyph_shapes.glyph_classes())

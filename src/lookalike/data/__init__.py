@@ -22,7 +22,7 @@ from lookalike.data.formats.folder import folder
 from lookalike.data.formats.glyphs import glyphs
 from lookalike.data.formats.table import KINDS, table
 from lookalike.data.images.augment import Augmentation, preset
-from lookalike.data.images.decoded import decoded
+from lookalike.data.images.decoded_cache import decoded
 from lookalike.data.images.view import AugmentedImages, Tickets, loader
 from lookalike.data.splits import class_disjoint, class_folds, halves, last_classes_validate
 from lookalike.errors import UserError, check, unknown

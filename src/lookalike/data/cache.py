@@ -1,29 +1,25 @@
-"""Things that are built once and kept: a folder per key, complete or not there at all.
+"""Results that are computed once and kept: a folder per key, complete or not there at all.
 
-A builder writes into a private folder, which is renamed when it is complete; so a process killed half-way leaves
-nothing that looks finished. A lock lets a second builder wait for the first instead of doing the work twice; the system
-drops the lock with its owner.
+Folders are written as `files.whole_folder` does, so a process killed half-way leaves nothing that looks finished. A
+lock lets a second builder wait for the first instead of doing the work twice.
 """
 
-import errno
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from lookalike.errors import UserError
+from lookalike.files import lock, remove_leftovers, whole_folder
 
 VARIABLE = "LOOKALIKE_CACHE"
 
 
 def cache_folder() -> Path:
     """Where caches live: the environment variable LOOKALIKE_CACHE, else the user's own cache folder."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser()
+    folder = os.environ.get(VARIABLE)
+    if folder:
+        return Path(folder).expanduser()
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "lookalike"
     if sys.platform == "win32":
@@ -34,49 +30,34 @@ def cache_folder() -> Path:
 def built(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     """The finished folder of this key; if there is none, `build` fills one first.
 
+    >>> import tempfile
     >>> os.environ[VARIABLE] = tempfile.mkdtemp()
     >>> place = built("notes", "a1", lambda folder: (folder / "note.txt").write_text("kept") and None)
     >>> (place / "note.txt").read_text()
     'kept'
     """
     parent = cache_folder() / kind
-    final = parent / key
-    if final.is_dir():
-        return final
+    place = parent / key
+    if place.is_dir():
+        return place
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        with _locked(parent / f"{key}.lock"):
-            if not final.is_dir():
-                _build(parent, key, build)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM):
-            raise UserError(
-                f"cannot write the cache '{parent}' ({error.strerror}): make room, or set {VARIABLE} to another folder"
-            ) from None
-        raise
-    return final
+        raise UserError(
+            f"cannot write the cache {parent} ({error.strerror}): set {VARIABLE} to another folder"
+        ) from None
+    with lock(parent / f"{key}.lock"):
+        if not place.is_dir():
+            remove_leftovers(parent, key)
+            _build(place, build)
+    return place
 
 
-def _build(parent: Path, key: str, build: Callable[[Path], None]) -> None:
-    for left in parent.glob(f"{key}.part-*"):  # the lock is ours, so whoever began these is gone
-        shutil.rmtree(left, ignore_errors=True)
-    part = Path(tempfile.mkdtemp(prefix=f"{key}.part-", dir=parent))
+def _build(place: Path, build: Callable[[Path], None]) -> None:
     try:
-        build(part)
-        for file in part.iterdir():
-            with file.open("rb") as content:
-                os.fsync(content.fileno())  # a crash of the machine must not leave a complete name on empty pages
-        part.chmod(0o755)
-        part.rename(parent / key)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    with file.open("w") as lock:
-        if sys.platform != "win32":  # there, two builders both build, and the rename decides
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        with whole_folder(place) as folder:
+            build(folder)
+    except UserError as error:
+        if isinstance(error.__cause__, OSError):
+            raise UserError(f"{error}; {VARIABLE} sets the folder of the cache") from error.__cause__
+        raise

@@ -4,8 +4,6 @@ Nothing in the folder is code: loading cannot run anything.
 """
 
 import json
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,9 @@ from typing import Any
 from torch import nn
 
 from lookalike.errors import UserError, check
+from lookalike.files import whole_folder
 from lookalike.models.backbones import weights
-from lookalike.models.card import model_card
+from lookalike.models.model_card import model_card
 
 FORMAT = 1
 DESCRIPTION, RECIPE, CARD = "model.json", "recipe.toml", "README.md"
@@ -25,16 +24,8 @@ def write(folder: Path, description: Mapping[str, Any], embedder: nn.Module, rec
     """All files into a new folder beside it, then renamed: a reader sees the old model or the new one."""
     ours = not folder.exists() or (folder / DESCRIPTION).is_file() or (folder.is_dir() and not any(folder.iterdir()))
     check(ours, f"{folder} is not a model folder: give an empty or a new one")
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+    with whole_folder(folder) as partial:
         _write_files(partial, description, embedder, recipe)
-        _swap(partial, folder)
-    except OSError as error:
-        raise UserError(f"cannot save the model to {folder}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _write_files(folder: Path, description: Mapping[str, Any], embedder: nn.Module, recipe: str | None) -> None:
@@ -52,19 +43,6 @@ def _write_files(folder: Path, description: Mapping[str, Any], embedder: nn.Modu
     (folder / CARD).write_text(model_card(description, parameters), encoding="utf-8")
     if recipe is not None:
         (folder / RECIPE).write_text(recipe, encoding="utf-8")
-
-
-def _swap(partial: Path, folder: Path) -> None:
-    old = partial.with_suffix(".old")
-    if folder.exists():
-        folder.rename(old)
-    try:
-        partial.rename(folder)
-    except OSError:
-        if old.exists():
-            old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def read(folder: Path) -> tuple[dict[str, Any], str | None]:

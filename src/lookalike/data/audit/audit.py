@@ -16,7 +16,7 @@ from torch import Tensor
 from lookalike.data.audit.duplicates import near_groups
 from lookalike.data.audit.findings import Finding, names, of_duplicates
 from lookalike.data.audit.scan import BEGINNINGS, Scan, scan
-from lookalike.data.audit.suspicious import suspicious_labels
+from lookalike.data.audit.suspicious_labels import suspicious_labels
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.formats.folder import is_image, walk
 from lookalike.data.images.source import Files

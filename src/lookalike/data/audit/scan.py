@@ -18,7 +18,7 @@ from torch.nn.functional import avg_pool2d
 
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import Encoded, resize
-from lookalike.data.images.ordered import in_order
+from lookalike.data.images.ordered_map import in_order
 from lookalike.data.images.source import Files, Picture, Pixels, Source, read
 from lookalike.data.images.unreadable import UnreadableError
 

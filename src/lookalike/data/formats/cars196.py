@@ -8,7 +8,7 @@ from typing import Any
 
 from lookalike.data.dataset import Dataset
 from lookalike.data.formats.matlab import read_mat
-from lookalike.data.formats.official import Official, files, halves
+from lookalike.data.formats.official import Official, files, split_at
 from lookalike.data.vocabulary import numbered
 from lookalike.errors import check
 
@@ -32,7 +32,7 @@ def cars196(root: str | Path, check_counts: bool = True) -> Dataset:
     labels, numbers = numbered([str(number) for _, number in rows])
     label_names = tuple(f"{int(number):03d} {names[int(number) - 1]}" for number in numbers)
     categories, category_names = numbered([names[number - 1].split()[0] for _, number in rows])
-    splits = halves(labels.new_tensor([number for _, number in rows]), 99)
+    splits = split_at(99, labels.new_tensor([number for _, number in rows]))
     paths = files(root, (path for path, _ in rows))
     dataset = Dataset("cars196", paths, labels, label_names, categories, category_names, splits, root=root)
     return OFFICIAL.complete(dataset, COUNTS if check_counts else None)

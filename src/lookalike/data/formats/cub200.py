@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lookalike.data.dataset import Dataset
-from lookalike.data.formats.official import Official, files, halves
+from lookalike.data.formats.official import Official, files, split_at
 from lookalike.data.vocabulary import numbered
 
 OFFICIAL = Official(
@@ -30,7 +30,7 @@ def cub200(root: str | Path, check_counts: bool = True) -> Dataset:
     # "001.Black_footed_Albatross" sorts by its number, so sorted names are the official order
     labels, label_names = numbered([names[number] for number in numbers])
     categories, category_names = numbered([names[number].split("_")[-1].split(".")[-1] for number in numbers])
-    splits = halves(labels.new_tensor(numbers), 101)
+    splits = split_at(101, labels.new_tensor(numbers))
     paths = files(root / "images", (path for _, path in images))
     dataset = Dataset("cub200", paths, labels, label_names, categories, category_names, splits, root=root)
     return OFFICIAL.complete(dataset, COUNTS if check_counts else None)

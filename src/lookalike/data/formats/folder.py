@@ -11,7 +11,7 @@ from typing import Any
 from lookalike.data.dataset import ROLES, SPLITS, Dataset, Problem
 from lookalike.data.formats.arrays import places
 from lookalike.data.images.source import Files
-from lookalike.data.text import Text
+from lookalike.data.string_column import StringColumn
 from lookalike.data.vocabulary import numbered
 from lookalike.errors import check
 
@@ -72,7 +72,7 @@ def folder(root: str | Path) -> Dataset:
     problems = [Problem(file, "no class", "lies in no class folder and is not used") for file in lost]
     problems += [Problem(place, "closed folder", "this folder may not be read") for place in closed]
     return Dataset(
-        root.resolve().name, Files(root, Text.of(found)), root=root, problems=tuple(problems), **_columns(found)
+        root.resolve().name, Files(root, StringColumn.of(found)), root=root, problems=tuple(problems), **_columns(found)
     )
 
 

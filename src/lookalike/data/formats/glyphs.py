@@ -1,7 +1,7 @@
 """The dataset that is always there: characters in many fonts, drawn on first use from the fonts of matplotlib.
 
 A class is a character, an image is that character in one font, size, slant and distortion; categories are scripts. No
-two classes have the same shape (`glyph_measure`). Half of the classes of every script train, the other half test.
+two classes have the same shape (`glyph_shapes`). Half of the classes of every script train, the other half test.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from torch.nn.functional import grid_sample, interpolate, pad
 
 from lookalike.data.cache import built
 from lookalike.data.dataset import Dataset
-from lookalike.data.formats.glyph_measure import FONTS, draw, draws, kept_classes
+from lookalike.data.formats.glyph_shapes import FONTS, draw, draws, glyph_classes
 from lookalike.data.images.source import Arrays
 from lookalike.data.splits import assign_classes
 from lookalike.data.vocabulary import numbered
@@ -35,7 +35,7 @@ def glyphs(difficulty: float = 0.6, seed: int = 0, size: int = 32, progress: Pro
     """
     check(0 <= difficulty <= 1, f"difficulty runs from 0 to 1, not {difficulty}")
     check(8 <= size <= FINE, f"glyphs are 8 to {FINE} pixels large, not {size}")
-    characters = kept_classes()
+    characters = glyph_classes()
     names = "".join(character for character, _ in characters)
     key = sha256(f"{VERSION} {difficulty:.6f} {seed} {size} {names}".encode()).hexdigest()[:24]
     place = built("glyphs", key, lambda folder: _write(folder, difficulty, seed, size, progress))
@@ -57,7 +57,7 @@ def glyphs(difficulty: float = 0.6, seed: int = 0, size: int = 32, progress: Pro
 
 def _write(folder: Path, difficulty: float, seed: int, size: int, progress: Progress | None) -> None:
     """Draw everything into `folder`: one image per class and font that has it, sorted by class."""
-    characters = [character for character, _ in kept_classes()]
+    characters = [character for character, _ in glyph_classes()]
     plain, classes, fonts = [], [], []
     for place, font in enumerate(FONTS):
         rows = [row for row, character in enumerate(characters) if draws(font, character)]

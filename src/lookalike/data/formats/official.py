@@ -12,7 +12,7 @@ import torch
 
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.source import Files
-from lookalike.data.text import Text
+from lookalike.data.string_column import StringColumn
 from lookalike.errors import UserError, check
 
 
@@ -108,12 +108,12 @@ def absent(images: Files) -> list[int]:
 
 
 def files(root: Path, paths: Iterable[str]) -> Files:
-    return Files(root, Text.of(paths))
+    return Files(root, StringColumn.of(paths))
 
 
-def halves(classes: torch.Tensor, first: int) -> torch.Tensor:
-    """The papers' split by class number: the first `first` classes train (0), the rest test (2)."""
-    return torch.where(classes < first, 0, 2)
+def split_at(first_test_class: int, classes: torch.Tensor) -> torch.Tensor:
+    """The papers' split by class number: classes below `first_test_class` train (0), the rest test (2)."""
+    return torch.where(classes < first_test_class, 0, 2)
 
 
 def _some(names: list[str]) -> str:

@@ -15,7 +15,7 @@ import torch
 
 from lookalike.data.dataset import ROLES, SPLITS, Dataset
 from lookalike.data.images.source import Files
-from lookalike.data.text import Text
+from lookalike.data.string_column import StringColumn
 from lookalike.data.vocabulary import UNKNOWN, Vocabulary
 from lookalike.errors import UserError, check
 
@@ -91,7 +91,7 @@ class _Columns:
 
     def finish(self, name: str, base: Path) -> Dataset:
         check(len(self.ends) > 1, f"'{self.file.name}' has no rows: put one image per line under path,label")
-        paths = Text(np.frombuffer(bytes(self.paths), np.uint8), np.frombuffer(self.ends, np.int64))
+        paths = StringColumn(np.frombuffer(bytes(self.paths), np.uint8), np.frombuffer(self.ends, np.int64))
         labels, label_names = self.names["label"].finish()
         columns: dict[str, Any] = {}
         if "category" in self.present:

@@ -28,7 +28,14 @@ _opening = threading.Lock()  # Pillow reports bombs as warnings, and the filter 
 
 
 class Encoded:
-    """An image file in memory: its size from the header, its pixels on demand."""
+    """An image file in memory: its size from the header, its pixels on demand.
+
+    >>> from PIL import Image
+    >>> file = BytesIO()
+    >>> Image.new("L", (4, 2), 7).save(file, "PNG")
+    >>> Encoded(file.getvalue()).decode().shape
+    torch.Size([3, 2, 4])
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -53,18 +60,6 @@ class Encoded:
                 return _upright(torch.from_numpy(pixels).permute(2, 0, 1), self.orientation)
         image = self.image or _open(self.data)
         return _upright(torch.from_numpy(_rgb(image)).permute(2, 0, 1), self.orientation)
-
-
-def decode(data: bytes) -> UInt8[Tensor, "3 h w"]:
-    """The whole image at full size.
-
-    >>> from PIL import Image
-    >>> file = BytesIO()
-    >>> Image.new("L", (4, 2), 7).save(file, "PNG")
-    >>> decode(file.getvalue()).shape
-    torch.Size([3, 2, 4])
-    """
-    return Encoded(data).decode()
 
 
 def resize(image: UInt8[Tensor, "3 h w"], height: int, width: int) -> UInt8[Tensor, "3 {height} {width}"]:

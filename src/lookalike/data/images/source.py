@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lookalike.data.images.decode import Encoded
 from lookalike.data.images.unreadable import UnreadableError
-from lookalike.data.text import Text
+from lookalike.data.string_column import StringColumn
 
 
 @runtime_checkable
@@ -57,7 +57,7 @@ class Files:
     """Images in files; relative paths start at `root`."""
 
     root: Path
-    paths: Text
+    paths: StringColumn
 
     def __len__(self) -> int:
         return len(self.paths)

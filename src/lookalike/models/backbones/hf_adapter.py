@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
-from lookalike.models.backbones.found_stages import find_stages, watched
+from lookalike.models.backbones.detected_stages import detect_stages, watched
 from lookalike.models.backbones.hf_preprocess import from_processor
 from lookalike.models.backbones.stages import After
 from lookalike.models.preprocess import Preprocessing
@@ -40,7 +40,7 @@ class HuggingFace(nn.Module):
         self.network = _without_poolers(_network(source, settings, weights == "pretrained"))
         self.width = _width(settings)
         self.prefix_tokens = _prefix_tokens(self.network, settings)
-        self.stages = find_stages(self.network, prefix="network.")
+        self.stages = detect_stages(self.network, prefix="network.")
         self.preprocessing = Preprocessing.from_dict(preprocessing) if preprocessing else _preprocessing(source)
         # What builds it again without the folder or the network it came from.
         self.rebuild = {"config": settings.to_dict(), "preprocessing": self.preprocessing.as_dict()}

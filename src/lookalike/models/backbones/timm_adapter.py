@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import UserError, check, unknown
-from lookalike.models.backbones.found_stages import find_stages, watched
+from lookalike.models.backbones.detected_stages import detect_stages, watched
 from lookalike.models.backbones.stages import After
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
@@ -30,7 +30,7 @@ class Timm(nn.Module):
         self.prefix_tokens = int(getattr(self.network, "num_prefix_tokens", 0))
         form = getattr(self.network, "output_fmt", None)
         self.channels_last = getattr(form, "value", form) == "NHWC"
-        self.stages = find_stages(self.network, prefix="network.")
+        self.stages = detect_stages(self.network, prefix="network.")
         self.preprocessing = _preprocessing(self.network.pretrained_cfg, dict(options or {}).get("img_size"))
         if str(weights) != "pretrained":
             known = Published(classifier=_classifier(self.network.pretrained_cfg))

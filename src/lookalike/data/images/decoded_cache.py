@@ -15,9 +15,9 @@ import torch
 
 from lookalike.data.cache import built
 from lookalike.data.dataset import Dataset, Problem
-from lookalike.data.digests import digests, stamp
 from lookalike.data.images.decode import resize
-from lookalike.data.images.ordered import in_order
+from lookalike.data.images.digests import digests, stamp
+from lookalike.data.images.ordered_map import in_order
 from lookalike.data.images.source import Files, Pixels
 from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check

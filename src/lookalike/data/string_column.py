@@ -13,10 +13,10 @@ from jaxtyping import Int64, UInt8
 
 
 @dataclass(frozen=True)
-class Text:
+class StringColumn:
     """Strings, one after the other; string i is `buffer[ends[i]:ends[i + 1]]`.
 
-    >>> column = Text.of(["red", "", "grün"])
+    >>> column = StringColumn.of(["red", "", "grün"])
     >>> column[2], len(column), list(column.take([1, 0]))
     ('grün', 3, ['', 'red'])
     """
@@ -25,13 +25,13 @@ class Text:
     ends: Int64[np.ndarray, " strings_and_one"]
 
     @staticmethod
-    def of(strings: Iterable[str]) -> "Text":
+    def of(strings: Iterable[str]) -> "StringColumn":
         """A column from any strings; file names that are no valid UTF-8 survive the round trip."""
         buffer, ends = bytearray(), array("q", [0])
         for string in strings:
             buffer += string.encode("utf-8", "surrogateescape")
             ends.append(len(buffer))
-        return Text(np.frombuffer(bytes(buffer), np.uint8), np.frombuffer(ends, np.int64))
+        return StringColumn(np.frombuffer(bytes(buffer), np.uint8), np.frombuffer(ends, np.int64))
 
     def __len__(self) -> int:
         return len(self.ends) - 1
@@ -43,10 +43,10 @@ class Text:
     def __iter__(self) -> Iterator[str]:
         return (self[row] for row in range(len(self)))
 
-    def take(self, rows: Sequence[int] | np.ndarray) -> "Text":
+    def take(self, rows: Sequence[int] | np.ndarray) -> "StringColumn":
         """The strings of these rows, in this order."""
         chosen = np.asarray(rows, np.int64)
         starts, sizes = self.ends[chosen], self.ends[chosen + 1] - self.ends[chosen]
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         positions = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], sizes)
-        return Text(self.buffer[positions], ends)
+        return StringColumn(self.buffer[positions], ends)

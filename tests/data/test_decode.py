@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from lookalike.data.images.decode import MAX_PIXELS, Encoded, decode, resize
+from lookalike.data.images.decode import MAX_PIXELS, Encoded, resize
 from lookalike.data.images.unreadable import UnreadableError
 from tests.data.conftest import bomb
 
@@ -19,6 +19,10 @@ def photo(height=60, width=80):
     random = np.random.default_rng(1)
     coarse = random.integers(0, 256, (6, 8, 3), dtype=np.uint8)
     return Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC)
+
+
+def decode(data):
+    return Encoded(data).decode()
 
 
 def encoded(image, form, **settings):

@@ -5,13 +5,13 @@ import pickle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.data.text import Text
+from lookalike.data.string_column import StringColumn
 from lookalike.data.vocabulary import Vocabulary, numbered
 
 
 @given(st.lists(st.text()), st.data())
 def test_a_column_gives_back_what_went_in(strings, data):
-    column = Text.of(strings)
+    column = StringColumn.of(strings)
     assert list(column) == strings
     assert list(pickle.loads(pickle.dumps(column))) == strings
     rows = data.draw(st.lists(st.integers(0, len(strings) - 1))) if strings else []
@@ -20,11 +20,11 @@ def test_a_column_gives_back_what_went_in(strings, data):
 
 def test_file_names_that_are_no_text_survive():
     name = b"caf\xe9.jpg".decode("utf-8", "surrogateescape")
-    assert Text.of([name])[0] == name
+    assert StringColumn.of([name])[0] == name
 
 
 def test_a_row_beyond_the_end_is_an_index_error():
-    column = Text.of(["a", "b"])
+    column = StringColumn.of(["a", "b"])
     assert column[-1] == "b"
     try:
         column[2]

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from lookalike.models.backbones.found_stages import find_stages, watched
+from lookalike.models.backbones.detected_stages import detect_stages, watched
 
 
 def blocks(count, width=4):
@@ -30,7 +30,7 @@ class Transformer(nn.Module):
 
 
 def test_a_list_inside_an_encoder():
-    stages = find_stages(Transformer(), prefix="network.")
+    stages = detect_stages(Transformer(), prefix="network.")
     assert list(stages) == ["embeddings", "encoder.layer.0", "encoder.layer.1", "norm"]
     assert stages["embeddings"] == ("network.embeddings.", "network.token")
     assert stages["encoder.layer.1"] == ("network.encoder.layer.1.",)
@@ -38,19 +38,19 @@ def test_a_list_inside_an_encoder():
 
 def test_lists_side_by_side_are_the_stages():
     network = nn.ModuleDict({"conv": nn.Linear(3, 4), "layer1": blocks(2), "layer2": blocks(3)})
-    assert list(find_stages(network)) == ["conv", "layer1", "layer2"]
+    assert list(detect_stages(network)) == ["conv", "layer1", "layer2"]
 
 
 def test_a_stem_that_is_a_list_is_not_the_stages():
     network = nn.ModuleDict({"stem": blocks(2, 2), "stages": blocks(3, 20)})
-    assert list(find_stages(network)) == ["stem", "stages.0", "stages.1", "stages.2"]
+    assert list(detect_stages(network)) == ["stem", "stages.0", "stages.1", "stages.2"]
     single = nn.ModuleDict({"stem": blocks(2, 2), "layer1": nn.Linear(20, 20), "layer2": nn.Linear(20, 20)})
-    assert list(find_stages(single)) == ["stem", "layer1", "layer2"]
+    assert list(detect_stages(single)) == ["stem", "layer1", "layer2"]
 
 
 def test_watching_ends_with_the_call():
     network, seen = Transformer(), []
-    stages = find_stages(network)
+    stages = detect_stages(network)
     x = torch.ones(1, 3)
     with watched(network, stages, lambda stage, x: (seen.append(stage), 2 * x)[1]):
         doubled = network(x)

@@ -174,14 +174,7 @@ def first_of_each_shape(characters: list[str]) -> list[str]:
     return [characters[row] for row in kept]
 
 
-def write_classes(path: Path = CLASSES) -> None:
-    """Measure and write the file, one script per line."""
-    classes = first_of_each_shape(candidates())
-    lines = [f"{name}\t" + "".join(one for one in classes if script(one) == name) for name in SCRIPTS]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def kept_classes() -> list[tuple[str, str]]:
+def glyph_classes() -> list[tuple[str, str]]:
     """Character and script of every class, from the file."""
     lines = [line.split("\t") for line in CLASSES.read_text(encoding="utf-8").splitlines()]
     return [(character, name) for name, characters in lines for character in characters]

@@ -16,11 +16,11 @@ from lookalike.models.backbones.stages import After, Stages
 NOTABLE, DOMINANT = 0.25, 0.9
 
 
-def find_stages(network: nn.Module, prefix: str = "") -> Stages:
+def detect_stages(network: nn.Module, prefix: str = "") -> Stages:
     """The stages of a network, first to last; `prefix` is what its parameters' names begin with where it is used.
 
     >>> blocks = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    >>> list(find_stages(nn.ModuleDict({"stem": nn.Linear(3, 2), "blocks": blocks, "norm": nn.LayerNorm(2)})))
+    >>> list(detect_stages(nn.ModuleDict({"stem": nn.Linear(3, 2), "blocks": blocks, "norm": nn.LayerNorm(2)})))
     ['stem', 'blocks.0', 'blocks.1', 'norm']
     """
     names = list(_expanded(network, ""))
