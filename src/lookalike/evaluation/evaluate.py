@@ -136,19 +136,7 @@ def measure(name: str, standing: Order) -> Values:
 
 def measure_pairs(result: Result, wanted: Names, question: Question, sets: Sets) -> None:
     """PR, ROC and TAR@FAR over all pairs."""
-    everyone = question.gallery if question.alone else np.arange(len(sets.queries))
-    complete = ask_all(question, everyone)
-    gallery = sets.space(question.gallery, of_gallery=True)
-    queries = gallery if question.alone else sets.space(everyone, of_gallery=False)
-    right = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
-    codes = tuple(
-        torch.from_numpy(part).to(gallery.vectors.device)
-        for part in (sets.query_codes[everyone], right[question.gallery])
-    )
-    number = len(everyone) * len(question.gallery)
-    lowest = -1.0 if gallery.spherical else -2.0
-    blocks = pair_curves.pairs(complete, (codes[0], codes[1]), queries, gallery)
-    tally = pair_curves.tally(blocks, number, lowest)
+    tally = pair_curves.tally_sets(sets, question)
     few = pair_curves.thinned(tally)
     if "pr" in wanted.curves:
         result.values_by_name["pr_auc"] = pair_curves.pr_area(tally)
@@ -158,13 +146,6 @@ def measure_pairs(result: Result, wanted: Names, question: Question, sets: Sets)
         result.curves["roc"] = {"far": few.far, "tar": few.recall, "threshold": few.threshold}
     for far in wanted.rates:
         result.values_by_name[f"tar@{far:g}"] = pair_curves.tar(tally, far)
-
-
-def ask_all(question: Question, everyone: Codes) -> Question:
-    """The same question with every query, also those without a relevant item: their pairs count as well."""
-    return Question(
-        everyone, question.gallery, question.first, question.last, question.alone, 0, question.size, question.ignore
-    )
 
 
 def measure_whole(

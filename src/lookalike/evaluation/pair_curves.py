@@ -6,16 +6,20 @@ no list of pairs ever exists.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lookalike.errors import UserError
-from lookalike.evaluation.engine.question import Question
+from lookalike.evaluation.engine.question import Question, ask, read_ignore
 from lookalike.evaluation.engine.ranks import Values
 from lookalike.evaluation.engine.space import Space
+from lookalike.evaluation.inputs import Items, Vectors
+from lookalike.evaluation.sets import Sets, read_sets
+from lookalike.geometry import Geometry, check_geometry
 
 BLOCK = 1024
 EXACT_PAIRS = 10**7
@@ -42,6 +46,46 @@ class Tally:
     @property
     def precision(self) -> Values:
         return self.same / (self.same + self.other)
+
+
+def tally_pairs(
+    embeddings: Vectors,
+    labels: Any,
+    *,
+    gallery: Items | None = None,
+    gallery_labels: Any = None,
+    normalise: Geometry = "sphere",
+    ignore: Any = None,
+) -> Tally:
+    """The counts behind the PR and ROC curves of `evaluate`, at every threshold; the arguments are the same.
+
+    `evaluate(metrics="pr")` keeps a thousand points of them. Where one pair in thousands is of the same class, few of
+    those lie on the part of the curve that matters.
+
+    >>> vectors = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    >>> tally_pairs(vectors, ["ant", "ant", "bee"]).precision.round(2).tolist()
+    [1.0, 0.5, 0.33]
+    """
+    sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise))
+    items = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
+    hidden = read_ignore(ignore, len(sets.query_codes), len(items), gallery is None)
+    return tally_sets(sets, ask(sets.query_codes, sets.gallery_codes, hidden))
+
+
+def tally_sets(sets: Sets, question: Question) -> Tally:
+    """`tally_pairs` of sets that are read already."""
+    everyone = question.gallery if question.alone else np.arange(len(sets.queries))
+    # the pairs of a query without a relevant item count as well
+    complete = replace(question, queries=everyone, offset=0)
+    gallery = sets.space(question.gallery, of_gallery=True)
+    queries = gallery if question.alone else sets.space(everyone, of_gallery=False)
+    items = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
+    device = gallery.vectors.device
+    left, right = (
+        torch.from_numpy(codes).to(device) for codes in (sets.query_codes[everyone], items[question.gallery])
+    )
+    blocks = pairs(complete, (left, right), queries, gallery)
+    return tally(blocks, len(everyone) * len(question.gallery), -1.0 if gallery.spherical else -2.0)
 
 
 def pairs(

@@ -35,6 +35,11 @@ class Unseen:
         return 0 if self.gallery is None else len(self.embeddings)
 
     @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The embeddings of all rows."""
+        return self.embeddings if self.gallery is None else np.concatenate((self.embeddings, self.gallery))
+
+    @property
     def all_labels(self) -> list[str]:
         return self.labels + (self.gallery_labels or [])
 
