@@ -5,7 +5,7 @@ caller's choice (`decode`); without one Pillow reads them, turned upright as the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, check_geometry, normalise
 from lookalike.models import model_folder
 from lookalike.models.architecture import Architecture
+from lookalike.models.fingerprint import fingerprint
 from lookalike.models.preprocess import Preprocessing, prepare
 
 Decode = Callable[
@@ -96,24 +97,31 @@ class Model:
         batch = prepare(images, self.preprocessing).to(self.device)
         return normalise(self.embedder(batch).float(), self.geometry).cpu()
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of weights, architecture, preprocessing and geometry: what tells this model from any other."""
+        return fingerprint(self._complete_architecture(), self.preprocessing, self.geometry, self.embedder.state_dict())
+
     def save(self, folder: str | Path) -> None:
         """Write the model as a folder, whole or not at all; a model that is there already is replaced."""
+        architecture = self._complete_architecture()
         description = {
-            "architecture": self._architecture(),
+            "architecture": None if architecture is None else architecture.as_dict(),
             "preprocessing": self.preprocessing.as_dict(),
             "geometry": self.geometry,
             "dim": getattr(self.embedder, "dim", None),
             "classes": list(self.classes),
             "metrics": dict(self.metrics),
+            "fingerprint": self.fingerprint,
         }
         model_folder.write(Path(folder), description, self.embedder, self.recipe)
 
-    def _architecture(self) -> dict[str, Any] | None:
+    def _complete_architecture(self) -> Architecture | None:
+        """The architecture with what its backbone adds, so that it can be built without the backbone's source."""
         if self.architecture is None:
             return None
-        rebuild = getattr(getattr(self.embedder, "backbone", None), "rebuild", {})
-        values = self.architecture.as_dict()
-        return {**values, "settings": {**values["settings"], **rebuild}}
+        added = getattr(getattr(self.embedder, "backbone", None), "rebuild", {})
+        return replace(self.architecture, settings={**added, **self.architecture.settings})
 
     @staticmethod
     def load(folder: str | Path, embedder: nn.Module | None = None, device: str = "cpu") -> "Model":
@@ -129,8 +137,8 @@ class Model:
                 )
             embedder = architecture.build()
         model_folder.fill(folder, embedder)
-        return Model(
-            embedder.eval().to(checked_device(device)),
+        model = Model(
+            embedder.eval(),
             Preprocessing.from_dict(description["preprocessing"]),
             architecture,
             description["geometry"],
@@ -138,6 +146,13 @@ class Model:
             description["metrics"],
             recipe,
         )
+        saved = description.get("fingerprint")  # version 0.1.0 did not write it
+        check(
+            saved in (None, model.fingerprint),
+            f"the model in {folder} is damaged: its files changed after it was saved",
+        )
+        model.embedder.to(checked_device(device))
+        return model
 
 
 def checked_device(name: str) -> torch.device:
