@@ -96,9 +96,8 @@ def table(done: dict[str, dict], rows: list[str]) -> str:  # type: ignore[type-a
             np.array(cell["per_query"]["map@r"]) - np.array(base["per_query"]["map@r"]) for cell, base in cells if base
         ]
         gap = np.nanmean(gaps, axis=0)
-        gap = gap[~np.isnan(gap)]
-        low, high = bootstrap.interval(gap, None, 0.95, 1000, 0)
-        span = "" if name == SAME else f"{gap.mean():+.4f} [{low:+.4f}, {high:+.4f}]"
+        low, high = bootstrap.interval(gap)
+        span = "" if name == SAME else f"{np.nanmean(gap):+.4f} [{low:+.4f}, {high:+.4f}]"
         lines.append(f"| {name} | {means['recall@1']:.4f} | {means['map@r']:.4f} | {span} | {len(cells)} |")
     return "\n".join(lines)
 

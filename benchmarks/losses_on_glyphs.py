@@ -18,10 +18,9 @@ from typing import Any
 from benchmarks.fitting import FITTING, overrides
 from benchmarks.trial import trial
 from lookalike.cli.allocator import keep_memory
+from lookalike.evaluation.statistics.seeds import spread_of
 from lookalike.fit.choose import choose
 from lookalike.protocols.class_disjoint import parts
-
-T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's t for so many seeds
 
 
 def run(name: str, seed: int, steps: int) -> dict[str, Any]:
@@ -65,11 +64,8 @@ def table(done: dict[str, Any]) -> str:
 
 
 def spread(values: list[float]) -> str:
-    mean = statistics.mean(values)
-    if len(values) < 2:
-        return f"{mean:.3f}"
-    half = T_95.get(len(values), 1.96) * statistics.stdev(values) / len(values) ** 0.5
-    return f"{mean:.3f} ± {half:.3f}"
+    over = spread_of(values)
+    return f"{over.mean:.3f}" if over.over_seeds is None else f"{over.mean:.3f} ± {over.over_seeds[1] - over.mean:.3f}"
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lookalike.errors import UserError
-from lookalike.evaluation import evaluate
+from lookalike.evaluation import compare, evaluate
 from lookalike.evaluation.names import read
 
 GOOD = np.random.default_rng(0).standard_normal((4, 3)).astype("f")
@@ -82,6 +82,10 @@ def test_result_mistakes():
         result.by_category("map")
     with pytest.raises(UserError, match="level must lie between"):
         result.interval("map", level=95)
+    with pytest.raises(UserError, match="did you mean 'classes'"):
+        result.interval("map", over="class")
+    with pytest.raises(UserError, match="did you mean 'classes'"):
+        compare({"one": result, "other": result}, ["map"], over="class")
 
 
 def test_importing_loads_nothing_heavy():

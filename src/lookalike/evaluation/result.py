@@ -72,12 +72,9 @@ class Result(Mapping[str, float]):
         self, name: str, level: float = 0.95, over: bootstrap.Unit = "queries", resamples: int = 1000, seed: int = 0
     ) -> tuple[float, float]:
         """Bootstrap interval of a metric over queries or over classes."""
-        if over not in ("queries", "classes"):
-            raise unknown("unit to draw", over, ("queries", "classes"))
-        values = self.queries_of(name)
-        counted = ~np.isnan(values)
-        groups = encode(self.labels)[0][0][counted] if over == "classes" else None
-        return bootstrap.interval(values[counted], groups, level, resamples, seed)
+        bootstrap.check_unit(over)
+        classes = self.labels if over == "classes" else None
+        return bootstrap.interval(self.queries_of(name), classes, level, resamples, seed)
 
     def by_class(self, name: str) -> dict[Hashable, Share]:
         """The metric over the queries of each class."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from lookalike.errors import check
 from lookalike.evaluation import Result
-from lookalike.evaluation.statistics.seeds import Spread, averaged, difference
+from lookalike.evaluation.statistics.seeds import Spread, averaged, difference_by_seed
 from lookalike.runs.finished import Finished, is_run, read
 
 CELL = re.compile(r"(?P<row>.*)-seed-\d+-[0-9a-f]{10}")  # the folder of a study's cell
@@ -46,13 +46,7 @@ class Method:
 
     def gap(self, other: "Method", metric: str) -> Spread | None:
         """How much higher this one is, in pairs of equal seeds (or in order, where no seed is the same)."""
-        mine = {seed: found for seed, found in self.results().items() if metric in found}
-        theirs = {seed: found for seed, found in other.results().items() if metric in found}
-        if not mine or not theirs:
-            return None
-        both = sorted(mine.keys() & theirs.keys())
-        pairs = [(mine[seed], theirs[seed]) for seed in both] or list(zip(mine.values(), theirs.values(), strict=False))
-        return difference([one for one, _ in pairs], [base for _, base in pairs], metric)
+        return difference_by_seed(self.results(), other.results(), metric, in_order=True)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.evaluation import Result
-from lookalike.evaluation.statistics.seeds import difference, spread
+from lookalike.evaluation.statistics.seeds import difference_by_seed, spread
 from lookalike.evaluation.table import NOT_SHARES, aligned
 from lookalike.fit.measured import load_rows
 from lookalike.study.grid import TRAIN, Cell, Study
@@ -33,9 +33,8 @@ def gather(study: Study, out: Path) -> dict[str, Any]:
             if mine:
                 told["metrics"][metric] = spread(list(mine.values()), metric.removeprefix(TRAIN)).as_json()
             base = found[study.baseline][metric] if study.baseline not in (None, row) else {}
-            both = sorted(mine.keys() & base.keys())
-            if both:
-                gap = difference([mine[s] for s in both], [base[s] for s in both], metric.removeprefix(TRAIN))
+            gap = difference_by_seed(mine, base, metric.removeprefix(TRAIN))
+            if gap is not None:
                 told["differences"][metric] = gap.as_json() | {"clear": gap.clear}
         rows.append(told)
     return {

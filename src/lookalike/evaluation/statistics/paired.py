@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lookalike.errors import check
-from lookalike.evaluation.inputs import encode
 from lookalike.evaluation.result import Result
 from lookalike.evaluation.statistics import bootstrap
 from lookalike.evaluation.table import aligned
@@ -28,7 +27,9 @@ class Difference(NamedTuple):
         return self.low > 0 or self.high < 0
 
 
-class Comparison(NamedTuple):
+class PairedComparison(NamedTuple):
+    """Several results against the one called `baseline`, metric by metric."""
+
     baseline: str
     differences: list[Difference]
 
@@ -49,7 +50,7 @@ def compare(
     over: bootstrap.Unit = "queries",
     resamples: int = 1000,
     seed: int = 0,
-) -> Comparison:
+) -> PairedComparison:
     """Every result against the first one, on the queries both count.
 
     >>> good = Result({"map": 1.0}, {"map": np.ones(4)}, [1, 1, 2, 2], {})
@@ -58,18 +59,18 @@ def compare(
     Difference(metric='map', name='new', value=1.0, difference=0.5, low=0.5, high=0.5)
     """
     check(len(results) > 1, f"give at least two results to compare, not {len(results)}")
+    bootstrap.check_unit(over)
     (first, baseline), *_ = results.items()
-    (codes,), _ = encode(baseline.labels)
-    found = []
+    classes = baseline.labels if over == "classes" else None
+    differences = []
     for metric in metrics:
         for name, result in results.items():
-            same = result.labels == baseline.labels
             check(
-                same, f"'{name}' and '{first}' were measured on different queries: a paired comparison needs the same"
+                result.labels == baseline.labels,
+                f"'{name}' and '{first}' were measured on different queries: a paired comparison needs the same",
             )
             gap = result.queries_of(metric) - baseline.queries_of(metric)
-            counted = ~np.isnan(gap)
-            groups = codes[counted] if over == "classes" else None
-            low, high = bootstrap.interval(gap[counted], groups, level, resamples, seed)
-            found.append(Difference(metric, name, result[metric], float(gap[counted].mean()), low, high))
-    return Comparison(first, found)
+            low, high = bootstrap.interval(gap, classes, level, resamples, seed)
+            mean = float(gap[~np.isnan(gap)].mean())
+            differences.append(Difference(metric, name, result[metric], mean, low, high))
+    return PairedComparison(first, differences)

@@ -6,15 +6,15 @@ same seeds are compared in pairs, seed by seed and query by query, which varies 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from lookalike.errors import check
-from lookalike.evaluation import Result
 from lookalike.evaluation.engine.ranks import Values
+from lookalike.evaluation.result import Result
 from lookalike.evaluation.statistics import bootstrap
 
 Interval = tuple[float, float]
@@ -58,40 +58,50 @@ def spread(results: Sequence[Result], metric: str) -> Spread:
     """One method's figure over its seeds.
 
     >>> runs = [Result({"map": value}, {"map": np.full(4, value)}, list("aabb"), {}) for value in (0.5, 0.6, 0.7)]
-    >>> found = spread(runs, "map")
-    >>> round(found.mean, 3), round(found.std, 3), [round(end, 3) for end in found.over_seeds]
+    >>> over = spread(runs, "map")
+    >>> round(over.mean, 3), round(over.std, 3), [round(end, 3) for end in over.over_seeds]
     (0.6, 0.1, [0.352, 0.848])
     """
     check(len(results) > 0, "there are no results to average")
-    vectors = [result.per_query[metric] for result in results if metric in result.per_query]
-    same = all(result.labels == results[0].labels for result in results)
-    return _spread([result[metric] for result in results], vectors if len(vectors) == len(results) else [], same)
+    complete = all(metric in result.per_query for result in results)
+    vectors = [result.per_query[metric] for result in results] if complete else []
+    return spread_of([result[metric] for result in results], vectors, _same_queries(results))
 
 
 def difference(results: Sequence[Result], baseline: Sequence[Result], metric: str) -> Spread:
     """How much higher a method's figure is than the baseline's, in pairs of equal seed and equal query."""
     check(len(results) == len(baseline), f"{len(results)} seeds against {len(baseline)}: pairs need the same seeds")
     pairs = list(zip(results, baseline, strict=True))
-    values = [one[metric] - other[metric] for one, other in pairs]
     paired = all(
         metric in one.per_query and metric in other.per_query and one.labels == other.labels for one, other in pairs
     )
     vectors = [one.per_query[metric] - other.per_query[metric] for one, other in pairs] if paired else []
-    same = all(one.labels == results[0].labels for one in results)
-    return _spread(values, vectors, same)
+    return spread_of([one[metric] - other[metric] for one, other in pairs], vectors, _same_queries(results))
+
+
+def difference_by_seed(
+    results: Mapping[int, Result], baseline: Mapping[int, Result], metric: str, in_order: bool = False
+) -> Spread | None:
+    """The difference over the seeds that both have; with `in_order`, methods without a common seed are paired as they
+    come. None: there is no pair."""
+    mine, theirs = ({seed: one for seed, one in side.items() if metric in one} for side in (results, baseline))
+    pairs = [(mine[seed], theirs[seed]) for seed in sorted(mine.keys() & theirs.keys())]
+    if in_order and not pairs:
+        pairs = list(zip(mine.values(), theirs.values(), strict=False))
+    return difference([one for one, _ in pairs], [base for _, base in pairs], metric) if pairs else None
 
 
 def averaged(results: Sequence[Result]) -> Result:
     """The mean of several models on the same queries, figure by figure and query by query."""
     first = results[0]
-    same = all(result.labels == first.labels for result in results)
-    check(same, "models were measured on different queries: their mean says nothing")
+    check(_same_queries(results), "models were measured on different queries: their mean says nothing")
     values = {name: float(np.mean([result[name] for result in results])) for name in first}
     per_query = {name: np.mean([result.per_query[name] for result in results], axis=0) for name in first.per_query}
     return Result(values, per_query, first.labels, first.facts, first.categories)
 
 
-def _spread(values: list[float], vectors: list[Values], same: bool) -> Spread:
+def spread_of(values: Sequence[float], vectors: Sequence[Values] = (), same_queries: bool = True) -> Spread:
+    """The spread of one value per seed, with the values of its queries where there are any."""
     count, mean = len(values), float(np.mean(values))
     std = float(np.std(values, ddof=1)) if count > 1 else None
     span = None
@@ -101,7 +111,10 @@ def _spread(values: list[float], vectors: list[Values], same: bool) -> Spread:
     over_queries = None
     if vectors:
         # other test images under every seed are so many more queries; the same ones are not
-        joined = np.mean(vectors, axis=0) if same else np.concatenate(vectors)
-        counted = joined[~np.isnan(joined)]
-        over_queries = bootstrap.interval(counted) if len(counted) else None
+        joined = np.mean(vectors, axis=0) if same_queries else np.concatenate(vectors)
+        over_queries = None if np.isnan(joined).all() else bootstrap.interval(joined)
     return Spread(mean, std, span, over_queries, count)
+
+
+def _same_queries(results: Sequence[Result]) -> bool:
+    return all(result.labels == results[0].labels for result in results)

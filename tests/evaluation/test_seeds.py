@@ -6,7 +6,7 @@ from scipy import stats
 
 from lookalike.errors import UserError
 from lookalike.evaluation import Result
-from lookalike.evaluation.statistics.seeds import averaged, difference, quantile, spread
+from lookalike.evaluation.statistics.seeds import averaged, difference, difference_by_seed, quantile, spread
 
 
 def results(values: np.ndarray, labels=None) -> list[Result]:
@@ -61,3 +61,13 @@ def test_the_mean_of_models_is_taken_query_by_query():
     found = averaged(results(values))
     assert found["map"] == 0.75
     assert found.per_query["map"].tolist() == [0.5, 1.0]
+
+
+def test_methods_are_paired_by_the_seeds_they_share():
+    values = np.random.default_rng(0).random((4, 30))
+    each = results(values)
+    mine, base = {0: each[0], 1: each[1]}, {1: each[2], 2: each[3]}
+    assert difference_by_seed(mine, base, "map") == difference([each[1]], [each[2]], "map")
+    assert difference_by_seed({0: each[0]}, base, "map") is None
+    assert difference_by_seed({0: each[0]}, base, "map", in_order=True) == difference([each[0]], [each[2]], "map")
+    assert difference_by_seed(mine, base, "recall@1", in_order=True) is None  # nobody measured it
