@@ -6,7 +6,7 @@ from pathlib import Path
 import lookalike
 
 LAYERS = [
-    {"errors", "processes", "files", "targets", "geometry", "reductions", "catalog", "cluster"},
+    {"errors", "processes", "files", "labels", "targets", "geometry", "reductions", "catalog", "cluster"},
     {"miners"},
     {"losses", "regularisers", "samplers", "data", "models"},
     {"evaluation"},

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.targets import Pairs, pick
+import lookalike
+from lookalike.targets import Pairs, Triplets, pick
 
 labels_lists = st.lists(st.integers(0, 4), min_size=1, max_size=8)
 
@@ -72,3 +73,9 @@ def test_targets_do_not_change():
     pairs = Pairs.within(torch.tensor([0, 1]))
     with pytest.raises(AttributeError):
         pairs.positive = pairs.negative
+
+
+def test_targets_are_part_of_the_front_door():
+    assert lookalike.Pairs is Pairs
+    assert lookalike.Triplets is Triplets
+    assert {"Pairs", "Triplets"} <= set(lookalike.__all__)

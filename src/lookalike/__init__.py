@@ -11,6 +11,7 @@ tensor(0.6566)
 
 from lookalike import losses, miners, regularisers, samplers
 from lookalike.evaluation import evaluate
+from lookalike.targets import Pairs, Triplets
 
-__all__ = ["evaluate", "losses", "miners", "regularisers", "samplers"]
+__all__ = ["Pairs", "Triplets", "evaluate", "losses", "miners", "regularisers", "samplers"]
 __version__ = "0.1.0"

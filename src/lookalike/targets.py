@@ -5,6 +5,7 @@ columns.
 """
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import torch
 from jaxtyping import Bool, Integer
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import check_embeddings
+from lookalike.labels import Labels, as_labels, joint_labels
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,18 @@ class Pairs:
     candidate_labels: Integer[Tensor, " m"] | None = None
 
     @staticmethod
-    def within(labels: Integer[Tensor, " n"]) -> "Pairs":
+    def within(labels: Labels) -> "Pairs":
         """All pairs of a batch; a sample is not its own positive (removed by index, whatever the embeddings are)."""
-        labels = as_labels(labels)
-        same = labels[:, None] == labels
-        return Pairs(same.clone().fill_diagonal_(False), ~same, labels, labels)
+        (rows,) = joint_labels(labels)
+        same = rows[:, None] == rows
+        return Pairs(same.clone().fill_diagonal_(False), ~same, rows, rows)
 
     @staticmethod
     def across(
-        labels: Integer[Tensor, " n"],
-        candidate_labels: Integer[Tensor, " m"],
-        ids: Integer[Tensor, " n"] | None = None,
-        candidate_ids: Integer[Tensor, " m"] | None = None,
+        labels: Labels,
+        candidate_labels: Labels,
+        ids: Labels | None = None,
+        candidate_ids: Labels | None = None,
     ) -> "Pairs":
         """All pairs of anchors with candidates. Equal ids are one and the same sample: that pair plays no part.
 
@@ -50,19 +52,17 @@ class Pairs:
         >>> pairs.positive.tolist(), pairs.negative.tolist()
         ([[True, False, False]], [[False, False, True]])
         """
-        labels, candidate_labels = as_labels(labels), as_labels(candidate_labels)
-        same = labels[:, None] == candidate_labels
+        rows, columns = joint_labels(labels, candidate_labels)
+        same = rows[:, None] == columns
         if ids is None and candidate_ids is None:
-            return Pairs(same, ~same, labels, candidate_labels)
+            return Pairs(same, ~same, rows, columns)
         if ids is None or candidate_ids is None:
             raise UserError("give both ids and candidate_ids, or neither")
-        check(len(ids) == len(labels), f"{len(ids)} ids for {len(labels)} labels")
-        check(
-            len(candidate_ids) == len(candidate_labels),
-            f"{len(candidate_ids)} candidate_ids for {len(candidate_labels)} candidate_labels",
-        )
-        other = ids[:, None] != candidate_ids
-        return Pairs(same & other, ~same & other, labels, candidate_labels)
+        row_ids, column_ids = joint_labels(ids, candidate_ids, name="ids")
+        check(len(row_ids) == len(rows), f"{len(row_ids)} ids for {len(rows)} labels")
+        check(len(column_ids) == len(columns), f"{len(column_ids)} candidate_ids for {len(columns)} candidate_labels")
+        other = row_ids[:, None] != column_ids
+        return Pairs(same & other, ~same & other, rows, columns)
 
     def slots(self) -> tuple[Integer[Tensor, "n p"], Bool[Tensor, "n p"]]:
         """The positives of every anchor as columns' indices, padded to the widest row, and which slots are filled.
@@ -104,7 +104,7 @@ class Quadruplets:
 class Classes:
     """The class of every sample, for losses that learn a weight per class."""
 
-    labels: Integer[Tensor, " n"]
+    labels: Labels
 
 
 def pick(choices: Bool[Tensor, "n m"], generator: torch.Generator | None = None) -> Integer[Tensor, " n"]:
@@ -119,16 +119,12 @@ def pick(choices: Bool[Tensor, "n m"], generator: torch.Generator | None = None)
     return torch.where(choices, draws, -1.0).argmax(1)
 
 
-Targets = Tensor | Pairs | Triplets | Quadruplets | Classes
+Targets = Labels | Pairs | Triplets | Quadruplets | Classes
 
 
-def as_labels(labels: Tensor) -> Tensor:
-    """Labels as int64: compared as integers, so that ids above 2^24 stay apart."""
-    check(isinstance(labels, Tensor), f"labels must be a tensor, not {type(labels).__name__}")
-    check(labels.dim() == 1, f"labels must be a vector with one class per sample, not of shape {tuple(labels.shape)}")
-    whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
-    check(whole, f"labels must be integers, not {labels.dtype}: number the classes and call .long() on them")
-    return labels.to(torch.int64)
+def is_labels(targets: Targets) -> TypeGuard[Labels]:
+    """Whether targets are plain labels, from which a loss or miner makes its own targets."""
+    return not isinstance(targets, Pairs | Triplets | Quadruplets | Classes)
 
 
 def _check_length(labels: Tensor, embeddings: Tensor) -> None:
@@ -138,12 +134,13 @@ def _check_length(labels: Tensor, embeddings: Tensor) -> None:
 def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs:
     """The pairs a loss works on, from pairs or plain labels, checked against the embeddings."""
     check_embeddings(embeddings, candidates)
-    if isinstance(targets, Tensor):
+    if is_labels(targets):
         check(
             candidates is None,
             "labels alone do not say how candidates relate: give Pairs.across(labels, candidate_labels)",
         )
-        targets = Pairs.within(targets)
+        (labels,) = joint_labels(targets)
+        targets = Pairs.within(labels.to(embeddings.device))
         _check_length(targets.positive, embeddings)
     if not isinstance(targets, Pairs):
         raise UserError(f"this loss takes labels or Pairs, not {type(targets).__name__}")
@@ -177,9 +174,9 @@ def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
     )
     if isinstance(targets, Classes):
         targets = targets.labels
-    if not isinstance(targets, Tensor):
+    if not is_labels(targets):
         raise UserError(f"this loss takes labels or Classes, not {type(targets).__name__}")
-    labels = as_labels(targets)
+    labels = as_labels(targets).to(embeddings.device)
     _check_length(labels, embeddings)
     check_range(labels, classes)
     return labels

@@ -31,8 +31,10 @@ def test_embeddings_and_labels_that_do_not_fit(name):
     refused(r"^labels must be integers, not torch.float32: .*long", loss, rows(4), LABELS.float())
     refused(r"^labels must be integers, not torch.bool", loss, rows(4), LABELS.bool())
     refused(r"^labels must be a vector .* not of shape \(4, 1\)", loss, rows(4), LABELS[:, None])
-    refused(r"takes labels|must be a tensor", loss, rows(4), [0, 0, 1, 1])
-    refused(r"takes labels|must be a tensor", loss, rows(4), None)
+    refused(r"^labels must be a sequence with one value per row, not NoneType", loss, rows(4), None)
+    refused(r"^labels must be a sequence with one value per row, not one string", loss, rows(4), "0011")
+    refused(r"^labels must be integers or names, not 0.5", loss, rows(4), [0, 0, 0.5, 1])
+    refused(r"^labels must be integers or names, not nan", loss, rows(4), LABELS.float().mul(torch.nan).numpy())
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in TAKES_TRIPLETS])
@@ -52,6 +54,7 @@ def test_what_a_class_loss_refuses(name):
     refused("^labels run from -1 to 2", loss, rows(2), torch.tensor([-1, 2]))
     refused("^embeddings have 5 dimensions, this loss was built with dim=6", loss, rows(4)[:, :5], LABELS)
     refused("takes labels or Classes, not Pairs", loss, rows(4), Pairs.within(LABELS))
+    refused("^labels must be integers here, not str: number the classes of all", loss, rows(2), ["owl", "hen"])
     refused("classes and dim must be at least 1", losses.build, name, classes=0, dim=4)
     refused("classes and dim must be at least 1", losses.build, name, classes=3, dim=0)
 

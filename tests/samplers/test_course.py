@@ -272,7 +272,7 @@ def test_other_impossible_data_is_said():
     [
         (torch.ones(8), "labels must be integers"),
         (torch.ones(4, 2, dtype=torch.int64), "labels must be a vector"),
-        ([0, 0, 1, 1], "labels must be a tensor, not list"),
+        ("0011", "not one string"),
     ],
 )
 def test_labels_must_be_a_vector_of_integers(labels, message):

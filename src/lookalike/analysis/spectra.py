@@ -19,8 +19,8 @@ from torch import Tensor
 from lookalike.analysis.figures import COLOURS, panels, plain
 from lookalike.errors import check
 from lookalike.evaluation.geometry import spectrum, spread
-from lookalike.evaluation.inputs import encode
 from lookalike.geometry import normalise
+from lookalike.labels import encode
 from lookalike.runs import Finished, collect
 from lookalike.runs.finished import load_test
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from lookalike import losses
 from lookalike.errors import check
 from lookalike.geometry import compare, distances, squares
-from lookalike.targets import Pairs, Quadruplets, Targets, Triplets, as_pairs_or_triplets
+from lookalike.targets import Pairs, Quadruplets, Targets, Triplets, as_pairs_or_triplets, is_labels
 
 BIN = 1 / 32  # width of a bin of the histogram loss: shifts by it leave that loss as it is
 LEARNT = "it compares a sample with learnt vectors of classes, not with other samples"
@@ -92,7 +92,7 @@ def _fixed(loss: nn.Module, embeddings: Tensor, targets: Targets, candidates: Te
     """The targets of `of_similarities`: plain labels become what the loss makes of them."""
     if isinstance(loss, losses.Quadruplet):
         return loss.sampled(embeddings, targets, candidates)
-    if isinstance(loss, losses.NPair) and isinstance(targets, Tensor):
+    if isinstance(loss, losses.NPair) and is_labels(targets):
         return loss.targets(targets)
     return as_pairs_or_triplets(targets, embeddings, candidates)
 

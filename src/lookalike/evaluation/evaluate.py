@@ -12,12 +12,13 @@ from lookalike.evaluation import names as metric_names
 from lookalike.evaluation.engine.question import Question, ask, read_ignore
 from lookalike.evaluation.engine.ranking import Progress, rank
 from lookalike.evaluation.engine.ranks import Order, Ranks, Ties, Values, check_ties, order
-from lookalike.evaluation.inputs import Codes, Items, Vectors, encode, values_of
+from lookalike.evaluation.inputs import Codes, Items, Vectors
 from lookalike.evaluation.metrics import AT_K, PLAIN
 from lookalike.evaluation.names import Names
 from lookalike.evaluation.result import Result
 from lookalike.evaluation.sets import Sets, read_sets
 from lookalike.geometry import Geometry, check_geometry
+from lookalike.labels import encode, values_of
 
 
 def evaluate(

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from lookalike.errors import check
-from lookalike.evaluation.inputs import Codes, encode, values_of
+from lookalike.evaluation.inputs import Codes
+from lookalike.labels import encode, values_of
 
 
 def one_per_class(labels: Any, seed: int = 0) -> tuple[Codes, Codes]:

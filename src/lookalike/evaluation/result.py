@@ -9,8 +9,9 @@ import numpy as np
 from lookalike.errors import UserError, check, unknown
 from lookalike.evaluation import serial, table
 from lookalike.evaluation.engine.ranks import Values
-from lookalike.evaluation.inputs import Codes, encode
+from lookalike.evaluation.inputs import Codes
 from lookalike.evaluation.statistics import bootstrap
+from lookalike.labels import encode
 
 WIDTH = 1e-12
 

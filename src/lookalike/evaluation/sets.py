@@ -10,8 +10,9 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.evaluation.engine.space import Space, largest_norm, place
-from lookalike.evaluation.inputs import Codes, as_vectors, encode, values_of
+from lookalike.evaluation.inputs import Codes, as_vectors
 from lookalike.geometry import Geometry
+from lookalike.labels import encode, values_of
 
 
 @dataclass(frozen=True)

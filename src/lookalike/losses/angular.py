@@ -29,7 +29,7 @@ from lookalike.geometry import (
     softplus,
 )
 from lookalike.losses.n_pair import one_positive
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, is_labels
 
 CHUNK = 2**23  # entries of a chunk: a few buffers of this size are alive at once
 
@@ -61,7 +61,7 @@ class Angular(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        if isinstance(targets, Tensor) and self.positives == "one":
+        if is_labels(targets) and self.positives == "one":
             pairs = one_positive(pairs)
         slots, filled = pairs.slots()
         agreements = compare(embeddings, candidates, "none")

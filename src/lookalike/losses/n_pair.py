@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, mean_norm, mean_where, softplus
-from lookalike.targets import Pairs, Targets, as_pairs, pick
+from lookalike.labels import Labels
+from lookalike.targets import Pairs, Targets, as_pairs, is_labels, pick
 
 PRESETS = {"roth": {"positives": "one"}}
 
@@ -51,7 +52,7 @@ class NPair(nn.Module):
         self.positives, self.reading, self.margin = positives, reading, margin
         self.normalise = check_geometry(normalise or ("sphere" if lifted else "none"))
 
-    def targets(self, labels: Tensor, generator: torch.Generator | None = None) -> Pairs:
+    def targets(self, labels: Labels, generator: torch.Generator | None = None) -> Pairs:
         pairs = Pairs.within(labels)
         return one_positive(pairs, generator) if self.positives == "one" else pairs
 
@@ -59,7 +60,7 @@ class NPair(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        if isinstance(targets, Tensor) and self.positives == "one":
+        if is_labels(targets) and self.positives == "one":
             pairs = one_positive(pairs)
         value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
         return value + self.norm_weight * mean_norm(embeddings, self.norm_squared)

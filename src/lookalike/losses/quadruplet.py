@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_where, squares
 from lookalike.miners.distance_weighted import DistanceWeighted
-from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs_or_triplets, pick
+from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs_or_triplets, is_labels, pick
 
 PRESETS = {"roth": {"margin": 0.2, "second_margin": 0.2}, "doc": {"margin": 1.0, "second_margin": 0.5}}
 
@@ -76,7 +76,7 @@ class Quadruplet(nn.Module):
         """The quadruplets of this batch: labels are mined by distance, triplets completed, quadruplets kept."""
         if isinstance(targets, Quadruplets):
             return targets
-        if isinstance(targets, Tensor) and candidates is None:
+        if is_labels(targets) and candidates is None:
             return self.complete(DistanceWeighted(generator=self.generator)(embeddings, targets))
         triplets = as_pairs_or_triplets(targets, embeddings, candidates)
         if not isinstance(triplets, Triplets):

@@ -7,7 +7,7 @@ from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.targets import as_labels
+from lookalike.labels import as_labels
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.targets import Pairs, as_labels
+from lookalike.labels import as_labels
+from lookalike.targets import Pairs
 
 EMPTY = -1  # id of a slot never filled
 

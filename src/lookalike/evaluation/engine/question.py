@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.evaluation.inputs import Codes, encode, values_of
+from lookalike.evaluation.inputs import Codes
+from lookalike.labels import encode, values_of
 
 
 @dataclass(frozen=True)

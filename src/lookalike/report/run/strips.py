@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from lookalike.evaluation import Result, neighbours
-from lookalike.evaluation.inputs import Codes, encode
+from lookalike.evaluation.inputs import Codes
+from lookalike.labels import encode
 from lookalike.report.page.markup import Html, element, join
 from lookalike.report.run.reading import Unseen
 from lookalike.report.run.tiles import Tile
