@@ -7,7 +7,7 @@ import numpy as np
 
 from lookalike.errors import check, unknown
 from lookalike.evaluation.engine.ranks import Values
-from lookalike.evaluation.inputs import encode
+from lookalike.labels import encode
 
 Unit = Literal["queries", "classes"]
 DRAWS_AT_ONCE = 2**22

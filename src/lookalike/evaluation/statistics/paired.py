@@ -9,7 +9,6 @@ from lookalike.errors import check
 from lookalike.evaluation.result import Result
 from lookalike.evaluation.statistics import bootstrap
 from lookalike.evaluation.table import aligned
-from lookalike.labels import encode
 
 
 class Difference(NamedTuple):
