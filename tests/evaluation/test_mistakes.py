@@ -82,6 +82,11 @@ def test_result_mistakes():
         result.by_category("map")
     with pytest.raises(UserError, match="level must lie between"):
         result.interval("map", level=95)
+
+
+@pytest.mark.plain
+def test_a_misspelt_unit_is_refused():
+    result = evaluate(GOOD, LABELS, metrics="map")
     with pytest.raises(UserError, match="did you mean 'classes'"):
         result.interval("map", over="class")
     with pytest.raises(UserError, match="did you mean 'classes'"):
