@@ -46,7 +46,7 @@ def test_gradients_of_projections(geometry):
 
 @given(vectors, vectors)
 def test_the_ball_is_a_projection_and_brings_nothing_apart(first, second):
-    """SPEC I.6: NORM-B is 1-Lipschitz (ERR-40: the document says 2), and projecting twice is projecting once."""
+    """NORM-B is 1-Lipschitz (the paper says 2), and projecting twice is projecting once [math I.6, ERR-40]."""
     moved = (g.normalise(first, "ball") - g.normalise(second, "ball")).norm(dim=1)
     assert (moved <= (first - second).norm(dim=1) + 1e-12).all()
     once = g.normalise(first, "ball")

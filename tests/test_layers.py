@@ -1,4 +1,4 @@
-"""The house has floors: a file imports only from lower layers or from its own folder (DESIGN, the tree)."""
+"""The house has floors: a file imports only from lower layers or from its own room [architecture layers]."""
 
 import ast
 from pathlib import Path
