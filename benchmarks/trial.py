@@ -34,7 +34,7 @@ def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
     before = copy.deepcopy(model.embedder.state_dict())
     ending = train(loop, build.plan(recipe, loop.schedule.steps), validate=validate)
     if validate is not None and recipe.train.blend:
-        blend(model.embedder, before, recipe.train.blend, validate, recipe.train.select)
+        blend(model.embedder, before, recipe.train.blend, validate, recipe.train.plan.select)
     result = evaluate(
         embed(model, divided.test), divided.test.labels, metrics=[*METRICS, "rho"], normalise=model.geometry
     )

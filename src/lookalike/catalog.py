@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from lookalike.errors import check, unknown
 
 Member = TypeVar("Member")
+FACT = {"fact": True}  # marks a field that data, model or the run decide: it is not a key of a recipe
 
 
 def member(kind: str, members: Mapping[str, Callable[..., Member]], name: str) -> Callable[..., Member]:

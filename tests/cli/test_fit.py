@@ -273,5 +273,5 @@ def test_an_image_of_another_kind_is_no_obstacle(tmp_path, photos):
     shutil.copytree(photos, mixed)
     Image.new("RGB", (300, 200), (255, 0, 0)).save(mixed / "class 00" / "big.jpg")
     _, recipe = choose(str(mixed), None, ["sampler.batch_size=8", "sampler.per_class=2"])
-    assert recipe.model.backbone == "conv4"
-    assert recipe.model.settings["channels"] == 3
+    assert recipe.model.architecture.backbone == "conv4"
+    assert recipe.model.architecture.settings["channels"] == 3

@@ -74,9 +74,9 @@ def test_eval_and_train_go_back_and_forth():
 
 def test_unfreezing_goes_from_the_head_downwards():
     stages = ["a", "b", "c"]
-    at_once = Unfreezing(start=2)
+    at_once = Unfreezing(epoch=2)
     assert [at_once.frozen_at(epoch, stages) for epoch in range(3)] == [("a", "b", "c"), ("a", "b", "c"), ()]
-    slowly = Unfreezing(start=0, every=1)
+    slowly = Unfreezing(epoch=0, every=1)
     assert [slowly.frozen_at(epoch, stages) for epoch in range(5)] == [("a", "b"), ("a",), (), (), ()]
     assert up_to("b", stages) == ("a", "b")
 
@@ -183,7 +183,7 @@ def test_what_cannot_be():
     with pytest.raises(UserError, match="unknown stage"):
         up_to("z", ["a"])
     with pytest.raises(UserError, match="starts at epoch 0 or later"):
-        Unfreezing(start=-1)
+        Unfreezing(epoch=-1)
     with pytest.raises(UserError, match="power of the generalised mean"):
         GeM(0.0)
     assert isinstance(small(), nn.Module)

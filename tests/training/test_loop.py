@@ -204,7 +204,7 @@ def test_the_number_of_workers_changes_nothing(build):
 
 def releasing():
     ours = on_images(0)
-    ours.unfreezing = Unfreezing(start=1, every=1)
+    ours.unfreezing = Unfreezing(epoch=1, every=1)
     return ours
 
 

@@ -47,7 +47,7 @@ def test_it_stops_when_validation_no_longer_improves():
 def test_plateau_listens_to_validation():
     ours = loop(schedule=Schedule("plateau", patience=1, gamma=0.5), lr=0.01)
     train(ours, Plan(8, validate_every=1), validate=scripted([0.5] + [0.1] * 8))
-    assert ours.schedule.reductions == 4
+    assert ours.plateau.reductions == 4
     assert ours.optimiser.param_groups[0]["lr"] < 0.01
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lookalike.errors import UserError
-from lookalike.training import Schedule
+from lookalike.training import Plateau, Schedule
 from lookalike.training.schedules import SCHEDULES
 
 
@@ -19,7 +19,7 @@ def test_the_formulas():
     assert factors(name="constant") == [1.0] * 40
     cosine = [(1 + math.cos(math.pi * step / 40)) / 2 for step in range(40)]
     assert factors(name="cosine") == pytest.approx(cosine)
-    expected = [1.0] * 12 + [0.1] * 12 + [0.01] * 16  # SPEC G.3: 1200 and 2400, here by a hundredth
+    expected = [1.0] * 12 + [0.1] * 12 + [0.01] * 16  # [math G.3]: 1200 and 2400, here by a hundredth
     assert factors(name="step", milestones=(12, 24)) == pytest.approx(expected)
     assert set(SCHEDULES) == {"constant", "cosine", "step", "plateau"}
 
@@ -33,11 +33,10 @@ def test_warm_up_rises_in_a_straight_line_and_then_leaves_the_schedule_alone(nam
 
 
 def test_plateau_falls_after_so_many_validations_without_a_new_best():
-    schedule = Schedule("plateau", patience=2, gamma=0.5)
-    seen = []
+    schedule, plateau, seen = Schedule("plateau", gamma=0.5), Plateau(patience=2), []
     for value in (0.1, 0.3, 0.3, 0.2, 0.2, 0.4, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1):
-        schedule.validated(value)
-        seen.append(schedule.factor(0))
+        plateau.validated(value)
+        seen.append(schedule.factor(0, plateau.reductions))
     #       best  best  1    2    3↓   best  1    2    3↓    1     2     3↓
     assert seen == [1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125]
 
@@ -56,9 +55,9 @@ def test_every_group_keeps_its_own_rate_and_the_backbone_waits():
         assert rates[0] == (0.0 if step < 5 else pytest.approx(factor * 1e-4))
 
 
-def test_a_restored_schedule_goes_on_as_if_nothing_had_happened():
+def test_a_restored_plateau_continues_as_if_never_interrupted():
     values = [0.1, 0.1, 0.1, 0.2, 0.1, 0.1, 0.1, 0.1]
-    whole, first, second = (Schedule("plateau", patience=1) for _ in range(3))
+    whole, first, second = (Plateau(patience=1) for _ in range(3))
     for value in values:
         whole.validated(value)
     for value in values[:3]:
@@ -67,7 +66,7 @@ def test_a_restored_schedule_goes_on_as_if_nothing_had_happened():
     for value in values[3:]:
         second.validated(value)
     assert second.state_dict() == whole.state_dict()
-    assert second.factor(7) == whole.factor(7) < 1
+    assert Schedule("plateau").factor(7, second.reductions) < 1
 
 
 @pytest.mark.parametrize(

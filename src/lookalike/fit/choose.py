@@ -59,7 +59,7 @@ def check_possible(recipe: Recipe, dataset: Dataset) -> None:
     _check_alone(recipe)
     for task in tasks(recipe):
         rough = parts(task.recipe, dataset)
-        build.sampler(task.recipe, rough.train, build.bank(task.recipe, rough.train))
+        build.sampler(task.recipe, rough.train, build.bank(task.recipe, rough.train, dim=1))
 
 
 def _check_alone(recipe: Recipe) -> None:

@@ -112,13 +112,13 @@ class Stages:
         afterwards = (2.5 * len(divided.test) + len(wanted.blend) * held) / rate + self.reserved
         left = SPARE * 60 * wanted.minutes - (time.monotonic() - self.began) - afterwards
         if wanted.steps is None:
-            step = seconds_per_step(loop) + held / rate / wanted.validate_every
+            step = seconds_per_step(loop) + held / rate / wanted.plan.validate_every
             left, step = loop.ranks.from_first(lambda: (left, step))  # clocks differ, plans must not
             check(left > step, f"{wanted.minutes:g} minutes do not suffice for a step and the evaluation: give more")
             self.recipe = replace(self.recipe, train=replace(wanted, steps=int(left / step)))
             self.note(f"{int(left / step):,} steps of {step:.2f} s fit {wanted.minutes:g} minutes")
         assert self.recipe.train.steps is not None
-        loop.schedule.steps = self.recipe.train.steps
+        loop.schedule = replace(loop.schedule, steps=self.recipe.train.steps)
         return build.plan(self.recipe, self.recipe.train.steps, left, len(loop.sampler))
 
     def validation(self, model: Model, divided: Parts) -> Callable[[], Mapping[str, float]] | None:
@@ -126,7 +126,7 @@ class Stages:
         if self.recipe.protocol.select != "test_max":
             return validation(self.recipe, model, divided.validation)
         wanted = self.recipe.evaluation.metrics
-        metrics = {"recall@1", "map@r", self.recipe.train.select, *wanted} if wanted else ()
+        metrics = {"recall@1", "map@r", self.recipe.train.plan.select, *wanted} if wanted else ()
         how, test = measure(self.recipe), divided.test
         return lambda: how("", "model", embed(model, test), test, model.geometry, sorted(metrics)).result
 
@@ -137,7 +137,7 @@ class Stages:
             return ending
         self.stage("blending with the weights before training")
         before = checkpoint.kept(self.folder.start)
-        share, values = blend(model.embedder, before, shares, validate, self.recipe.train.select)
+        share, values = blend(model.embedder, before, shares, validate, self.recipe.train.plan.select)
         self.note(f"{share:.0%} trained, {1 - share:.0%} as before training: validation map@r {values['map@r']:.3f}")
         return replace(ending, best=values)
 

@@ -48,10 +48,11 @@ def content(
     images, classes = (sum(told[f"{name}_{kind}"] for name in sizes) for kind in ("images", "classes"))
     told["summary"] = f"{images:,} images, {classes:,} classes"
     return {
-        "title": f"{divided.test.name}: {recipe.model.backbone}, {recipe.loss.name}",
+        "title": f"{divided.test.name}: {recipe.model.architecture.backbone}, {recipe.loss.name}",
         "data": told,
         "model": {
-            "backbone": recipe.model.backbone, "dim": recipe.model.dim, "geometry": model.geometry,
+            "backbone": recipe.model.architecture.backbone, "dim": getattr(model.embedder, "dim", None),
+            "geometry": model.geometry,
             "parameters": sum(parameter.numel() for parameter in model.embedder.parameters()),
         },
         "protocol": as_tree(recipe.protocol),

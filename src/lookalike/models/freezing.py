@@ -20,24 +20,24 @@ def up_to(stage: str, stages: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Unfreezing:
-    """Only the head learns until epoch `start`; then one more stage, last first, every `every` epochs (0: all at once).
+    """Only the head learns until `epoch`; then one more stage, last first, every `every` epochs (0: all at once).
 
-    >>> schedule = Unfreezing(start=1, every=2)
+    >>> schedule = Unfreezing(epoch=1, every=2)
     >>> [schedule.frozen_at(epoch, ["stem", "layer1", "layer2"]) for epoch in (0, 1, 3, 5)]
     [('stem', 'layer1', 'layer2'), ('stem', 'layer1'), ('stem',), ()]
     """
 
-    start: int = 1
+    epoch: int | None = None  # None: everything learns from the beginning
     every: int = 0
 
     def __post_init__(self) -> None:
-        check(self.start >= 0, f"unfreezing starts at epoch 0 or later, not {self.start}")
-        check(self.every >= 0, f"unfreezing goes on every 1 or more epochs (0: all at once), not {self.every}")
+        check(self.epoch is None or self.epoch >= 0, f"unfreezing starts at epoch 0 or later, not {self.epoch}")
+        check(self.every >= 0, f"unfreezing continues every 1 or more epochs (0: all at once), not {self.every}")
 
     def frozen_at(self, epoch: int, stages: Iterable[str]) -> tuple[str, ...]:
         """The stages that are frozen during this epoch (the first is 0)."""
         names = tuple(stages)
-        if epoch < self.start:
+        if self.epoch is not None and epoch < self.epoch:
             return names
-        learning = len(names) if self.every == 0 else 1 + (epoch - self.start) // self.every
+        learning = 1 + (epoch - self.epoch) // self.every if self.epoch is not None and self.every else len(names)
         return names[: max(len(names) - learning, 0)]

@@ -51,6 +51,6 @@ def validation(recipe: Recipe, model: Model, held: Dataset | None) -> Callable[[
     """What to ask the validation classes, if there are any."""
     if held is None:
         return None
-    wanted = sorted({"recall@1", "map@r", recipe.train.select})
+    wanted = sorted({"recall@1", "map@r", recipe.train.plan.select})
     geometry: Any = model.geometry
     return lambda: evaluate(embed(model, held), held.labels, metrics=wanted, normalise=geometry)

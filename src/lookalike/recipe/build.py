@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import torch
 from jaxtyping import Float, Integer
@@ -15,8 +15,7 @@ from lookalike.data import Augmentation, AugmentedImages, Dataset
 from lookalike.data import preset as image_preset
 from lookalike.errors import check, unknown
 from lookalike.evaluation import names as metric_names
-from lookalike.models import Architecture, Embedder, Model, Preprocessing, Unfreezing, up_to
-from lookalike.models.embedder import BatchNorm, Init
+from lookalike.models import Embedder, Model, Preprocessing, up_to
 from lookalike.models.model import checked_device
 from lookalike.models.preprocess import scale
 from lookalike.processes import Ranks
@@ -24,10 +23,11 @@ from lookalike.recipe import strategy
 from lookalike.recipe.protocol import check_protocol
 from lookalike.recipe.settings import Member, Recipe
 from lookalike.samplers import EmbeddingBank, Sampler
-from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers
+from lookalike.training import Loop, Objective, Plan, Schedule, optimisers
 from lookalike.training.ccp import ProxyObjective
 from lookalike.training.distributed import check_shares
 from lookalike.training.memory import CrossBatchMemory
+from lookalike.training.pool import Pool
 
 HEADS = ("default", "principal")
 Goal = Objective | ProxyObjective
@@ -36,7 +36,7 @@ Goal = Objective | ProxyObjective
 def check_names(recipe: Recipe) -> None:
     """Build what needs no data, so that a wrong name or setting is refused before the first image is read."""
     check_protocol(recipe)
-    for metric in (recipe.train.select, *recipe.evaluation.metrics, *recipe.evaluation.train):
+    for metric in (recipe.train.plan.select, *recipe.evaluation.metrics, *recipe.evaluation.train):
         metric_names.expand(metric)
     plain = replace(recipe, model=replace(recipe.model, weights=None))
     strategy.check_strategy(recipe, lambda: embedder_of(model(plain)))
@@ -64,20 +64,16 @@ def device(recipe: Recipe) -> torch.device:
 
 def model(recipe: Recipe) -> Model:
     """The untrained model, with the preprocessing that fits the recipe's images."""
-    wanted = recipe.model
-    architecture = Architecture(
-        wanted.backbone, wanted.settings, wanted.dim, wanted.pooling, wanted.bias, wanted.layer_norm,
-        cast(Init, wanted.init), cast(BatchNorm, wanted.batch_norm),
-    )  # fmt: skip
-    made = Model.create(architecture, wanted.weights, recipe.seed)
-    made.preprocessing = views(recipe, made.preprocessing).preprocessing
-    made.geometry = recipe.evaluation.geometry
-    made.__post_init__()
-    if wanted.freeze is not None:
-        embedder = embedder_of(made)
-        embedder.freeze(up_to(wanted.freeze, embedder.backbone.stages))
-    made.embedder.to(device(recipe))
-    return made
+    table = recipe.model
+    raw = Model.create(table.architecture, table.weights, recipe.seed)
+    network = replace(
+        raw, preprocessing=views(recipe, raw.preprocessing).preprocessing, geometry=recipe.evaluation.geometry
+    )
+    if table.freeze is not None:
+        embedder = embedder_of(network)
+        embedder.freeze(up_to(table.freeze, embedder.backbone.stages))
+    network.embedder.to(device(recipe))
+    return network
 
 
 def embedder_of(made: Model) -> Embedder:
@@ -174,15 +170,12 @@ def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -
     return made
 
 
-def bank(recipe: Recipe, train: Dataset) -> EmbeddingBank | None:
-    return EmbeddingBank(len(train), recipe.model.dim) if samplers.needs_bank(recipe.sampler.name) else None
+def bank(recipe: Recipe, train: Dataset, dim: int) -> EmbeddingBank | None:
+    return EmbeddingBank(len(train), dim) if samplers.needs_bank(recipe.sampler.name) else None
 
 
 def schedule(recipe: Recipe, steps: int) -> Schedule:
-    wanted = recipe.schedule
-    return Schedule(
-        wanted.name, steps, wanted.warmup, wanted.head_steps, wanted.gamma, wanted.milestones, wanted.patience
-    )
+    return replace(recipe.schedule, steps=steps)
 
 
 def steps_of(recipe: Recipe, batches: int) -> int:
@@ -206,40 +199,36 @@ def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str,
 
 def loop(recipe: Recipe, made: Model, train: Dataset) -> Loop:
     """Everything that learns, ready for its first step."""
-    embedder, kept = embedder_of(made), bank(recipe, train)
+    embedder = embedder_of(made)
+    kept = bank(recipe, train, embedder.dim)
     batches = sampler(recipe, train, kept)
     goal = objective(recipe, train.classes, embedder.dim, batches.course.batch_size).to(device(recipe))
-    wanted = recipe.optimiser
+    table = recipe.optimiser
     how = made.preprocessing
 
     def prepare(pixels: Tensor) -> Tensor:
         return scale(pixels, how)
 
-    unfreezing = None
-    if recipe.model.unfreeze_epoch is not None:
-        unfreezing = Unfreezing(recipe.model.unfreeze_epoch, recipe.model.unfreeze_every)
     mixing = strategy.mixing(recipe, embedder)
     drawn = generators_of(goal) | ({} if mixing is None else {"mixup": mixing.generator})
-    made_loop = Loop(
-        embedder, goal, optimisers.build(wanted.name, groups(recipe, embedder, goal), **wanted.settings),
-        schedule(recipe, steps_of(recipe, len(batches))),
-        AugmentedImages(train, views(recipe, how).train, recipe.seed), batches, prepare, kept,
-        clipping=Clipping(wanted.clip_norm, wanted.clip_value), precision=recipe.train.precision,
-        unfreezing=unfreezing, workers=recipe.data.workers, generators=drawn,
+    optimiser = optimisers.build(table.name, groups(recipe, embedder, goal), **table.settings)
+    images = AugmentedImages(train, views(recipe, how).train, recipe.seed)
+    pool = Pool(images, train.labels, prepare, recipe.seed, recipe.data.workers, Ranks.current())
+    return Loop(
+        embedder, goal, optimiser, schedule(recipe, steps_of(recipe, len(batches))), images, batches, prepare, kept,
+        clipping=table.clipping, precision=recipe.train.precision,
+        unfreezing=None if recipe.model.unfreezing.epoch is None else recipe.model.unfreezing,
+        workers=recipe.data.workers, generators=drawn,
         geometry=getattr(goal.loss, "normalise", "sphere"), chunk=recipe.train.chunk, mixer=mixing,
+        strategy=strategy.chance_constraints(recipe, embedder, goal, optimiser, pool),
     )  # fmt: skip
-    made_loop.strategy = strategy.chance_constraints(recipe, made_loop, train)
-    return made_loop
 
 
 def plan(recipe: Recipe, steps: int, seconds: float | None = None, batches: int = 1) -> Plan:
     """How long and how often, in steps; an epoch has so many `batches`."""
-    wanted = recipe.train
-    every = wanted.validate_every if wanted.validate_epochs is None else wanted.validate_epochs * batches
-    return Plan(
-        steps, every, wanted.patience, wanted.min_improvement, wanted.select, wanted.log_every,
-        seconds, recipe.seed,
-    )  # fmt: skip
+    table = recipe.train
+    every = table.plan.validate_every if table.validate_epochs is None else table.validate_epochs * batches
+    return replace(table.plan, steps=steps, validate_every=every, seconds=seconds, seed=recipe.seed)
 
 
 def head_loop(recipe: Recipe, made: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Loop:

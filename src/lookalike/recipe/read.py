@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -76,24 +76,48 @@ def of_tree(values: Mapping[str, Any]) -> Recipe:
     return recipe
 
 
-def _table(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
+def keys(kind: type[Any], prefix: str = "") -> dict[str, Any]:
+    """The keys of a table with the kind of value each takes; `settings` stands for whatever else it passes on.
+
+    >>> from lookalike.training import Clipping
+    >>> keys(Clipping, "clip_")
+    {'clip_norm': float | None, 'clip_value': float | None}
+    """
+    result: dict[str, Any] = {}
     hints = get_type_hints(kind)
-    known = [part.name for part in fields(kind) if part.name != "settings"]
-    given: Tree = {}
-    rest: Tree = {}
-    for key, value in values.items():
-        if key in known:
-            given[key] = _checked(hints[key], value, f"{where}{key}")
-        elif "settings" in hints:
-            rest[key] = value
-        else:
-            raise unknown(f"key of {where.rstrip('.') or 'a recipe'}", key, known)
-    if rest:
-        given["settings"] = rest
+    for part in fields(kind):
+        if "prefix" in part.metadata:
+            result |= keys(hints[part.name], prefix + part.metadata["prefix"])
+        elif part.init and "fact" not in part.metadata:
+            result[part.name if part.name == "settings" else f"{prefix}{part.name}"] = hints[part.name]
+    return result
+
+
+def _table(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
+    known = keys(kind)
+    passed_on = known.pop("settings", None) is not None
+    further = {key: value for key, value in values.items() if key not in known}
+    if further and not passed_on:
+        raise unknown(f"key of {where.rstrip('.') or 'a recipe'}", next(iter(further)), known)
+    checked = {key: _checked(known[key], values[key], f"{where}{key}") for key in known if key in values}
     needed = [part.name for part in fields(kind) if part.default is MISSING and part.default_factory is MISSING]
     for name in needed:
-        check(name in given, f"the recipe does not say {where}{name}: add it")
-    return kind(**given)
+        check(name in checked, f"the recipe does not say {where}{name}: add it")
+    return kind(**_arguments(kind, checked, further))
+
+
+def _arguments(kind: type[Any], values: Tree, further: Tree, prefix: str = "") -> Tree:
+    """The arguments of a table's dataclass, those of inlined ones put together first."""
+    result: Tree = {}
+    for part in fields(kind):
+        if "prefix" in part.metadata:
+            inner = _arguments(type(part.default), values, further, prefix + part.metadata["prefix"])
+            result[part.name] = replace(part.default, **inner)  # type: ignore[type-var]
+        elif part.name == "settings":
+            result[part.name] = further
+        elif f"{prefix}{part.name}" in values and "fact" not in part.metadata:
+            result[part.name] = values[f"{prefix}{part.name}"]
+    return result
 
 
 def _checked(hint: Any, value: Any, where: str) -> Any:

@@ -1,7 +1,9 @@
-"""What a recipe says, as frozen dataclasses: one per table of the file, every key with its default.
+"""A recipe as frozen dataclasses: one per table of the file, every key with its default.
 
-A table with a field `settings` passes its other keys on to what it names, where they are checked. Facts (the number of
-classes, the dimension a loss works in) are no part of a recipe: they come from data and model.
+Where the code works with a dataclass (an architecture, a schedule, a plan), the table is that dataclass or holds it
+`inlined`. Fields marked as a `FACT`, such as the number of steps a schedule spans, are not keys of a recipe: data,
+model or the run decide them. A table with a field `settings` passes its other keys on to the member it names, which
+checks them.
 """
 
 from collections.abc import Mapping
@@ -9,11 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lookalike.geometry import Geometry
+from lookalike.models import Architecture, Unfreezing
+from lookalike.training import Clipping, Plan, Schedule
 from lookalike.training.ccp import Chance
 from lookalike.training.loop import Precision
 from lookalike.training.mixup import Mixup
 
 Settings = Mapping[str, Any]
+
+
+def inlined(prefix: str = "") -> Settings:
+    """Marks a field whose own keys stand in the table that holds it, each name after `prefix`."""
+    return {"prefix": prefix}
 
 
 @dataclass(frozen=True)
@@ -65,19 +74,11 @@ class Images:
 class Network:
     """[model]: backbone and embedder; `head` is how the linear layer starts: default or principal."""
 
-    backbone: str = "conv4"
+    architecture: Architecture = field(default=Architecture("conv4"), metadata=inlined())
     weights: str | None = None  # "pretrained", a file, or the folder of a saved model; None: random
-    dim: int = 128
-    pooling: str = "avg"
-    bias: bool = True
-    layer_norm: bool = False
-    init: str = "default"
-    batch_norm: str = "train"
     head: str = "default"
-    freeze: str | None = None  # this stage and all before it stand still
-    unfreeze_epoch: int | None = None  # only the head learns until then
-    unfreeze_every: int = 0  # then one more stage, last first, every so many epochs; 0: all at once
-    settings: Settings = field(default_factory=dict)
+    freeze: str | None = None  # this stage and all before it do not learn
+    unfreezing: Unfreezing = field(default=Unfreezing(), metadata=inlined("unfreeze_"))
 
 
 @dataclass(frozen=True)
@@ -108,21 +109,8 @@ class Optimiser:
     head_lr: float | None = None
     loss_lr: float | None = None
     weight_decay: float = 0.0
-    clip_norm: float | None = None
-    clip_value: float | None = None
+    clipping: Clipping = field(default=Clipping(), metadata=inlined("clip_"))
     settings: Settings = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Rates:
-    """[schedule]: see lookalike.training.schedules."""
-
-    name: str = "constant"
-    warmup: int = 0
-    head_steps: int = 0
-    gamma: float = 0.1
-    milestones: tuple[int, ...] = ()
-    patience: int = 4
 
 
 @dataclass(frozen=True)
@@ -132,13 +120,9 @@ class Train:
     steps: int | None = None
     epochs: int | None = None
     minutes: float | None = None  # of the whole run, evaluation included
-    validate_every: int = 50
-    validate_epochs: int | None = None  # every so many epochs instead
-    patience: int | None = None
-    min_improvement: float = 1e-5
-    select: str = "map@r"
+    plan: Plan = field(default=Plan(), metadata=inlined())
+    validate_epochs: int | None = None  # validate every so many epochs, whatever validate_every says
     blend: tuple[float, ...] = ()  # shares of the trained weights to try against those at the start
-    log_every: int = 10
     chunk: int | None = None  # so many images through the network at a time, the loss on all; None: all at once
     precision: Precision = "auto"
     device: str = "auto"
@@ -172,6 +156,6 @@ class Recipe:
     ccp: Chance | None = None  # [ccp], even without a key in it, turns it on
     mixup: Mixup | None = None  # likewise
     optimiser: Optimiser = Optimiser()
-    schedule: Rates = Rates()
+    schedule: Schedule = field(default=Schedule())
     train: Train = Train()
     evaluation: Evaluation = Evaluation()

@@ -7,10 +7,8 @@ import torch
 from torch import nn
 
 from lookalike import catalog
-from lookalike.data import Dataset
 from lookalike.errors import check
 from lookalike.recipe.settings import Recipe
-from lookalike.training import Loop
 from lookalike.training.ccp import FORMS, ChanceConstraints, ProxyObjective
 from lookalike.training.chunked import InChunks, check_chunks
 from lookalike.training.mixup import Mixer, mixer
@@ -59,10 +57,10 @@ def mixing(recipe: Recipe, network: nn.Module) -> Mixer | None:
     return mixer(recipe.mixup, network, torch.Generator().manual_seed(recipe.seed))
 
 
-def chance_constraints(recipe: Recipe, made: Loop, train: Dataset) -> ChanceConstraints | None:
-    """CCP around a loop; the recipe's weight decay is its, to be added before gradients are clipped."""
-    if recipe.ccp is None:
+def chance_constraints(
+    recipe: Recipe, network: nn.Module, goal: nn.Module, optimiser: torch.optim.Optimizer, pool: Pool
+) -> ChanceConstraints | None:
+    """CCP with the recipe's weight decay, which it adds before gradients are clipped."""
+    if not isinstance(goal, ProxyObjective):
         return None
-    assert isinstance(made.objective, ProxyObjective)
-    pool = Pool(made.dataset, train.labels, made.prepare, recipe.seed, made.workers, made.ranks)
-    return ChanceConstraints(made.network, made.objective, made.optimiser, pool, recipe.optimiser.weight_decay)
+    return ChanceConstraints(network, goal, optimiser, pool, recipe.optimiser.weight_decay)

@@ -7,17 +7,19 @@ from typing import Any
 from lookalike.recipe.settings import Recipe
 
 
-def as_tree(value: Any) -> dict[str, Any]:
+def as_tree(table: Any) -> dict[str, Any]:
     """The tables of a recipe; what is not set is left out."""
     result: dict[str, Any] = {}
-    for part in fields(value):
-        content = getattr(value, part.name)
+    for part in fields(table):
+        value = getattr(table, part.name)
         if part.name == "settings":
-            result |= content
-        elif is_dataclass(content):
-            result[part.name] = as_tree(content)
-        elif content is not None and content != {}:
-            result[part.name] = content
+            result |= value
+        elif "prefix" in part.metadata:
+            result |= {f"{part.metadata['prefix']}{key}": inner for key, inner in as_tree(value).items()}
+        elif is_dataclass(value):
+            result[part.name] = as_tree(value)
+        elif value is not None and value != {} and part.init and "fact" not in part.metadata:
+            result[part.name] = value
     return result
 
 

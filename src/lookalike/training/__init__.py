@@ -7,7 +7,7 @@ from lookalike.training.log import JsonLines, TensorBoard, to_all
 from lookalike.training.loop import Clipping, Loop
 from lookalike.training.objective import Objective
 from lookalike.training.run import Ending, Plan, StoppedError, train
-from lookalike.training.schedules import Schedule
+from lookalike.training.schedules import Plateau, Schedule
 
 __all__ = [
     "Clipping",
@@ -18,6 +18,7 @@ __all__ = [
     "Loop",
     "Objective",
     "Plan",
+    "Plateau",
     "Schedule",
     "StoppedError",
     "TensorBoard",

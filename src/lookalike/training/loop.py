@@ -22,7 +22,7 @@ from lookalike.training import optimisers
 from lookalike.training.chunked import InChunks, at_once, check_chunks
 from lookalike.training.distributed import Split, split
 from lookalike.training.mixup import Mixer, Mixture
-from lookalike.training.schedules import Schedule
+from lookalike.training.schedules import Plateau, Schedule
 from lookalike.training.shared_norm import share_statistics
 from lookalike.training.strategy import Strategy
 from lookalike.training.stream import stream
@@ -98,6 +98,7 @@ class Loop:
             raise unknown("precision", self.precision, get_args(Precision))
         check(self.workers >= 0, f"workers must not be negative, not {self.workers}")
         check(self.chunk is None or self.mixer is None, "mixup mixes the whole batch: leave out mixup or train.chunk")
+        self.plateau = Plateau(self.schedule.patience)
         self.passage = at_once if self.chunk is None else InChunks(self.chunk)
         if self.ranks.count > 1:
             share_statistics(self.network)
@@ -116,7 +117,7 @@ class Loop:
         batch = self._next()
         clock.lap("load")
         self.network.train()
-        self.schedule.apply(self.optimiser, self.step)
+        self.schedule.apply(self.optimiser, self.step, self.plateau.reductions)
         mixture = Mixture() if self.mixer is None else self.mixer.draw(len(batch.labels))
         outputs, back = self.passage(lambda inputs: self._embed(inputs, mixture), batch.inputs)
         embeddings = whole(outputs, batch.split).requires_grad_()
@@ -200,7 +201,7 @@ class Loop:
             "network": self.network,
             "objective": self.objective,
             "optimiser": self.optimiser,
-            "schedule": self.schedule,
+            "plateau": self.plateau,
             "sampler": self.sampler,
             "bank": self.bank,
             "strategy": self.strategy,

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lookalike.catalog import FACT
 from lookalike.errors import UserError, check
 from lookalike.training import checkpoint
 from lookalike.training.early_stop import EarlyStop
@@ -27,16 +28,16 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Plan:
-    """How long, how often, and when to stop."""
+    """How long a run is, how often it validates, and when it stops early."""
 
-    steps: int
+    steps: int = field(default=1, metadata=FACT)
     validate_every: int = 50
     patience: int | None = None  # validations without improvement
     min_improvement: float = 1e-5
     select: str = "map@r"  # the validation metric that chooses the best weights
     log_every: int = 10
-    seconds: float | None = None  # the run ends then, wherever it stands
-    seed: int = 0
+    seconds: float | None = field(default=None, metadata=FACT)  # the run ends then, wherever it stands
+    seed: int = field(default=0, metadata=FACT)
 
     def __post_init__(self) -> None:
         for name in ("steps", "validate_every", "log_every"):
@@ -192,7 +193,7 @@ class _Run:
     def judge(self, values: dict[str, float]) -> None:
         if self.plan.select not in values:
             raise UserError(f"validation does not measure '{self.plan.select}': it gives {', '.join(values)}")
-        self.loop.schedule.validated(values[self.plan.select])
+        self.loop.plateau.validated(values[self.plan.select])
         if self.course.watch.improved(self.loop.step, values[self.plan.select]):
             self.course.best, self.course.best_state = values, copy.deepcopy(self.loop.network.state_dict())
         self.tell({"event": "validation", "step": self.loop.step, "seconds": self.seconds, **values})

@@ -1,40 +1,38 @@
-"""How learning rates change over a run: a factor on every group's own rate, from the step alone (plateau: and from
-validation).
+"""How learning rates change over a run: a factor on every group's own rate, from the step and, for `plateau`, from
+validation.
 
-Warm-up raises the factor in a straight line over the first steps. `head_steps` holds the backbone's rate at zero for so
-long: the head and the proxies settle first (SPEC G.2, proxy baselines).
+Warm-up raises the factor in a straight line over the first steps. `head_steps` holds the backbone's rate at zero for
+that long: the head and the proxies settle first ([math G.2], proxy baselines).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from lookalike.catalog import FACT
 from lookalike.errors import check, unknown
 
-Factor = Callable[["Schedule", int], float]
+Factor = Callable[["Schedule", int, int], float]  # of the step and of the reductions so far
 
 
-@dataclass
+@dataclass(frozen=True)
 class Schedule:
-    """The factor at every step of a run of `steps`.
+    """[schedule]: the factor at every step of a run of `steps`.
 
     >>> [round(Schedule("cosine", steps=100, warmup=10).factor(step), 3) for step in (0, 9, 50, 99)]
     [0.1, 0.98, 0.5, 0.0]
     """
 
     name: str = "constant"
-    steps: int = 1000
+    steps: int = field(default=1000, metadata=FACT)
     warmup: int = 0
     head_steps: int = 0
-    gamma: float = 0.1  # step, plateau: what the factor is multiplied by
-    milestones: Sequence[int] = ()  # step
+    gamma: float = 0.1  # step, plateau: the factor is multiplied by it
+    milestones: tuple[int, ...] = ()  # step
     patience: int = 4  # plateau: validations without a new best
-    reductions: int = field(default=0, init=False)
-    waited: int = field(default=0, init=False)
-    best: float = field(default=-math.inf, init=False)
 
     def __post_init__(self) -> None:
         if self.name not in SCHEDULES:
@@ -44,20 +42,29 @@ class Schedule:
         check(0 < self.gamma <= 1, f"gamma lies between 0 and 1, not {self.gamma}")
         check(self.name != "step" or len(self.milestones) > 0, "the schedule 'step' needs milestones: give their steps")
 
-    def factor(self, step: int) -> float:
+    def factor(self, step: int, reductions: int = 0) -> float:
         raised = min(1.0, (step + 1) / self.warmup) if self.warmup else 1.0
-        return raised * SCHEDULES[self.name](self, step)
+        return raised * SCHEDULES[self.name](self, step, reductions)
 
-    def apply(self, optimiser: torch.optim.Optimizer, step: int) -> None:
+    def apply(self, optimiser: torch.optim.Optimizer, step: int, reductions: int = 0) -> None:
         """Set the rates of all groups for this step; each remembers its own full rate as `initial_lr`."""
-        factor = self.factor(step)
+        factor = self.factor(step, reductions)
         for group in optimiser.param_groups:
             full = group.setdefault("initial_lr", group["lr"])
             waiting = group.get("name") == "backbone" and step < self.head_steps
             group["lr"] = 0.0 if waiting else factor * full
 
+
+@dataclass
+class Plateau:
+    """Counts how often validation stood still for more than `patience` rounds; only the schedule `plateau` uses it."""
+
+    patience: int
+    reductions: int = field(default=0, init=False)
+    waited: int = field(default=0, init=False)
+    best: float = field(default=-math.inf, init=False)
+
     def validated(self, value: float) -> None:
-        """What validation said; only `plateau` listens."""
         if value > self.best:
             self.best, self.waited = value, 0
             return
@@ -72,17 +79,19 @@ class Schedule:
         self.reductions, self.waited, self.best = state["reductions"], state["waited"], state["best"]
 
 
-def _cosine(schedule: Schedule, step: int) -> float:
+def _cosine(schedule: Schedule, step: int, reductions: int) -> float:
+    del reductions
     return 0.5 * (1 + math.cos(math.pi * min(1.0, step / schedule.steps)))
 
 
-def _step(schedule: Schedule, step: int) -> float:
+def _step(schedule: Schedule, step: int, reductions: int) -> float:
+    del reductions
     return schedule.gamma ** sum(step >= milestone for milestone in schedule.milestones)
 
 
 SCHEDULES: dict[str, Factor] = {
     "constant": lambda *_: 1.0,
     "cosine": _cosine,
-    "plateau": lambda schedule, _: schedule.gamma**schedule.reductions,
+    "plateau": lambda schedule, _, reductions: schedule.gamma**reductions,
     "step": _step,
 }

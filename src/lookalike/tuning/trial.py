@@ -28,7 +28,7 @@ def judge(dataset: Dataset, recipe: Recipe, place: Path, report: Report, tell: T
     """The mean over folds of the best validation figure; finished folds in `place` are kept."""
     values: list[float] = []
     for number, task in enumerate(tasks(recipe)):
-        said = _reporting(report, number, list(values), recipe.train.select)
+        said = _reporting(report, number, list(values), recipe.train.plan.select)
         values.append(_fold(dataset, task.recipe, place / (task.name or "fold"), to_all(said, tell), stop))
     return sum(values) / len(values)
 
@@ -67,7 +67,7 @@ def _fold(dataset: Dataset, recipe: Recipe, path: Path, tell: Tell, stop: Stop) 
     validate = stages.validation(model, divided)
     check(validate is not None, "there are no validation classes to search by: set protocol.folds lower")
     ending = train(loop, plan, validate=validate, folder=folder.checkpoint, tell=stages.tell, stop=stop)
-    found = ending.best[recipe.train.select]
+    found = ending.best[recipe.train.plan.select]
     folder.write(value, json.dumps(found))
     shutil.rmtree(folder.checkpoint, ignore_errors=True)
     return found
