@@ -12,6 +12,7 @@ from lookalike.models.export import export_onnx
 from lookalike.models.freezing import Unfreezing, up_to
 from lookalike.models.model import Model
 from lookalike.models.preprocess import Preprocessing
+from lookalike.models.readout import Readout, principal_axes
 
 __all__ = [
     "ADAPTERS",
@@ -24,6 +25,7 @@ __all__ = [
     "GoogLeNet",
     "Model",
     "Preprocessing",
+    "Readout",
     "ResNet18",
     "ResNet50",
     "Unfreezing",
@@ -31,5 +33,6 @@ __all__ = [
     "build",
     "export_onnx",
     "names",
+    "principal_axes",
     "up_to",
 ]

@@ -10,6 +10,7 @@ import torch
 from lookalike.errors import check, unknown
 from lookalike.models import backbones
 from lookalike.models.embedder import BatchNorm, Embedder, Init
+from lookalike.models.readout import Readout
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Architecture:
     layer_norm: bool = False
     init: Init = "default"
     batch_norm: BatchNorm = "train"
+    readout: Readout = field(default_factory=Readout)
 
     def __post_init__(self) -> None:
         check("weights" not in self.settings, "weights are no part of an architecture: give build(weights=...)")
@@ -38,7 +40,9 @@ class Architecture:
         backbone = backbones.build(self.backbone, seed, **self.settings, **given)
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
-            return Embedder(backbone, self.dim, self.pooling, self.bias, self.layer_norm, self.init, self.batch_norm)
+            return Embedder(
+                backbone, self.dim, self.pooling, self.bias, self.layer_norm, self.init, self.batch_norm, self.readout
+            )
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "settings": dict(self.settings)}
@@ -50,4 +54,5 @@ class Architecture:
         for name in values:
             if name not in names:
                 raise unknown("part of an architecture", name, names)
-        return Architecture(**values)
+        readout = {"readout": Readout.from_dict(values["readout"])} if "readout" in values else {}
+        return Architecture(**{**values, **readout})

@@ -16,6 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from lookalike.errors import check, unknown
 from lookalike.models.backbones.stages import After, Backbone, check_stages, stage_of
 from lookalike.models.pooling import POOLINGS
+from lookalike.models.readout import CentredFeatures, Readout, side_by_side
 
 BatchNorm = Literal["train", "frozen_statistics", "frozen"]
 Init = Literal["default", "glorot"]
@@ -41,6 +42,7 @@ class Embedder(nn.Module):
         layer_norm: bool = False,
         init: Init = "default",
         batch_norm: BatchNorm = "train",
+        readout: Readout | None = None,
     ) -> None:
         super().__init__()
         for kind, given, possible in (
@@ -54,14 +56,21 @@ class Embedder(nn.Module):
         self.backbone = backbone
         self.pooling = POOLINGS[pooling]()
         self.head = _head(backbone.width, dim, bias, layer_norm, init)
-        self.dim = backbone.width if dim is None else dim
+        self.set_readout(readout or Readout(), dim)
         self.batch_norm = batch_norm
         self.frozen: tuple[str, ...] = ()
         self.freeze(())
 
     def forward(self, images: Float[Tensor, "n c h w"], after: After | None = None) -> Float[Tensor, "n dim"]:
-        embeddings: Tensor = self.head(self.features(images, after))
-        return embeddings
+        return self.read(self.features(images, after))
+
+    def read(self, features: Float[Tensor, "n width"]) -> Float[Tensor, "n dim"]:
+        """The embeddings of pooled features, as `readout` says."""
+        if self.centred is None:
+            return self.head(features)  # type: ignore[no-any-return]
+        if self.readout.kind == "features":
+            return self.centred(features)  # type: ignore[no-any-return]
+        return side_by_side(self.head(features), self.centred(features), self.readout.head_weight)
 
     def features(self, images: Float[Tensor, "n c h w"], after: After | None = None) -> Float[Tensor, "n width"]:
         """The pooled features that go into `head`: computed once, they train a head in minutes."""
@@ -69,6 +78,12 @@ class Embedder(nn.Module):
         images = images.contiguous(memory_format=torch.channels_last)
         pooled: Tensor = self.pooling(self.backbone(images, after), getattr(self.backbone, "prefix_tokens", 0))
         return pooled
+
+    def set_readout(self, readout: Readout, head_dim: int | None) -> None:
+        """From now on embeddings are made of the head (of `head_dim` numbers), of the centred features, or of both."""
+        self.readout = readout
+        self.dim = readout.dim(head_dim, self.backbone.width)
+        self.centred = None if readout.kind == "head" else CentredFeatures(self.backbone.width, readout.components)
 
     def freeze(self, stages: Iterable[str]) -> None:
         """From now on exactly these stages stand still: no gradients, no running statistics, no dropout."""

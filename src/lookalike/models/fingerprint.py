@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lookalike.models.architecture import Architecture
 from lookalike.models.preprocess import Preprocessing
+from lookalike.models.readout import Readout
 
 DIGEST = 16  # bytes
 COUNTER = "num_batches_tracked"
@@ -43,12 +44,12 @@ def fingerprint(
     return digest.hexdigest()
 
 
-def _changed(settings: Architecture | Preprocessing) -> dict[str, Any]:
+def _changed(settings: Architecture | Preprocessing | Readout) -> dict[str, Any]:
     """The settings that differ from their defaults."""
     result = {}
     for field in fields(settings):
         value = getattr(settings, field.name)
         default = field.default if field.default_factory is MISSING else field.default_factory()
         if value != default:
-            result[field.name] = dict(value) if isinstance(value, Mapping) else value
+            result[field.name] = _changed(value) if isinstance(value, Readout) else value
     return result

@@ -5,6 +5,7 @@ caller's choice (`decode`); without one Pillow reads them, turned upright as the
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, check_geometry, normalise
 from lookalike.models import model_folder
 from lookalike.models.architecture import Architecture
+from lookalike.models.embedder import Embedder
 from lookalike.models.fingerprint import fingerprint
 from lookalike.models.preprocess import Preprocessing, prepare
+from lookalike.models.readout import Readout
 
 Decode = Callable[
     [Path], Any
@@ -58,6 +61,28 @@ class Model:
         """A model of this architecture, random or with published weights, with its backbone's own preprocessing."""
         embedder = architecture.build(weights, seed).eval()
         return Model(embedder, preprocessing or embedder.backbone.preprocessing, architecture)
+
+    def with_readout(
+        self,
+        readout: Readout,
+        mean: Float[Tensor, " width"],
+        directions: Float[Tensor, "k width"] | None = None,
+    ) -> "Model":
+        """A copy whose embeddings are made of the centred features, or of head and centred features side by side.
+
+        `mean`: the mean of the normalised features of the train images (`embedder.features`); `directions`: their
+        principal axes, where `readout.components` says how many.
+        """
+        embedder, architecture = deepcopy(self.embedder), self.architecture
+        if not isinstance(embedder, Embedder) or architecture is None:
+            raise UserError("only a network built by name has features to read: this one is your own")
+        if readout.kind == "features":
+            embedder.head = nn.Sequential()
+            architecture = replace(architecture, dim=None, layer_norm=False)
+        embedder.set_readout(readout, architecture.dim)
+        if embedder.centred is not None:
+            embedder.centred.to(self.device).fill(mean, directions)
+        return replace(self, embedder=embedder, architecture=replace(architecture, readout=readout), metrics={})
 
     @property
     def device(self) -> torch.device:

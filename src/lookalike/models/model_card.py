@@ -21,6 +21,8 @@ def _opening(description: Mapping[str, Any], parameters: int) -> str:
     architecture = description["architecture"]
     name = architecture["backbone"] if architecture else "a network of its author's own"
     pooling = f", {architecture['pooling']} pooling" if architecture else ""
+    kind = architecture["readout"]["kind"] if architecture else "head"
+    source = {"head": "", "features": " from the centred features", "both": " from head and centred features"}[kind]
     compared = {
         "sphere": "unit vectors: compare by dot product",
         "ball": "vectors in the unit ball",
@@ -28,7 +30,7 @@ def _opening(description: Mapping[str, Any], parameters: int) -> str:
     }
     return (
         f"# Embedding model: {name}\n\n"
-        f"{parameters / 1e6:.2f} million parameters{pooling}; embeddings of {description['dim']} dimensions, "
+        f"{parameters / 1e6:.2f} million parameters{pooling}; embeddings of {description['dim']} dimensions{source}, "
         f"{compared[description['geometry']]}.\nTrained with lookalike; images that look alike get near vectors."
     )
 

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check
-from lookalike.models import Embedder
+from lookalike.errors import UserError
+from lookalike.models import Embedder, principal_axes
 
 
 def linear(embedder: Embedder) -> nn.Linear:
@@ -35,15 +35,11 @@ def principal(embedder: Embedder, features: Float[Tensor, "n width"]) -> None:
     True
     """
     layer = linear(embedder)
-    width = min(len(features), features.shape[1])
-    check(layer.out_features <= width, f"{layer.out_features} components need as many images, not {len(features)}")
     given = embedder.head[:-1](features)
     length = given.norm(dim=1).mean().clamp(min=1e-12)  # one scale for all: the head stays linear
     points = given / length
     centre = points.mean(0)
-    _, _, directions = torch.linalg.svd((points - centre).double(), full_matrices=False)
-    chosen = directions[: layer.out_features].float()
-    chosen *= chosen.gather(1, chosen.abs().argmax(1, keepdim=True)).sign()  # the sign of an axis means nothing: fix it
-    layer.weight.copy_(chosen / length)
+    axes = principal_axes(points - centre, layer.out_features)
+    layer.weight.copy_(axes / length)
     if layer.bias is not None:
-        layer.bias.copy_(-(chosen @ centre))
+        layer.bias.copy_(-(axes @ centre))
