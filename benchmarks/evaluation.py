@@ -28,7 +28,7 @@ CUB = (5_924, 100)
 Row = dict[str, Any]
 
 
-def made(rows: int, classes: int, width: int, noise: float | None, seed: int = 0) -> tuple[Tensor, Tensor]:
+def embeddings(rows: int, classes: int, width: int, noise: float | None, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Uneven classes of at least two; `noise=None`: random embeddings, in which classes mean nothing."""
     generator = torch.Generator().manual_seed(seed)
     spread = torch.randint(classes, (rows - 2 * classes,), generator=generator)
@@ -90,7 +90,7 @@ def peer(vectors: Tensor, labels: Tensor, k: str | int) -> None:
 
 
 def case(name: str, sizes: tuple[int, int], width: int, noise: float | None, peers: bool, repeats: int) -> Row:
-    vectors, labels = made(*sizes, width, noise)
+    vectors, labels = embeddings(*sizes, width, noise)
     row: Row = {"case": name, "rows": sizes[0], "classes": sizes[1], "width": width}
     timed(row, "ours", lambda: evaluate(vectors, labels), repeats)
     timed(row, "product", lambda: product(vectors), repeats)
@@ -120,7 +120,7 @@ def small() -> Iterator[Row]:
 
 def gallery(queries: int = 2048, items: int = 1_000_000, width: int = 64) -> Iterator[Row]:
     """A slice of 100,000 queries × 1,000,000 items, and what the whole would take."""
-    vectors, labels = made(items + queries, 100_000, width, 0.7)
+    vectors, labels = embeddings(items + queries, 100_000, width, 0.7)
     left, right = vectors[:queries].clone(), vectors[queries:].clone()
 
     def ours() -> None:
@@ -170,8 +170,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    evaluate(*made(400, 99, 8, 1.0))  # compiles
-    evaluate(*made(400, 5, 8, 1.0))
+    evaluate(*embeddings(400, 99, 8, 1.0))  # compiles
+    evaluate(*embeddings(400, 5, 8, 1.0))
     rows = []
     print(f"{torch.get_num_threads()} threads, torch {torch.__version__}", flush=True)
     for part in options.only:

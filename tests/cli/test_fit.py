@@ -118,7 +118,7 @@ def test_data_that_cannot_be_learnt_from(lookalike, tmp_path):
         lookalike("fit", source, "--out", tmp_path / "run", *SHORT).refused(*words)
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
 
-    said(folder(tmp_path / "two", classes=2), "2 classes have two images", "at least 4: add classes")
+    said(folder(tmp_path / "two", classes=2), "only 2 classes have two or more images", "at least 4: add classes")
     (tmp_path / "empty").mkdir()
     said(tmp_path / "empty", "empty")
     said(tmp_path / "nowhere", "there is no folder or table")

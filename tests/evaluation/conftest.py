@@ -1,4 +1,4 @@
-"""The metrics of SPEC section F once more, as plain loops over a full ranking: what the fast code must agree with."""
+"""The metrics of [math F] once more, as plain loops over a full ranking: what the fast code must agree with."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ KS = (1, 2, 4, 8, 10, 16, 32, 100, 1000)
 
 
 def scores_of(queries: np.ndarray, gallery: np.ndarray, precision: Any = np.float64) -> np.ndarray:
-    """Cosines of vectors rounded to float32, in the given precision."""
+    """Cosines of vectors rounded to float32, in one precision."""
 
     def unit(vectors: np.ndarray) -> np.ndarray:
         wide = vectors.astype(np.float64)
@@ -45,28 +45,28 @@ def average_precision(ranking: Sequence[bool], cap: int) -> float:
 def metrics_of(ranking: Sequence[bool]) -> dict[str, float]:
     """All ranking metrics of one query, from its list of hits."""
     relevant, size = sum(ranking), len(ranking)
-    found = {}
+    values = {}
     for k in KS:
         cut = min(k, size)
         hits = sum(ranking[:cut])
         precision, recall = hits / cut, hits / relevant
         gain = sum(hit / math.log2(place + 1) for place, hit in enumerate(ranking[:cut], start=1))
         ideal = sum(1 / math.log2(place + 1) for place in range(1, min(cut, relevant) + 1))
-        found[f"recall@{k}"] = float(hits > 0)
-        found[f"precision@{k}"] = precision
-        found[f"f1_retrieval@{k}"] = 2 * precision * recall / (precision + recall) if hits else 0.0
-        found[f"ndcg@{k}"] = gain / ideal
+        values[f"recall@{k}"] = float(hits > 0)
+        values[f"precision@{k}"] = precision
+        values[f"f1_retrieval@{k}"] = 2 * precision * recall / (precision + recall) if hits else 0.0
+        values[f"ndcg@{k}"] = gain / ideal
     size_of_class = relevant + 1
-    found["r_precision"] = sum(ranking[:relevant]) / relevant
-    found["map@r"] = average_precision(ranking, relevant) / relevant
-    found["map@c"] = average_precision(ranking, size_of_class) / size_of_class
-    found["map@1000"] = average_precision(ranking, 1000) / size_of_class
-    found["map_lim"] = average_precision(ranking, 1023) / size_of_class
-    found["map"] = average_precision(ranking, size) / relevant
-    found["precision@c_doc"] = sum(ranking[:size_of_class]) / min(size_of_class, size)
-    found["precision@1000_doc"] = sum(ranking[:1000]) / min(1000, size)
-    found["mrr"] = 1 / (ranking.index(True) + 1)
-    return found
+    values["r_precision"] = sum(ranking[:relevant]) / relevant
+    values["map@r"] = average_precision(ranking, relevant) / relevant
+    values["map@c"] = average_precision(ranking, size_of_class) / size_of_class
+    values["map@1000"] = average_precision(ranking, 1000) / size_of_class
+    values["map_lim"] = average_precision(ranking, 1023) / size_of_class
+    values["map"] = average_precision(ranking, size) / relevant
+    values["precision@c_doc"] = sum(ranking[:size_of_class]) / min(size_of_class, size)
+    values["precision@1000_doc"] = sum(ranking[:1000]) / min(1000, size)
+    values["mrr"] = 1 / (ranking.index(True) + 1)
+    return values
 
 
 def levels(scores: Sequence[float], tolerance: float) -> list[int]:
@@ -82,8 +82,8 @@ def orders(scores: Sequence[float], relevant: Sequence[bool]) -> list[list[bool]
     parts = []
     for value in sorted(set(scores), reverse=True):
         group = [good for score, good in zip(scores, relevant, strict=True) if score == value]
-        chosen = combinations(range(len(group)), sum(group))
-        parts.append([[place in places for place in range(len(group))] for places in chosen])
+        choices = combinations(range(len(group)), sum(group))
+        parts.append([[place in places for place in range(len(group))] for places in choices])
     return [[hit for part in choice for hit in part] for choice in product(*parts)]
 
 
@@ -103,20 +103,20 @@ def brute_force(
     scores = scores_of(queries, items, precision).astype(np.float64)
     columns: dict[str, list[float]] = {}
     for row, label in enumerate(labels):
-        seen = [
+        visible = [
             column
             for column in range(len(items))
             if not (gallery is None and column == row) and not (ignored is not None and ignored[row, column])
         ]
-        good = [item_labels[column] == label for column in seen]
+        good = [item_labels[column] == label for column in visible]
         if not any(good):
             values = dict.fromkeys(metrics_of([True]), math.nan)
         elif ties == "expected":
-            rankings = orders(levels([scores[row, column] for column in seen], tolerance), good)
+            rankings = orders(levels([scores[row, column] for column in visible], tolerance), good)
             every = [metrics_of(ranking) for ranking in rankings]
             values = {name: sum(one[name] for one in every) / len(every) for name in every[0]}
         else:
-            values = metrics_of(relevance([scores[row, column] for column in seen], good, ties, tolerance))
+            values = metrics_of(relevance([scores[row, column] for column in visible], good, ties, tolerance))
         for name, value in values.items():
             columns.setdefault(name, []).append(value)
     return columns

@@ -7,6 +7,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
 
 
 def test_the_page_runs():
-    found = doctest.testfile(str(PAGE), module_relative=False)
-    assert found.attempted > 10
-    assert found.failed == 0
+    outcome = doctest.testfile(str(PAGE), module_relative=False)
+    assert outcome.attempted > 10
+    assert outcome.failed == 0

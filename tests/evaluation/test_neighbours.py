@@ -10,26 +10,30 @@ from lookalike.evaluation import neighbours
 from lookalike.geometry import normalise
 
 
-def full_sort(queries, gallery, k, alone):
+def full_sort(queries, gallery, k, leave_one_out):
     left, right = (normalise(torch.tensor(part).double(), "sphere").float().double() for part in (queries, gallery))
     scores = (left[:, None] * right).sum(2)
-    if alone:
+    if leave_one_out:
         scores.fill_diagonal_(-torch.inf)
     return scores.sort(dim=1, descending=True, stable=True).indices[:, :k]
 
 
 @settings(max_examples=60)
 @given(
-    seed=st.integers(0, 10**6), rows=st.integers(2, 40), k=st.integers(1, 50), whole=st.booleans(), alone=st.booleans()
+    seed=st.integers(0, 10**6),
+    rows=st.integers(2, 40),
+    k=st.integers(1, 50),
+    whole=st.booleans(),
+    leave_one_out=st.booleans(),
 )
-def test_agrees_with_a_full_stable_sort(seed, rows, k, whole, alone):
+def test_agrees_with_a_full_stable_sort(seed, rows, k, whole, leave_one_out):
     draw = np.random.default_rng(seed)
     vectors = draw.integers(-2, 3, (rows, 3)) if whole else draw.standard_normal((rows, 3))
     vectors = vectors.astype("f")
-    gallery = vectors if alone else np.concatenate((vectors[::2], vectors))
-    found = neighbours(vectors, None if alone else gallery, k)
-    expected = full_sort(vectors, gallery, min(k, len(gallery) - alone), alone)
-    assert found.indices.tolist() == expected.tolist()
+    gallery = vectors if leave_one_out else np.concatenate((vectors[::2], vectors))
+    nearest = neighbours(vectors, None if leave_one_out else gallery, k)
+    expected = full_sort(vectors, gallery, min(k, len(gallery) - leave_one_out), leave_one_out)
+    assert nearest.indices.tolist() == expected.tolist()
 
 
 def test_blocks_do_not_matter(monkeypatch):
@@ -40,7 +44,7 @@ def test_blocks_do_not_matter(monkeypatch):
     gallery = draw.standard_normal((500, 8)).astype("f")
     gallery[250:] = gallery[:250]  # every item twice: ties everywhere
     queries = draw.standard_normal((70, 8)).astype("f")
-    expected = full_sort(queries, gallery, 20, alone=False)
+    expected = full_sort(queries, gallery, 20, leave_one_out=False)
     for rows, columns, spare in ((1024, 8192, 32), (7, 64, 3), (64, 33, 0)):
         monkeypatch.setattr(module, "ROWS", rows)
         monkeypatch.setattr(module, "COLUMNS", columns)
@@ -52,15 +56,15 @@ def test_blocks_do_not_matter(monkeypatch):
 def test_scores_are_half_squared_distances(geometry):
     draw = np.random.default_rng(1)
     vectors = draw.standard_normal((30, 4)).astype("f")
-    found = neighbours(vectors, None, 5, normalise=geometry)
+    nearest = neighbours(vectors, None, 5, normalise=geometry)
     placed = normalise(torch.tensor(vectors), geometry).double()
     distances = torch.cdist(placed, placed).fill_diagonal_(torch.inf)
-    assert found.indices.equal(distances.sort(dim=1).indices[:, :5])
+    assert nearest.indices.equal(distances.sort(dim=1).indices[:, :5])
 
 
 def test_progress_and_errors():
-    seen = []
-    neighbours(np.eye(4, dtype="f"), None, 2, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(4, 4)]
+    calls = []
+    neighbours(np.eye(4, dtype="f"), None, 2, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(4, 4)]
     with pytest.raises(ValueError, match="k must be at least 1"):
         neighbours(np.eye(4, dtype="f"), None, 0)

@@ -40,8 +40,8 @@ def test_average_precision_and_gain_of_scikit_learn():
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     scores = unit @ unit.T
     for row in range(len(labels)):
-        seen = np.arange(len(labels)) != row
-        good, score = (labels == labels[row])[seen], scores[row][seen]
+        others = np.arange(len(labels)) != row
+        good, score = (labels == labels[row])[others], scores[row][others]
         assert result.per_query["map"][row] == pytest.approx(metrics.average_precision_score(good, score), abs=1e-12)
         for k in (10, 1000):
             theirs = metrics.ndcg_score(good[None].astype(int), score[None], k=k)

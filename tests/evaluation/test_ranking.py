@@ -134,7 +134,7 @@ def crowded(rows=300, width=16, classes=40):
 @pytest.mark.parametrize("few", [0, 3, 24])
 @pytest.mark.parametrize("near", [0, 2**16])
 @pytest.mark.parametrize(("rows", "entries", "budget"), [(7, 60, 200), (64, 500, 900), (1024, 2**20, 2**20)])
-def test_no_result_hangs_on_blocks_or_method(monkeypatch, reference, few, near, rows, entries, budget):
+def test_no_result_depends_on_blocks_or_method(monkeypatch, reference, few, near, rows, entries, budget):
     vectors, labels = crowded()
     monkeypatch.setattr(counting, "FEW", few)
     monkeypatch.setattr(counting, "NEAR", near)
@@ -155,7 +155,7 @@ def crowded_reference(reference, cache={}):  # noqa: B006
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_no_result_hangs_on_threads(reference, threads):
+def test_no_result_depends_on_threads(reference, threads):
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -227,6 +227,6 @@ def test_torch_operations_count_the_same(monkeypatch, reference, near):
 
 
 def test_progress_reaches_its_total():
-    seen = []
-    evaluate(*crowded(), progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1][0] == seen[-1][1] == len(seen)
+    calls = []
+    evaluate(*crowded(), progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1][0] == calls[-1][1] == len(calls)

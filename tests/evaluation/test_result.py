@@ -42,10 +42,10 @@ def test_confused_pairs_are_the_nearest_wrong_classes():
     vectors = np.eye(6, dtype="f")[[0, 1, 0, 2, 3, 3, 3, 4]] + 0.01 * np.arange(8, dtype="f")[:, None]
     labels = ["ant", "ant", "bee", "bee", "cat", "cat", "dog", "dog"]
     result = evaluate(vectors, labels)
-    found = {(truth, other): number for truth, other, number in result.confused(10)}
-    assert sum(found.values()) == int((result.per_query["recall@1"] == 0).sum())
-    assert found[("ant", "bee")] >= 1
-    assert found[("dog", "cat")] >= 1
+    confusions = {(truth, other): number for truth, other, number in result.confused(10)}
+    assert sum(confusions.values()) == int((result.per_query["recall@1"] == 0).sum())
+    assert confusions[("ant", "bee")] >= 1
+    assert confusions[("dog", "cat")] >= 1
 
 
 def test_intervals_hold_the_mean_and_shrink():

@@ -21,14 +21,14 @@ def test_quantiles_are_students(freedom):
 
 def test_the_interval_over_seeds_is_students():
     values = np.random.default_rng(0).random((4, 50))
-    found, means = spread(results(values), "map"), values.mean(1)
-    assert found.std == pytest.approx(means.std(ddof=1))
+    over, means = spread(results(values), "map"), values.mean(1)
+    assert over.std == pytest.approx(means.std(ddof=1))
     low, high = stats.t.interval(0.95, 3, means.mean(), stats.sem(means))
-    assert found.over_seeds == pytest.approx((low, high), abs=1e-3)
+    assert over.over_seeds == pytest.approx((low, high), abs=1e-3)
 
 
 def test_the_same_queries_are_not_counted_once_per_seed():
-    """Ten seeds that all say the same of 40 queries leave the doubt about queries as it is."""
+    """Ten seeds with the same values for 40 queries leave the uncertainty over queries as it is."""
     row = np.random.default_rng(0).random(40)
     one, ten = spread(results(row[None]), "map"), spread(results(np.tile(row, (10, 1))), "map")
     assert one.over_queries == pytest.approx(ten.over_queries)
@@ -48,9 +48,9 @@ def test_differences_are_taken_in_pairs():
     generator = np.random.default_rng(0)
     base = generator.random((3, 200))
     better = base + 0.02 + 0.01 * generator.random((3, 200))
-    found = difference(results(better), results(base), "map")
-    assert found.mean == pytest.approx((better - base).mean())
-    assert found.clear  # although each of the two varies far more
+    gap = difference(results(better), results(base), "map")
+    assert gap.mean == pytest.approx((better - base).mean())
+    assert gap.clear  # although each of the two varies far more
     assert not difference(results(base), results(base), "map").clear
     with pytest.raises(UserError, match="same seeds"):
         difference(results(base), results(base[:2]), "map")
@@ -58,9 +58,9 @@ def test_differences_are_taken_in_pairs():
 
 def test_the_mean_of_models_is_taken_query_by_query():
     values = np.array([[0.0, 1.0], [1.0, 1.0]])
-    found = averaged(results(values))
-    assert found["map"] == 0.75
-    assert found.per_query["map"].tolist() == [0.5, 1.0]
+    mean = averaged(results(values))
+    assert mean["map"] == 0.75
+    assert mean.per_query["map"].tolist() == [0.5, 1.0]
 
 
 def test_methods_are_paired_by_the_seeds_they_share():

@@ -1,4 +1,4 @@
-"""Who trains, validates and tests: no class in two parts, no near duplicate on two sides, always the same by seed."""
+"""Train, validation and test: no class in two parts, no near duplicate on two sides, always the same by seed."""
 
 import numpy as np
 import pytest
@@ -43,8 +43,8 @@ def test_no_class_is_in_two_parts_and_no_image_is_lost(sizes, test, validation, 
     except UserError:
         assert min(sizes) < 2  # classes of one image were drawn, and too few others are left on one side
         return
-    found = [present(part) for part in divided[:3]]
-    names, images = ([name for each in found for name in each[place]] for place in (0, 1))
+    contents = [present(part) for part in divided[:3]]
+    names, images = ([name for each in contents for name in each[place]] for place in (0, 1))
     assert len(names) == len(set(names))
     assert len(images) == len(set(images))
     if divided.validation is not None or validation == 0:
@@ -55,15 +55,15 @@ def test_no_class_is_in_two_parts_and_no_image_is_lost(sizes, test, validation, 
     assert divided.validation is None or usable(divided.validation) >= LEAST
     assert divided.train.labels.unique().tolist() == list(range(divided.train.classes))  # dense
     again = parts(data, test, validation, seed)
-    assert [present(part) for part in again[:3]] == found
+    assert [present(part) for part in again[:3]] == contents
 
 
 @given(st.integers(4, 40), shares)
 def test_the_share_of_test_classes_is_kept(classes, share):
     divided = parts(dataset([2] * classes), share, 0.0)
-    wanted = min(max(LEAST, round(share * classes)), classes - LEAST)
-    assert divided.test.present == wanted
-    assert divided.train.present == classes - wanted
+    count = min(max(LEAST, round(share * classes)), classes - LEAST)
+    assert divided.test.present == count
+    assert divided.train.present == classes - count
     assert divided.validation is None
 
 
@@ -104,15 +104,15 @@ def test_near_duplicates_never_straddle(groups, seed):
     assert all(len(places) == 1 for places in sides.values())
 
 
-@pytest.mark.parametrize(("sizes", "said"), [
-    ([], "0 classes have two images"),
-    ([5], "1 classes have two images"),
-    ([5, 5], "2 classes have two images"),
-    ([5, 5, 5], "3 classes have two images"),
-    ([5, 5, 1, 1, 1, 1], "2 classes have two images"),
+@pytest.mark.parametrize(("sizes", "message"), [
+    ([], "only 0 classes have two or more images"),
+    ([5], "only 1 classes have two or more images"),
+    ([5, 5], "only 2 classes have two or more images"),
+    ([5, 5, 5], "only 3 classes have two or more images"),
+    ([5, 5, 1, 1, 1, 1], "only 2 classes have two or more images"),
 ])  # fmt: skip
-def test_too_few_classes_are_one_clear_line(sizes, said):
-    with pytest.raises(UserError, match=said) as raised:
+def test_too_few_classes_are_one_clear_line(sizes, message):
+    with pytest.raises(UserError, match=message) as raised:
         parts(dataset(sizes), 0.5, 0.1) if sizes else parts(dataset([2]).subset([]), 0.5, 0.1)
     assert "needs at least 4: add classes" in str(raised.value)
 

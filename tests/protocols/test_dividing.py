@@ -1,4 +1,4 @@
-"""Who trains, validates and tests under each protocol, and what is refused."""
+"""Train, validation and test images under each protocol, and what is refused."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,10 @@ def images(count: int) -> torch.Tensor:
 
 def test_folds_are_contiguous_ranges_of_the_train_classes_and_the_first_validates_on_the_last():
     dataset = arrays(images(48), torch.arange(48) // 2)
-    found = [cross_validation.parts(dataset, 4, fold) for fold in (1, 2, 3, 4)]
-    held = [sorted(set(part.validation.labels.tolist())) for part in found]
+    folds = [cross_validation.parts(dataset, 4, fold) for fold in (1, 2, 3, 4)]
+    held = [sorted(set(part.validation.labels.tolist())) for part in folds]
     assert held == [[9, 10, 11], [6, 7, 8], [3, 4, 5], [0, 1, 2]]
-    for part, validating in zip(found, held, strict=True):
+    for part, validating in zip(folds, held, strict=True):
         names = {int(part.train.label_names[label]) for label in part.train.labels.tolist()}
         assert names == set(range(12)) - set(validating)
         assert sorted(set(part.test.labels.tolist())) == list(range(12, 24))
@@ -38,19 +38,19 @@ def test_folds_without_enough_classes_are_refused():
 
 def test_side_by_side_is_normalised_before_and_after():
     one, two = torch.tensor([[3.0, 4.0]]), torch.tensor([[0.3, 0.0]])
-    found = cross_validation.side_by_side([one, two], "ball")
+    joint = cross_validation.side_by_side([one, two], "ball")
     joined = np.array([0.6, 0.8, 0.3, 0.0])
-    assert found.numpy()[0] == pytest.approx(joined / np.linalg.norm(joined), abs=1e-6)
+    assert joint.numpy()[0] == pytest.approx(joined / np.linalg.norm(joined), abs=1e-6)
 
 
 def test_query_gallery_needs_roles_with_classes_in_common():
     labels = torch.arange(24) // 4
     splits = ["train"] * 12 + ["test"] * 12
-    with pytest.raises(UserError, match="who asks"):
+    with pytest.raises(UserError, match="which images are queries"):
         query_gallery.parts(arrays(images(24), labels, splits=splits), 0.5, 0.0)
     roles = [""] * 12 + ["query", "query", "gallery", "gallery"] * 3
-    found = query_gallery.parts(arrays(images(24), labels, splits=splits, roles=roles), 0.5, 0.0)
-    assert (found.test.roles == 0).sum() == (found.test.roles == 1).sum() == 6
+    parts = query_gallery.parts(arrays(images(24), labels, splits=splits, roles=roles), 0.5, 0.0)
+    assert (parts.test.roles == 0).sum() == (parts.test.roles == 1).sum() == 6
     apart = [""] * 12 + ["query"] * 4 + ["gallery"] * 8
     with pytest.raises(UserError, match="no class has both"):
         query_gallery.parts(arrays(images(24), labels, splits=splits, roles=apart), 0.5, 0.0)
@@ -59,13 +59,13 @@ def test_query_gallery_needs_roles_with_classes_in_common():
 def test_vehicle_id_has_three_lists(tmp_path, monkeypatch):
     monkeypatch.setattr(vehicle_id, "VEHICLES", LISTS)
     monkeypatch.setattr(vehicle_id, "TRAIN", [(TRAIN, TRAIN * EACH)])
-    found = lists.parts(vehicles(Album(tmp_path)), 0.5, 0.0)
-    assert found.test.present == 2
-    assert [(name, part.present) for name, part in found.others] == [
+    parts = lists.parts(vehicles(Album(tmp_path)), 0.5, 0.0)
+    assert parts.test.present == 2
+    assert [(name, part.present) for name, part in parts.others] == [
         ("medium list, 3 vehicles", 3),
         ("large list, 4 vehicles", 4),
     ]
-    with pytest.raises(UserError, match="for PKU VehicleID"):
+    with pytest.raises(UserError, match="works on PKU VehicleID only"):
         lists.parts(arrays(images(24), torch.arange(24) // 2), 0.5, 0.0)
 
 
@@ -73,17 +73,17 @@ def test_the_classic_gallery_is_the_mean_of_random_ones():
     labels = torch.arange(30) // 5
     vectors = torch.randn(30, 4, generator=torch.Generator().manual_seed(1)) + labels[:, None]
     dataset = arrays(images(30), labels.tolist())
-    found = lists.judge_repeats("x", "model", vectors, dataset, "none", ["recall@1"], repeats=3).result
-    each, seen = [], np.zeros((3, 30))
+    result_of_repeats = lists.judge_repeats("x", "model", vectors, dataset, "none", ["recall@1"], repeats=3).result
+    each, values = [], np.zeros((3, 30))
     for repeat in range(3):
-        ask, gallery = one_per_class(labels.tolist(), seed=repeat)
+        queries, gallery = one_per_class(labels.tolist(), seed=repeat)
         result = evaluate(
-            vectors[ask], labels[ask], gallery=vectors[gallery], gallery_labels=labels[gallery],
+            vectors[queries], labels[queries], gallery=vectors[gallery], gallery_labels=labels[gallery],
             metrics=["recall@1"], normalise="none",
         )  # fmt: skip
         each.append(result["recall@1"])
-        seen[repeat] = np.nan
-        seen[repeat, ask] = result.per_query["recall@1"]
-    assert found["recall@1"] == pytest.approx(np.mean(each))
-    asked = ~np.isnan(seen).all(0)
-    assert found.per_query["recall@1"][asked] == pytest.approx(np.nanmean(seen[:, asked], axis=0))
+        values[repeat] = np.nan
+        values[repeat, queries] = result.per_query["recall@1"]
+    assert result_of_repeats["recall@1"] == pytest.approx(np.mean(each))
+    was_query = ~np.isnan(values).all(0)
+    assert result_of_repeats.per_query["recall@1"][was_query] == pytest.approx(np.nanmean(values[:, was_query], axis=0))

@@ -23,29 +23,29 @@ def scene():
 
 def test_everybody_asks_and_everybody_else_is_searched(scene):
     images, names, kinds, vectors = scene
-    found = judge("mine", "model", vectors, arrays(images, names, categories=kinds), "sphere")
+    judged = judge("mine", "model", vectors, arrays(images, names, categories=kinds), "sphere")
     expected = evaluate(vectors, names, categories=kinds)
-    assert dict(found.result) == dict(expected)
-    told = found.as_json()
-    assert (told["name"], told["role"], told["metrics"]) == ("mine", "model", dict(expected))
-    assert told["intervals"]["map@r"] == list(expected.interval("map@r"))
+    assert dict(judged.result) == dict(expected)
+    entry = judged.as_json()
+    assert (entry["name"], entry["role"], entry["metrics"]) == ("mine", "model", dict(expected))
+    assert entry["intervals"]["map@r"] == list(expected.interval("map@r"))
 
 
 @pytest.mark.parametrize("geometry", ["sphere", "none"])
 def test_queries_search_the_gallery_where_the_data_say_so(scene, geometry):
     images, names, _, vectors = scene
     roles = np.where(np.arange(30) % 5 < 2, "query", "gallery")
-    found = judge(
+    judged = judge(
         "mine", "model", vectors, arrays(images, names, roles=roles.tolist()), geometry, ["recall@1", "map@r"]
     )
-    ask = roles == "query"
+    queries = roles == "query"
     expected = evaluate(
-        vectors[ask], names[ask], gallery=vectors[~ask], gallery_labels=names[~ask], normalise=geometry,
+        vectors[queries], names[queries], gallery=vectors[~queries], gallery_labels=names[~queries], normalise=geometry,
         metrics=["recall@1", "map@r"],
     )  # fmt: skip
-    assert dict(found.result) == dict(expected)
-    assert found.result.facts["queries"] == 12
-    assert found.result.facts["gallery"] == 18
+    assert dict(judged.result) == dict(expected)
+    assert judged.result.facts["queries"] == 12
+    assert judged.result.facts["gallery"] == 18
 
 
 def test_embeddings_are_those_of_encode_and_baselines_those_of_their_names(scene):
@@ -72,12 +72,12 @@ def test_gains_are_paired_differences(scene):
     data = arrays(images, names)
     ours = judge("this model", "model", vectors, data, "sphere")
     other = judge("raw pixels", "baseline", vectors.roll(1, 0), data, "sphere")
-    found = gains([ours, other])
-    assert [(gain["against"], gain["metric"]) for gain in found] == [
+    differences = gains([ours, other])
+    assert [(gain["against"], gain["metric"]) for gain in differences] == [
         ("raw pixels", "recall@1"),
         ("raw pixels", "map@r"),
     ]
-    for gain in found:
+    for gain in differences:
         metric = gain["metric"]
         mean = np.mean(np.asarray(ours.result.per_query[metric]) - np.asarray(other.result.per_query[metric]))
         assert gain["mean"] == pytest.approx(float(mean))

@@ -1,7 +1,7 @@
-"""How well k-means clusters match classes: NMI, AMI and pairwise F1 (SPEC F.5, F.6a, F.14).
+"""How well k-means clusters match classes: NMI, AMI and pairwise F1 [math F.5, F.6a, F.14].
 
-NMI = 2 I(Ω; Y) / (H(Ω) + H(Y)) (ERR-32: the printed equation has the 2 in the denominator). F1 counts pairs of items
-that share a cluster and a class, as the released code and Oh Song et al. do (ERR-33).
+NMI = 2 I(Ω; Y) / (H(Ω) + H(Y)); the printed equation has the 2 in the denominator [math ERR-32]. F1 counts pairs of
+items that share a cluster and a class, as the released code and Oh Song et al. do [math ERR-33].
 """
 
 import numpy as np

@@ -10,7 +10,7 @@ REACH = 100  # last K of the CMC curve
 
 
 def cmc_sums(order: Order, reach: int = REACH) -> Values:
-    """Σ over queries of "a relevant item among the first k", for k = 1 … reach (SPEC F.14)."""
+    """Σ over queries of "a relevant item among the first k", for k = 1 … reach [math F.14]."""
     return np.array([recall(order, k).sum() for k in range(1, reach + 1)])
 
 

@@ -1,4 +1,4 @@
-"""`evaluate`: every number of SPEC section F about a set of embeddings, exactly."""
+"""`evaluate`: every metric of [math F] for a set of embeddings, exactly."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from lookalike.evaluation import curves, pair_curves, whole_set
 from lookalike.evaluation import names as metric_names
 from lookalike.evaluation.engine.question import Question, ask, read_ignore
 from lookalike.evaluation.engine.ranking import Progress, rank
-from lookalike.evaluation.engine.ranks import Order, Ranks, Ties, Values, check_ties, order
+from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
 from lookalike.evaluation.inputs import Codes, Items, Vectors
 from lookalike.evaluation.metrics import AT_K, PLAIN
 from lookalike.evaluation.names import Names
@@ -48,7 +48,7 @@ def evaluate(
     >>> result["recall@1"], result.per_query["map"].tolist()
     (0.75, [1.0, 1.0, 1.0, 0.3333333333333333])
     """
-    wanted = metric_names.read(metrics)
+    requested = metric_names.read(metrics)
     check_ties(ties)
     check(tie_tolerance >= 0, f"tie_tolerance must not be negative, not {tie_tolerance}")
     sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise))
@@ -61,12 +61,12 @@ def evaluate(
     names = [sets.names[code] for code in sets.query_codes.tolist()]
     facts = describe(sets, ties, tie_tolerance, seed)
     result = Result({}, {}, names, facts, groups, {}, lambda rows: nearest_wrong(sets, question, rows))
-    if wanted.ranking or "cmc" in wanted.curves or "retrieval_pr" in wanted.curves:
-        measure_ranking(result, wanted, question, sets, progress)
-    if wanted.rates or "pr" in wanted.curves or "roc" in wanted.curves:
-        measure_pairs(result, wanted, question, sets)
-    if wanted.clustering or wanted.geometry:
-        measure_whole(result, wanted, sets, groups, progress)
+    if requested.ranking or "cmc" in requested.curves or "retrieval_pr" in requested.curves:
+        measure_ranking(result, requested, question, sets, progress)
+    if requested.rates or "pr" in requested.curves or "roc" in requested.curves:
+        measure_pairs(result, requested, question, sets)
+    if requested.clustering or requested.geometry:
+        measure_whole(result, requested, sets, groups, progress)
     return result
 
 
@@ -84,16 +84,18 @@ def describe(sets: Sets, ties: Ties, tolerance: float, seed: int) -> dict[str, A
     }
 
 
-def measure_ranking(result: Result, wanted: Names, question: Question, sets: Sets, progress: Progress | None) -> None:
-    """Fills in the ranking metrics, per query and on average, and the curves over ranks."""
-    why = "no class has two samples" if question.alone else "no label of a query is among gallery_labels"
+def measure_ranking(
+    result: Result, requested: Names, question: Question, sets: Sets, progress: Progress | None
+) -> None:
+    """Fill in the ranking metrics, per query and on average, and the curves over ranks."""
+    why = "no class has two samples" if question.leave_one_out else "no label of a query is among gallery_labels"
     check(len(question.queries) > 0, f"no query has a relevant item: {why}")
     gallery = sets.space(question.gallery, of_gallery=True)
-    queries = gallery if question.alone else sets.space(question.queries, of_gallery=False)
-    values = {name: np.full(len(sets.queries), np.nan) for name in wanted.ranking}
-    sums: dict[str, Values] = {name: np.zeros(1) for name in wanted.curves if name in ("cmc", "retrieval_pr")}
+    queries = gallery if question.leave_one_out else sets.space(question.queries, of_gallery=False)
+    values = {name: np.full(len(sets.queries), np.nan) for name in requested.ranking}
+    sums: dict[str, Values] = {name: np.zeros(1) for name in requested.curves if name in ("cmc", "retrieval_pr")}
     tied = counted = 0
-    largest = max((int(name.partition("@")[2]) for name in wanted.ranking if name not in PLAIN), default=0)
+    largest = max((int(name.partition("@")[2]) for name in requested.ranking if name not in PLAIN), default=0)
     for piece in rank(question, queries, gallery, result.facts["tie_tolerance"], progress):
         ranks = with_relevant(piece)
         if not len(ranks.queries):
@@ -102,7 +104,7 @@ def measure_ranking(result: Result, wanted: Names, question: Question, sets: Set
         counted += len(ranks.queries)
         standing = order(ranks, result.facts["ties"])
         near = standing.within(largest) if standing.plain else standing
-        for name in wanted.ranking:
+        for name in requested.ranking:
             values[name][ranks.queries] = measure(name, standing if name in PLAIN else near)
         for name in sums:
             sums[name] = sums[name] + curve_sums(name, ranks, standing)
@@ -115,17 +117,17 @@ def measure_ranking(result: Result, wanted: Names, question: Question, sets: Set
         result.curves[name] = axis | {"recall" if name == "cmc" else "precision": total / counted}
 
 
-def curve_sums(name: str, ranks: Ranks, standing: Order) -> Values:
+def curve_sums(name: str, ranks: RelevantRanks, standing: Order) -> Values:
     if name == "cmc":
         return curves.cmc_sums(standing)
     # a curve of one ranking: tied groups, which only "expected" leaves, are read pessimistically
     return curves.precision_recall_sums(standing if standing.plain else order(ranks, "pessimistic"))
 
 
-def with_relevant(ranks: Ranks) -> Ranks:
+def with_relevant(ranks: RelevantRanks) -> RelevantRanks:
     """Without the queries all of whose relevant items are ignored."""
     some = ranks.counts > 0
-    return Ranks(ranks.queries[some], ranks.counts[some], ranks.size[some], ranks.over, ranks.upto)
+    return RelevantRanks(ranks.queries[some], ranks.counts[some], ranks.size[some], ranks.over, ranks.upto)
 
 
 def measure(name: str, standing: Order) -> Values:
@@ -135,32 +137,34 @@ def measure(name: str, standing: Order) -> Values:
     return AT_K[family](standing, int(k))
 
 
-def measure_pairs(result: Result, wanted: Names, question: Question, sets: Sets) -> None:
+def measure_pairs(result: Result, requested: Names, question: Question, sets: Sets) -> None:
     """PR, ROC and TAR@FAR over all pairs."""
     tally = pair_curves.tally_sets(sets, question)
     few = pair_curves.thinned(tally)
-    if "pr" in wanted.curves:
+    if "pr" in requested.curves:
         result.values_by_name["pr_auc"] = pair_curves.pr_area(tally)
         result.curves["pr"] = {"recall": few.recall, "precision": few.precision, "threshold": few.threshold}
-    if "roc" in wanted.curves:
+    if "roc" in requested.curves:
         result.values_by_name["roc_auc"] = pair_curves.roc_area(tally)
         result.curves["roc"] = {"far": few.far, "tar": few.recall, "threshold": few.threshold}
-    for far in wanted.rates:
+    for far in requested.rates:
         result.values_by_name[f"tar@{far:g}"] = pair_curves.tar(tally, far)
 
 
 def measure_whole(
-    result: Result, wanted: Names, sets: Sets, groups: list[Hashable] | None, progress: Progress | None
+    result: Result, requested: Names, sets: Sets, groups: list[Hashable] | None, progress: Progress | None
 ) -> None:
     vectors, codes = sets.everything()
     seed = result.facts["seed"]
-    if wanted.clustering:
-        result.values_by_name.update(whole_set.measure_clustering(wanted.clustering, vectors, codes, seed, progress))
+    if requested.clustering:
+        result.values_by_name.update(whole_set.measure_clustering(requested.clustering, vectors, codes, seed, progress))
         if groups is not None:
             (categories,), _ = encode(groups)
-            found = whole_set.measure_clustering(wanted.clustering, vectors[: len(groups)], categories, seed, progress)
-            result.values_by_name.update({f"category_{name}": value for name, value in found.items()})
-    result.values_by_name.update(whole_set.measure_geometry(wanted.geometry, vectors, codes))
+            agreement = whole_set.measure_clustering(
+                requested.clustering, vectors[: len(groups)], categories, seed, progress
+            )
+            result.values_by_name.update({f"category_{name}": value for name, value in agreement.items()})
+    result.values_by_name.update(whole_set.measure_geometry(requested.geometry, vectors, codes))
 
 
 def nearest_wrong(sets: Sets, question: Question, rows: Codes) -> list[Hashable]:
@@ -168,7 +172,7 @@ def nearest_wrong(sets: Sets, question: Question, rows: Codes) -> list[Hashable]
     labels = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
     queries = sets.space(rows, of_gallery=False)
     gallery = sets.space(np.arange(len(labels)), of_gallery=True)
-    found: list[Hashable] = []
+    labels_of: list[Hashable] = []
     for start in range(0, len(rows), 1024):
         part = slice(start, min(start + 1024, len(rows)))
         scores = queries.block(
@@ -181,5 +185,5 @@ def nearest_wrong(sets: Sets, question: Question, rows: Codes) -> list[Hashable]
         if question.ignore is not None:
             hidden |= question.ignore.hides(rows[part][:, None], np.arange(len(labels)))
         scores = scores.cpu().masked_fill_(torch.from_numpy(hidden), -torch.inf)
-        found += [sets.names[labels[place]] for place in scores.argmax(1).tolist()]
-    return found
+        labels_of += [sets.names[labels[place]] for place in scores.argmax(1).tolist()]
+    return labels_of

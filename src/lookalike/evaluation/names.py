@@ -20,7 +20,7 @@ CURVES = ("pr", "roc", "cmc", "retrieval_pr")
 
 @dataclass(frozen=True)
 class Names:
-    """Metrics by the machinery they need, in the order asked for."""
+    """Metrics by how they are measured, in the order they were named."""
 
     ranking: tuple[str, ...] = ()
     clustering: tuple[str, ...] = ()
@@ -34,13 +34,13 @@ def ranking_names(ks: Iterable[int] = USUAL_K) -> list[str]:
 
 
 def possible() -> list[str]:
-    """What to offer to someone who misspelt a name."""
+    """The possible names, for messages about a misspelt one."""
     families = [f"{family}@K" for family in AT_K]
     return [*families, *PLAIN, *CLUSTERING, *GEOMETRY, *CURVES, "tar@FAR"]
 
 
 def expand(name: str) -> list[str]:
-    """One name as written, as the metrics it stands for.
+    """The metrics that one name stands for.
 
     >>> expand("recall@1,10")
     ['recall@1', 'recall@10']
@@ -88,7 +88,7 @@ def split(text: str) -> list[str]:
 
 
 def read(metrics: str | Iterable[str] | None) -> Names:
-    """The metrics asked for; None: all ranking metrics at the usual K."""
+    """The metrics a user names; None: all ranking metrics at the usual K."""
     if metrics is None:
         return Names(ranking=tuple(ranking_names()))
     words = split(metrics) if isinstance(metrics, str) else list(metrics)

@@ -1,7 +1,7 @@
-"""Nearest neighbours as a list, exactly and in a fixed order: higher score first, of equals the lower index.
+"""Nearest neighbours as a list, exactly and in a fixed order: higher scores first, among equal scores the lower index.
 
-Candidates come from float32 score blocks, a few more than asked for; their order is decided in float64. A row in which
-float32 cannot tell whether a candidate was missed (many ties) is scored in float64 whole.
+Candidates come from float32 score blocks, a few more than k; their order is decided in float64. A row in which
+float32 cannot tell whether a candidate was missed (many ties) is scored in float64 as a whole.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.evaluation.engine.ranking import Progress
-from lookalike.evaluation.engine.space import Space, largest_norm, place
+from lookalike.evaluation.engine.space import Space, place
 from lookalike.evaluation.inputs import Items, Vectors, as_vectors
+from lookalike.evaluation.sets import unit_of
 from lookalike.geometry import Geometry, check_geometry
 
-SPARE = 32  # candidates beyond k, so that ties at the end of the list rarely need a second look
+SPARE = 32  # candidates beyond k, so that ties at the end of the list rarely need float64
 ROWS, COLUMNS = 1024, 8192
 
 
@@ -53,14 +54,14 @@ def neighbours(
     check(
         gallery is not None or len(items) > 1, "one embedding alone has no neighbours: give at least two, or a gallery"
     )
-    unit = (largest_norm(vectors, items) or 1.0) if geometry == "none" else 1.0
+    unit = unit_of(geometry, vectors, items)
     right = place(items, np.arange(len(items)), geometry, unit)
     left = right if gallery is None else place(vectors, np.arange(len(vectors)), geometry, unit)
     number = min(k, len(items) - (gallery is None))
-    return search(left, right, number, alone=gallery is None, progress=progress)
+    return search(left, right, number, leave_one_out=gallery is None, progress=progress)
 
 
-def search(left: Space, right: Space, k: int, alone: bool, progress: Progress | None = None) -> Neighbours:
+def search(left: Space, right: Space, k: int, leave_one_out: bool, progress: Progress | None = None) -> Neighbours:
     """`neighbours` of placed vectors."""
     indices = torch.empty(len(left.vectors), k, dtype=torch.int64)
     scores = torch.empty(len(left.vectors), k, dtype=torch.float64)
@@ -70,7 +71,7 @@ def search(left: Space, right: Space, k: int, alone: bool, progress: Progress | 
     try:
         for start in range(0, total, ROWS):
             rows = slice(start, min(start + ROWS, total))
-            indices[rows], scores[rows] = nearest(left, rows, right, k, alone)
+            indices[rows], scores[rows] = nearest(left, rows, right, k, leave_one_out)
             if progress is not None:
                 progress(rows.stop, total)
     finally:
@@ -78,8 +79,8 @@ def search(left: Space, right: Space, k: int, alone: bool, progress: Progress | 
     return Neighbours(indices, scores)
 
 
-def nearest(left: Space, rows: slice, right: Space, k: int, alone: bool) -> tuple[Tensor, Tensor]:
-    values, candidates = shortlist(left, rows, right, min(k + SPARE, len(right.vectors)), alone)
+def nearest(left: Space, rows: slice, right: Space, k: int, leave_one_out: bool) -> tuple[Tensor, Tensor]:
+    values, candidates = shortlist(left, rows, right, min(k + SPARE, len(right.vectors)), leave_one_out)
     exact = exact_scores(left, rows, right, candidates)
     exact[values == -torch.inf] = -torch.inf
     indices, scores = ordered(candidates, exact, k)
@@ -87,11 +88,11 @@ def nearest(left: Space, rows: slice, right: Space, k: int, alone: bool) -> tupl
         # every item left out has a float32 score of at most the last candidate's
         unsure = values[:, -1].double() + right.rounding >= scores[:, -1] - right.rounding
         for row in unsure.nonzero().flatten().tolist():
-            indices[row], scores[row] = whole_row(left, rows.start + row, right, k, alone)
+            indices[row], scores[row] = whole_row(left, rows.start + row, right, k, leave_one_out)
     return indices, scores
 
 
-def shortlist(left: Space, rows: slice, right: Space, number: int, alone: bool) -> tuple[Tensor, Tensor]:
+def shortlist(left: Space, rows: slice, right: Space, number: int, leave_one_out: bool) -> tuple[Tensor, Tensor]:
     """The `number` items with the highest float32 scores, from blocks of columns."""
     device, height = right.vectors.device, rows.stop - rows.start
     best = torch.empty(height, 0, device=device)
@@ -99,19 +100,19 @@ def shortlist(left: Space, rows: slice, right: Space, number: int, alone: bool) 
     for start in range(0, len(right.vectors), COLUMNS):
         columns = slice(start, min(start + COLUMNS, len(right.vectors)))
         scores = left.block(rows, right, columns, torch.empty(height, columns.stop - start, device=device))
-        if alone:
+        if leave_one_out:
             hide_self(scores, rows, columns)
         values, places = scores.topk(min(number, scores.shape[1]), dim=1, sorted=False)
         best, where = torch.cat((best, values), 1), torch.cat((where, places + start), 1)
         if best.shape[1] > number:
-            best, kept = best.topk(number, dim=1, sorted=False)
-            where = where.gather(1, kept)
-    best, kept = best.sort(dim=1, descending=True)
-    return best.cpu(), where.gather(1, kept).cpu()
+            best, positions = best.topk(number, dim=1, sorted=False)
+            where = where.gather(1, positions)
+    best, positions = best.sort(dim=1, descending=True)
+    return best.cpu(), where.gather(1, positions).cpu()
 
 
 def hide_self(scores: Tensor, rows: slice, columns: slice) -> None:
-    """Removes each query from its own gallery, by index."""
+    """Remove each query from its own gallery, by index."""
     first, last = max(rows.start, columns.start), min(rows.stop, columns.stop)
     if first < last:
         index = torch.arange(first, last, device=scores.device)
@@ -138,10 +139,10 @@ def ordered(candidates: Tensor, exact: Tensor, k: int) -> tuple[Tensor, Tensor]:
     return rising.gather(1, by_score)[:, :k], scores[:, :k]
 
 
-def whole_row(left: Space, row: int, right: Space, k: int, alone: bool) -> tuple[Tensor, Tensor]:
+def whole_row(left: Space, row: int, right: Space, k: int, leave_one_out: bool) -> tuple[Tensor, Tensor]:
     everything = torch.arange(len(right.vectors))[None]
     exact = exact_scores(left, slice(row, row + 1), right, everything)
-    if alone:
+    if leave_one_out:
         exact[0, row] = -torch.inf
     indices, scores = ordered(everything, exact, k)
     return indices[0], scores[0]

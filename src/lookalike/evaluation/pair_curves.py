@@ -1,8 +1,8 @@
-"""Curves over all pairs (SPEC F.10, F.14): is a score high enough to say "same class"? PR, ROC, TAR@FAR.
+"""Curves over all pairs [math F.10, F.14]: is a score high enough to say "same class"? PR, ROC, TAR@FAR.
 
 All ordered (query, gallery) pairs but a sample with itself; leave-one-out visits each unordered pair once, which gives
-the same curve. Up to ten million pairs the curves are exact; beyond, scores are counted in bins as they are made, and
-no list of pairs ever exists.
+the same curve. Up to ten million pairs the curves are exact; beyond, scores are counted in bins as they are computed,
+and no list of pairs ever exists.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from lookalike.geometry import Geometry, check_geometry
 BLOCK = 1024
 EXACT_PAIRS = 10**7
 BINS = 1000
-SHOWN = 1000  # points kept of a curve; areas and rates use all
+SHOWN = 1000  # points of a curve in a result; areas and rates use all
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def tally_pairs(
 
 
 def tally_sets(sets: Sets, question: Question) -> Tally:
-    """`tally_pairs` of sets that are read already."""
-    everyone = question.gallery if question.alone else np.arange(len(sets.queries))
+    """`tally_pairs` for sets that have been read."""
+    everyone = question.gallery if question.leave_one_out else np.arange(len(sets.queries))
     # the pairs of a query without a relevant item count as well
     complete = replace(question, queries=everyone, offset=0)
     gallery = sets.space(question.gallery, of_gallery=True)
-    queries = gallery if question.alone else sets.space(everyone, of_gallery=False)
+    queries = gallery if question.leave_one_out else sets.space(everyone, of_gallery=False)
     items = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
     device = gallery.vectors.device
     left, right = (
@@ -100,25 +100,25 @@ def pairs(
             scores = torch.empty(len(left), len(right), device=left.device)
             queries.block(rows, gallery, columns, scores)
             same = left[:, None] == right
-            kept = visible(question, rows, columns, same)
-            yield (scores.flatten(), same.flatten()) if kept is None else (scores[kept], same[kept])
+            counted = visible(question, rows, columns, same)
+            yield (scores.flatten(), same.flatten()) if counted is None else (scores[counted], same[counted])
 
 
 def visible(question: Question, rows: slice, columns: slice, same: Tensor) -> Tensor | None:
     """Pairs that count; None: all of the block."""
-    touches = question.alone and rows.start < columns.stop and columns.start < rows.stop
+    touches = question.leave_one_out and rows.start < columns.stop and columns.start < rows.stop
     if question.ignore is None and not touches:
         return None
-    kept = torch.ones_like(same)
+    counted = torch.ones_like(same)
     if touches and question.symmetric:
-        kept = torch.ones_like(same).triu(1 - (columns.start - rows.start))
+        counted = torch.ones_like(same).triu(1 - (columns.start - rows.start))
     elif touches:
-        kept = ~torch.eye(len(same), same.shape[1], dtype=torch.bool, device=same.device)
+        counted = ~torch.eye(len(same), same.shape[1], dtype=torch.bool, device=same.device)
     if question.ignore is not None:
-        everyone = question.gallery if question.alone else question.queries
+        everyone = question.gallery if question.leave_one_out else question.queries
         hidden = question.ignore.hides(everyone[rows][:, None], question.gallery[columns])
-        kept &= ~torch.from_numpy(hidden).to(same.device)
-    return kept
+        counted &= ~torch.from_numpy(hidden).to(same.device)
+    return counted
 
 
 def tally(blocks: Iterator[tuple[Tensor, Tensor]], number: int, lowest: float) -> Tally:

@@ -1,4 +1,4 @@
-"""Who asks and who answers, where a protocol draws it by chance (SPEC F.12)."""
+"""Which images are queries and which are the gallery, where a protocol draws them at random [math F.12]."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from lookalike.labels import encode, values_of
 
 
 def one_per_class(labels: Any, seed: int = 0) -> tuple[Codes, Codes]:
-    """The classic VehicleID protocol: one random image per identity is the gallery, the rest ask.
+    """The classic VehicleID protocol: one random image per identity is the gallery, the others are queries.
 
     Returns the rows of the queries and of the gallery; ten seeds give the ten repeats. (The default protocol, that of
     FastAP, is leave-one-out: `evaluate` without a gallery.)

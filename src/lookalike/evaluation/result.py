@@ -1,4 +1,4 @@
-"""What an evaluation found: a mapping of metric names to numbers, with the value of every query behind each of them."""
+"""The result of an evaluation: a mapping of metric names to numbers, with the value of every query behind each."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ WIDTH = 1e-12
 
 
 class Share(NamedTuple):
-    """The part of a metric that a class or category contributes."""
+    """The mean of a metric over the queries of a class or category."""
 
     value: float
     queries: int
@@ -94,7 +94,7 @@ class Result(Mapping[str, float]):
         return [(int(row), self.labels[row], float(values[row])) for row in rows]
 
     def confused(self, count: int = 10) -> list[Confusion]:
-        """The class pairs most often confused: queries whose nearest neighbour is of another class. Searches once."""
+        """The class pairs most often confused: queries whose nearest neighbour is of another class."""
         check(count > 0, f"count must be at least 1, not {count}")
         if "confused" not in self.facts:
             self.facts["confused"] = self.find_confused()

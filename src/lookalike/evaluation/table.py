@@ -28,16 +28,16 @@ def aligned(rows: list[list[str]]) -> list[str]:
 
 def at_k(metrics: Mapping[str, float]) -> list[str]:
     """recall@1, recall@2, … as one row per family and one column per K."""
-    found: dict[str, dict[int, float]] = {}
+    families: dict[str, dict[int, float]] = {}
     for name, value in metrics.items():
         family, _, k = name.partition("@")
         if family in AT_K and k.isdecimal():
-            found.setdefault(family, {})[int(k)] = value
-    if not found:
+            families.setdefault(family, {})[int(k)] = value
+    if not families:
         return []
-    ks = sorted({k for values in found.values() for k in values})
+    ks = sorted({k for values in families.values() for k in values})
     rows = [["%", *(f"@{k}" for k in ks)]]
-    for family, values in found.items():
+    for family, values in families.items():
         rows.append([family, *(shown(family, values[k]) if k in values else "" for k in ks)])
     return aligned(rows)
 

@@ -30,9 +30,9 @@ SHAPE: dict[str, Callable[[Tensor, Codes], float]] = {
 def measure_clustering(
     names: Sequence[str], vectors: Tensor, codes: Codes, seed: int, progress: Progress | None = None
 ) -> dict[str, float]:
-    """k-means with as many clusters as there are classes (SPEC F.5), and how well the two partitions agree."""
-    found = k_means(vectors, len(set(codes.tolist())), seed=seed, progress=progress)
-    clusters = found.assignment.cpu().numpy()
+    """k-means with as many clusters as there are classes [math F.5], and how well the two partitions agree."""
+    groups = k_means(vectors, len(set(codes.tolist())), seed=seed, progress=progress)
+    clusters = groups.assignment.cpu().numpy()
     return {name: AGREEMENT[name](clusters, codes) for name in names}
 
 
@@ -55,11 +55,11 @@ def measure_geometry(names: Sequence[str], vectors: Tensor, codes: Codes) -> dic
 def measure_rho(names: Sequence[str], vectors: Tensor) -> dict[str, float]:
     """`rho` drops the largest singular value, as the paper's figure; `rho@0`, beside it, drops none."""
     values = spectrum.singular_values(vectors)
-    found = {}
+    divergences = {}
     if "rho" in names:
-        found["rho"] = spectrum.of_spectrum(values, 1)
+        divergences["rho"] = spectrum.of_spectrum(values, 1)
     if "rho" in names or "rho@0" in names:
-        found["rho@0"] = spectrum.of_spectrum(values, 0)
+        divergences["rho@0"] = spectrum.of_spectrum(values, 0)
     if "rho@9" in names:
-        found["rho@9"] = spectrum.of_spectrum(values, 9)
-    return found
+        divergences["rho@9"] = spectrum.of_spectrum(values, 9)
+    return divergences

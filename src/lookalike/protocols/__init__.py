@@ -1,1 +1,1 @@
-"""Protocols: who trains, who validates, who is asked, and what is reported."""
+"""Protocols: which images train, validate and test, and what is reported."""

@@ -1,4 +1,4 @@
-"""Train, validation and test share no class: what is proven on test was never seen in training."""
+"""Train, validation and test share no class: the test classes were never seen in training."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from lookalike.data import Dataset, class_disjoint
 from lookalike.data.dataset import SPLITS
 from lookalike.errors import UserError, check
 
-LEAST = 2  # classes with two images each: fewer and there is nothing to tell apart
+LEAST = 2  # classes with two images each: with fewer there is nothing to distinguish
 
 
 class Parts(NamedTuple):
-    """Who trains, validates and tests; `train` with its classes numbered 0 … C − 1. Without enough classes `validation`
-    is None. `others` are further test sets by name, where a protocol has several."""
+    """The images that train, validate and test; the classes of `train` are numbered 0 … C − 1. `validation` is None
+    without enough classes for it. `others` are further test sets by name, where a protocol has several."""
 
     train: Dataset
     validation: Dataset | None
@@ -21,7 +21,7 @@ class Parts(NamedTuple):
 
 
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
-    """The dataset by its own train and test splits, or by drawn ones; validation classes are drawn from train's.
+    """The dataset by its own train and test splits, or by random ones; some train classes are drawn to validate.
 
     >>> import torch
     >>> from lookalike.data import arrays
@@ -29,18 +29,21 @@ def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Pa
     >>> [part.present for part in parts(ten, test=0.3, validation=0.2)[:3]]
     [5, 2, 3]
     """
-    divided = dataset if has(dataset, "train") and has(dataset, "test") else _tested(dataset, test, seed)
+    divided = dataset if has(dataset, "train") and has(dataset, "test") else _with_test(dataset, test, seed)
     if validation > 0 and not has(divided, "validation"):
-        divided = _validated(divided, validation, seed)
+        divided = _with_validation(divided, validation, seed)
     return of_splits(divided)
 
 
 def of_splits(divided: Dataset) -> Parts:
-    """The parts that the split column names, with enough classes in train and test."""
+    """The parts that the column of splits names; train and test must have enough classes."""
     named = {name: divided.where(split=name) for name in SPLITS}
     for name in ("train", "test"):
-        few = usable(named[name])
-        check(few >= LEAST, f"{divided.name}: {few} {name} classes have two images, {LEAST} are needed: add classes")
+        count = usable(named[name])
+        check(
+            count >= LEAST,
+            f"{divided.name}: only {count} {name} classes have two or more images, {LEAST} are needed: add classes",
+        )
     held = named["validation"]
     return Parts(named["train"].dense(), held if usable(held) >= LEAST else None, named["test"])
 
@@ -54,28 +57,28 @@ def usable(dataset: Dataset) -> int:
     return int((dataset.class_sizes() >= 2).sum())
 
 
-def _tested(dataset: Dataset, share: float, seed: int) -> Dataset:
+def _with_test(dataset: Dataset, share: float, seed: int) -> Dataset:
     classes = dataset.present
     least = 2 * LEAST
     if usable(dataset) < least:
         raise UserError(
-            f"{dataset.name}: {usable(dataset)} classes have two images; training on some and testing on others needs "
-            f"at least {least}: add classes"
+            f"{dataset.name}: only {usable(dataset)} classes have two or more images; training on some and testing on "
+            f"others needs at least {least}: add classes"
         )
     count = min(max(LEAST, round(share * classes)), classes - LEAST)
     return class_disjoint(dataset, {"train": 1 - count / classes, "test": count / classes}, seed=seed)
 
 
-def _validated(dataset: Dataset, share: float, seed: int) -> Dataset:
-    """Some of the train classes validate, if enough are left."""
+def _with_validation(dataset: Dataset, share: float, seed: int) -> Dataset:
+    """Some train classes become validation classes, if enough are left."""
     assert dataset.splits is not None
     train = dataset.splits == 0
     part = dataset.subset(train).dense()
     count = max(LEAST, round(share * part.present))
     if part.present - count < LEAST:
         return dataset
-    chosen = class_disjoint(part, {"train": 1 - count / part.present, "validation": count / part.present}, seed=seed)
-    assert chosen.splits is not None
+    split = class_disjoint(part, {"train": 1 - count / part.present, "validation": count / part.present}, seed=seed)
+    assert split.splits is not None
     splits = dataset.splits.clone()
-    splits[train] = chosen.splits
+    splits[train] = split.splits
     return replace(dataset, splits=splits)

@@ -1,8 +1,9 @@
 """The fair protocol: several models, each validated on another range of the train classes, tested as one.
 
-Musgrave, Belongie, Lim: A Metric Learning Reality Check, ECCV 2020, as the chance-constraints paper runs it (SPEC G.2,
-F.13). The train classes are cut into contiguous ranges; model j trains on all ranges but one and stops by that one. On
-test stand the mean of the models' figures and their embeddings side by side. Ablations: three ranges, one model.
+Musgrave, Belongie, Lim: A Metric Learning Reality Check, ECCV 2020, as the chance-constraints paper runs it
+[math G.2, F.13]. The train classes are cut into contiguous ranges; model j trains on all ranges but one and stops by
+that one. On test, the mean of the models' figures and their concatenated embeddings are reported. Ablations: three
+ranges, one model.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from lookalike.protocols.class_disjoint import LEAST, Parts, has, of_splits, usa
 
 
 def parts(dataset: Dataset, folds: int, fold: int) -> Parts:
-    """Fold 1 … `folds` of a dataset; without splits of its own the second half of the classes tests.
+    """Fold 1 … `folds` of a dataset; without splits of its own, the second half of the classes is the test set.
 
     >>> from lookalike.data import arrays
     >>> ten = arrays(torch.zeros(40, 4, 4, dtype=torch.uint8), torch.arange(40) // 2)
@@ -29,19 +30,21 @@ def parts(dataset: Dataset, folds: int, fold: int) -> Parts:
     check(1 <= fold <= folds, f"protocol.fold is 1 to {folds}, not {fold}")
     whole = dataset if has(dataset, "train") and has(dataset, "test") else halves(dataset)
     assert whole.splits is not None
-    whole = replace(whole, splits=torch.where(whole.splits == 1, 0, whole.splits))  # its validation classes train, too
+    whole = replace(
+        whole, splits=torch.where(whole.splits == 1, 0, whole.splits)
+    )  # its validation classes train as well
     divided = of_splits(class_folds(whole, folds)[fold - 1])
     held = 0 if divided.validation is None else usable(divided.validation)
     check(
         held >= LEAST,
-        f"{dataset.name}: a {folds}th of the train classes leaves fewer than {LEAST} with two images to validate on: "
+        f"{dataset.name}: with {folds} folds, this one has fewer than {LEAST} classes with two images to validate on: "
         "set protocol.folds lower, or add classes",
     )
     return divided
 
 
 def side_by_side(embeddings: Sequence[Float[Tensor, "n d"]], geometry: Geometry) -> Float[Tensor, "n _"]:
-    """The models' embeddings as one: each in the geometry, then all together (SPEC F.13).
+    """The concatenated embeddings of several models: each normalised, then all together [math F.13].
 
     >>> side_by_side([torch.eye(2), torch.eye(2)], "sphere").shape
     torch.Size([2, 4])

@@ -1,4 +1,4 @@
-"""Some images ask, others are searched: In-shop clothes and whatever has a column of roles (SPEC F.11, G).
+"""Some images are queries, others the gallery: In-shop clothes, and any data with a column of roles [math F.11, G].
 
 Training and validation are as in class_disjoint; a query is never compared with other queries.
 """
@@ -10,10 +10,10 @@ from lookalike.protocols.class_disjoint import Parts
 
 
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
-    """Parts whose test images are queries or gallery."""
+    """Parts whose test images are either queries or gallery."""
     check(
         dataset.roles is not None,
-        f"{dataset.name} does not say who asks and who is searched: add a column of roles (query, gallery), or set "
+        f"{dataset.name} does not say which images are queries and which the gallery: add a column of roles, or set "
         "protocol.name=class_disjoint",
     )
     divided = class_disjoint.parts(dataset, test, validation, seed)
@@ -22,5 +22,8 @@ def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Pa
     for name, side in sides.items():
         check(len(side) > 0, f"{dataset.name}: no test image has the role {name}")
     both = (sides["query"].class_sizes() > 0) & (sides["gallery"].class_sizes() > 0)
-    check(bool(both.any()), f"{dataset.name}: no class has both queries and gallery images: nothing can be found")
+    check(
+        bool(both.any()),
+        f"{dataset.name}: no class has both queries and gallery images, so no query has anything to find",
+    )
     return divided

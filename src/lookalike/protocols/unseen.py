@@ -1,7 +1,7 @@
-"""What is measured on classes never seen in training, and what it is measured against.
+"""What a model is worth on classes never seen in training, and the baselines it is compared with.
 
-Beside the trained model stand two baselines on the same images: the network before training (a pretrained backbone's
-own features, where there is one), and raw pixels.
+There are two baselines on the same images: the network before training (the features of a pretrained backbone, where
+there is one), and raw pixels.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ class Judged:
     role: str  # model or baseline
     embeddings: Float[Tensor, "n d"]
     result: Result
-    optimistic: bool = False  # chosen on the very images it is measured on
+    optimistic: bool = False  # selected on the same images it is measured on
 
     @property
     def title(self) -> str:
@@ -38,8 +38,8 @@ class Judged:
         intervals = {
             name: list(self.result.interval(name)) for name in ("recall@1", "map@r") if name in self.result.per_query
         }
-        told = {"name": self.title, "role": self.role, "metrics": dict(self.result), "intervals": intervals}
-        return told | ({"optimistic": True} if self.optimistic else {})
+        entry = {"name": self.title, "role": self.role, "metrics": dict(self.result), "intervals": intervals}
+        return entry | ({"optimistic": True} if self.optimistic else {})
 
 
 Measure = Callable[[str, str, Tensor, Dataset, Any, Iterable[str]], Judged]
@@ -48,20 +48,20 @@ Measure = Callable[[str, str, Tensor, Dataset, Any, Iterable[str]], Judged]
 def judge(
     name: str, role: str, embeddings: Tensor, dataset: Dataset, geometry: Any, metrics: Iterable[str] = ()
 ) -> Judged:
-    """Query = gallery unless the dataset says who asks and who is searched."""
+    """Evaluate the embeddings: leave-one-out, unless the dataset has queries and a gallery."""
     names = np.array(dataset.label_names, dtype=object)[dataset.labels.numpy()]
     kinds = None
     if dataset.categories is not None:
         kinds = np.array([*dataset.category_names, ""], dtype=object)[dataset.categories.numpy()]
-    wanted = tuple(metrics) or None
+    chosen = tuple(metrics) or None
     if dataset.roles is None:
         return Judged(
-            name, role, embeddings, evaluate(embeddings, names, metrics=wanted, normalise=geometry, categories=kinds)
+            name, role, embeddings, evaluate(embeddings, names, metrics=chosen, normalise=geometry, categories=kinds)
         )
-    ask, gallery = dataset.roles == 0, dataset.roles == 1
+    queries, gallery = dataset.roles == 0, dataset.roles == 1
     result = evaluate(
-        embeddings[ask], names[ask.numpy()], gallery=embeddings[gallery], gallery_labels=names[gallery.numpy()],
-        metrics=wanted, normalise=geometry, categories=None if kinds is None else kinds[ask.numpy()],
+        embeddings[queries], names[queries.numpy()], gallery=embeddings[gallery], gallery_labels=names[gallery.numpy()],
+        metrics=chosen, normalise=geometry, categories=None if kinds is None else kinds[queries.numpy()],
     )  # fmt: skip
     return Judged(name, role, embeddings, result)
 
@@ -78,22 +78,25 @@ def baselines(
     ]
 
 
-def best_of_each(chosen: Judged, looks: Iterable[Mapping[str, Any]]) -> Judged:
-    """Every metric's maximum over the looks that were taken at the test images in training, as some papers report."""
-    seen = list(looks)
-    tops = {name: max([value, *(look[name] for look in seen if name in look)]) for name, value in chosen.result.items()}
-    result = Result(tops, {}, chosen.result.labels, chosen.result.facts)
-    return Judged("each metric's maximum over training", "model", chosen.embeddings, result, optimistic=True)
+def best_of_each(model: Judged, validations: Iterable[Mapping[str, Any]]) -> Judged:
+    """Every metric's maximum over all evaluations on the test images during training, as some papers report."""
+    rounds = list(validations)
+    maxima = {
+        name: max([value, *(values[name] for values in rounds if name in values)])
+        for name, value in model.result.items()
+    }
+    result = Result(maxima, {}, model.result.labels, model.result.facts)
+    return Judged("each metric's maximum over training", "model", model.embeddings, result, optimistic=True)
 
 
 def gains(entries: Sequence[Judged], metrics: Iterable[str] = ("recall@1", "map@r")) -> list[dict[str, Any]]:
     """The model against every baseline, query by query."""
     model = entries[0]
-    found = []
+    differences = []
     for other in (entry for entry in entries if entry.role == "baseline"):
         for part in compare({other.name: other.result, model.name: model.result}, metrics).differences:
             if part.name == model.name:
-                found.append(
+                differences.append(
                     {
                         "against": other.name,
                         "metric": part.metric,
@@ -101,4 +104,4 @@ def gains(entries: Sequence[Judged], metrics: Iterable[str] = ("recall@1", "map@
                         "interval": [part.low, part.high],
                     }
                 )
-    return found
+    return differences

@@ -1,7 +1,7 @@
-"""PKU VehicleID: three test lists, small, medium and large (SPEC F.12, G).
+"""PKU VehicleID: three test lists, small, medium and large [math F.12, G].
 
 FastAP searches each list leave-one-out (`gallery = "all"`). The classic protocol draws one image of every vehicle as
-the gallery, lets the rest ask, and repeats that ten times (`gallery = "one_per_class"`).
+the gallery, takes the others as queries, and repeats that ten times (`gallery = "one_per_class"`).
 """
 
 from collections.abc import Iterable
@@ -22,10 +22,10 @@ from lookalike.protocols.unseen import Judged
 
 
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
-    """The list that the dataset was loaded with is `test`, the two others are `others`."""
+    """`test` is the list that the dataset was loaded with, `others` are the two other lists."""
     check(
         dataset.name == "vehicle_id" and dataset.root is not None,
-        f"the protocol vehicle_id is for PKU VehicleID, not for {dataset.name}: set protocol.name=class_disjoint",
+        f"the protocol vehicle_id works on PKU VehicleID only, not on {dataset.name}: set protocol.name=class_disjoint",
     )
     assert dataset.root is not None
     divided = class_disjoint.parts(dataset, test, validation, seed)
@@ -46,25 +46,25 @@ def judge_repeats(
     metrics: Iterable[str] = (),
     repeats: int = 10,
 ) -> Judged:
-    """The classic protocol: the mean over random galleries of one image per vehicle. An image's value is its mean over
-    the repeats in which it asked."""
+    """The classic protocol: the mean over random galleries of one image per vehicle. The value of an image is its mean
+    over the repeats in which it was a query."""
     check(repeats > 0, f"protocol.repeats must be at least 1, not {repeats}")
     labels = np.array(dataset.label_names, dtype=object)[dataset.labels.numpy()]
     sums: dict[str, np.ndarray] = {}
-    asked = np.zeros(len(labels))
-    found = []
+    times_query = np.zeros(len(labels))
+    results = []
     for repeat in range(repeats):
-        ask, gallery = one_per_class(labels, seed=repeat)
+        queries, gallery = one_per_class(labels, seed=repeat)
         result = evaluate(
-            embeddings[ask], labels[ask], gallery=embeddings[gallery], gallery_labels=labels[gallery],
+            embeddings[queries], labels[queries], gallery=embeddings[gallery], gallery_labels=labels[gallery],
             metrics=tuple(metrics) or None, normalise=geometry,
         )  # fmt: skip
         for metric, values in result.per_query.items():
-            sums.setdefault(metric, np.zeros(len(labels)))[ask] += values
-        asked[ask] += 1
-        found.append(result)
-    with np.errstate(invalid="ignore"):  # an image that never asked has no value
-        per_query = {metric: total / asked for metric, total in sums.items()}
-    means = {metric: float(np.mean([result[metric] for result in found])) for metric in found[0]}
-    facts = found[0].facts | {"repeats": repeats}
+            sums.setdefault(metric, np.zeros(len(labels)))[queries] += values
+        times_query[queries] += 1
+        results.append(result)
+    with np.errstate(invalid="ignore"):  # an image that was never a query has no value
+        per_query = {metric: total / times_query for metric, total in sums.items()}
+    means = {metric: float(np.mean([result[metric] for result in results])) for metric in results[0]}
+    facts = results[0].facts | {"repeats": repeats}
     return Judged(name, role, embeddings, Result(means, per_query, list(labels), facts))

@@ -1,4 +1,4 @@
-"""Counting on the CPU: one score block, one sweep for its rows and one for its columns."""
+"""Counting on the CPU: one score block, one pass over its rows and one over its columns."""
 
 from typing import Any
 
@@ -29,7 +29,10 @@ class Counter:
         question = self.question
         first, last = question.first[rows], question.last[rows]
         scores = np.full((len(first), int((last - first).max())), -np.inf)
-        vectors, half = self.queries.vectors.numpy()[self.shifted(rows)], self.queries.half.numpy()[self.shifted(rows)]
+        vectors, half = (
+            self.queries.vectors.numpy()[self.question.shifted(rows)],
+            self.queries.half.numpy()[self.question.shifted(rows)],
+        )
         self.kernel.relevant_scores(
             vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), first, last, scores
         )
@@ -52,25 +55,19 @@ class Counter:
         self.kernel.fill_tables(low, high, counts, tables, bases, scales)
         return tables, bases, scales
 
-    def shifted(self, rows: slice) -> slice:
-        """Rows of the queries' space: in leave-one-out that is the gallery's, which starts with the lonely items."""
-        return (
-            slice(rows.start + self.question.offset, rows.stop + self.question.offset) if self.question.alone else rows
-        )
-
     def count(self, panel: Panel, columns: slice, other: Panel | None, buffer: Tensor) -> None:
-        """Scores the panel with some gallery columns; if they are another panel's rows, serves that one as well."""
+        """Score the panel against some gallery columns; if those are another panel's rows, count for it as well."""
         height, width = panel.rows.stop - panel.rows.start, columns.stop - columns.start
         padded = -(-height // 8) * 8
         whole = buffer[: padded * width].view(padded, width)
         whole[height:] = -torch.inf
-        self.queries.block(self.shifted(panel.rows), self.gallery, columns, whole[:height])
+        self.queries.block(self.question.shifted(panel.rows), self.gallery, columns, whole[:height])
         scores = whole.numpy()
         self.hide(scores[:height], panel, columns)
         if not self.sweep(panel, scores[:height], columns, by_column=False):
             self.sweep_exactly(panel, columns)
-        if other is not None and not self.sweep(other, scores, self.shifted(panel.rows), by_column=True):
-            self.sweep_exactly(other, self.shifted(panel.rows))
+        if other is not None and not self.sweep(other, scores, self.question.shifted(panel.rows), by_column=True):
+            self.sweep_exactly(other, self.question.shifted(panel.rows))
 
     def hide(self, scores: Any, panel: Panel, columns: slice) -> None:
         """−∞ for the query's own class (relevant items and itself) and for what it ignores."""
@@ -86,21 +83,21 @@ class Counter:
             scores[ignore.hides(queries[:, None], items)] = -np.inf
 
     def sweep(self, panel: Panel, scores: Any, columns: slice, by_column: bool) -> bool:
-        """Counts what float32 can tell and settles the rest one by one; false if there is too much to settle."""
+        """Count what float32 decides and settle the rest one by one; False: there is too much to settle."""
         above = np.zeros_like(panel.low, np.int32)
         near = np.empty((NEAR, 4), np.int32)
         if panel.tables:
             rows = torch.from_numpy(scores).T.contiguous().numpy() if by_column else scores
-            found = self.kernel.many_rows(rows, panel.low, panel.high, panel.counts, *panel.tables, above, near)
+            unclear = self.kernel.many_rows(rows, panel.low, panel.high, panel.counts, *panel.tables, above, near)
         else:
             count = self.kernel.few_columns if by_column else self.kernel.few_rows
-            found = count(scores, panel.low, panel.high, above, near)
-        if found < 0:
+            unclear = count(scores, panel.low, panel.high, above, near)
+        if unclear < 0:
             return False
-        pairs = near[:found]
+        pairs = near[:unclear]
         over, upto = above.copy(order="K"), above
         if len(pairs):
-            rows = self.shifted(panel.rows)
+            rows = self.question.shifted(panel.rows)
             self.kernel.settle(
                 self.queries.vectors.numpy()[rows], self.gallery.vectors.numpy()[columns],
                 self.queries.half.numpy()[rows], self.gallery.half.numpy()[columns],
@@ -111,7 +108,7 @@ class Counter:
 
     def sweep_exactly(self, panel: Panel, columns: slice) -> None:
         """The block in float64, for embeddings so close together that float32 cannot order them."""
-        scores = self.queries.exact_block(self.shifted(panel.rows), self.gallery, columns).numpy()
+        scores = self.queries.exact_block(self.question.shifted(panel.rows), self.gallery, columns).numpy()
         self.hide(scores, panel, columns)
         low, high = panel.relevant - self.tolerance, panel.relevant + self.tolerance
         over, upto = np.zeros_like(low, np.int32), np.zeros_like(low, np.int32)

@@ -1,4 +1,4 @@
-"""Counting in torch operations, for CUDA and MPS: the same blocks, edges and float64 second look as on the CPU."""
+"""Counting in torch operations, for CUDA and MPS: the same blocks, edges and float64 comparison as on the CPU."""
 
 import numpy as np
 import torch
@@ -20,17 +20,13 @@ class DeviceCounter:
         self.device = gallery.vectors.device
         self.precise = gallery.half.device  # where float64 exists: MPS has none
 
-    def shifted(self, rows: slice) -> slice:
-        """Rows of the queries' space: in leave-one-out the gallery's, which starts with the lonely items."""
-        shift = self.question.offset if self.question.alone else 0
-        return slice(rows.start + shift, rows.stop + shift)
-
     def panel(self, rows: slice) -> Panel:
         question = self.question
         first, last = question.first[rows], question.last[rows]
         column = first[:, None] + np.arange(int((last - first).max()))
         inside = column < last[:, None]
-        row = np.arange(rows.start, rows.stop)[:, None] + (question.offset if question.alone else 0)
+        shifted = question.shifted(rows)
+        row = np.arange(shifted.start, shifted.stop)[:, None]
         scores = np.full(column.shape, -np.inf)
         scores[inside] = self.exact(np.broadcast_to(row, column.shape)[inside], column[inside]).cpu().numpy()
         counts, relevant = clean(question, rows, scores)
@@ -55,8 +51,8 @@ class DeviceCounter:
         return (left * right).sum(1) - self.queries.half[i] - self.gallery.half[j]
 
     def count(self, panel: Panel, columns: slice, other: Panel | None, buffer: Tensor) -> None:
-        """Scores the panel with some gallery columns; if they are another panel's rows, serves that one as well."""
-        rows = self.shifted(panel.rows)
+        """Score the panel against some gallery columns; if those are another panel's rows, count for it as well."""
+        rows = self.question.shifted(panel.rows)
         height, width = rows.stop - rows.start, columns.stop - columns.start
         scores = self.queries.block(rows, self.gallery, columns, buffer[: height * width].view(height, width))
         scores.masked_fill_(self.hidden(panel, columns), -torch.inf)
@@ -93,7 +89,7 @@ class DeviceCounter:
 
     def settle(self, panel: Panel, columns: slice, near: tuple[Tensor, ...], over: Tensor, upto: Tensor) -> None:
         i, j, start, number = (part.to(self.precise) for part in near)
-        score = self.scores_at(i + self.shifted(panel.rows).start, j + columns.start).repeat_interleave(number)
+        score = self.scores_at(i + self.question.shifted(panel.rows).start, j + columns.start).repeat_interleave(number)
         row = i.repeat_interleave(number)
         within = torch.arange(len(row), device=self.precise) - (number.cumsum(0) - number).repeat_interleave(number)
         item = start.repeat_interleave(number) + within
@@ -104,7 +100,7 @@ class DeviceCounter:
 
     def sweep_exactly(self, panel: Panel, columns: slice) -> None:
         """The block in float64, for embeddings so close together that float32 cannot order them."""
-        rows = self.shifted(panel.rows)
+        rows = self.question.shifted(panel.rows)
         scores = self.queries.exact_block(rows, self.gallery, columns)
         scores.masked_fill_(self.hidden(panel, columns).to(self.precise), -torch.inf)
         above = torch.searchsorted(panel.relevant + self.tolerance, scores)

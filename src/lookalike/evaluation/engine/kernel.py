@@ -1,7 +1,7 @@
-"""The compiled loops of the counting engine (CPU). Imported only when a ranking is asked for: numba is not light.
+"""The compiled loops of the counting engine (CPU). Imported only when something is ranked: numba loads slowly.
 
 No prange and no numba threads: numba's threading layers abort under fork or with two callers. Every loop releases the
-interpreter lock, and `ranking` runs them on ordinary threads. `low` and `high` are the two edges around each relevant
+GIL, and `ranking` runs them on ordinary threads. `low` and `high` are the two edges around each relevant
 score, items × queries, the best first. Between the two a float32 score proves nothing and is settled in float64.
 """
 
@@ -57,10 +57,10 @@ def hide_groups(scores, row_groups, column_groups):
 def few_rows(scores, low, high, above, near):
     """How many scores of row i are > high[p, i]. Branch-free: one sweep of the row per relevant item.
 
-    `above` comes as zeros. Scores between the edges are listed in `near` as (query, column, item, item + 1). Returns
+    `above` must be zeros. Scores between the edges are listed in `near` as (query, column, item, item + 1). Returns
     how many there are, or −1 if they do not fit.
     """
-    found = 0
+    listed = 0
     for i in range(low.shape[1]):
         row = scores[i]
         for p in range(low.shape[0] - 1, -1, -1):
@@ -75,16 +75,16 @@ def few_rows(scores, low, high, above, near):
                 break
             above[p, i] = n
             if m > n:
-                if found + m - n > near.shape[0]:
+                if listed + m - n > near.shape[0]:
                     return -1
-                found = list_row(row, edge, far, i, p, near, found)
-    return found
+                listed = list_row(row, edge, far, i, p, near, listed)
+    return listed
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def list_row(row, edge, far, i, p, near, found):
-    """Lists the near scores of one row, looking closely only at short stretches that hold one."""
+def list_row(row, edge, far, i, p, near, listed):
+    """List the near scores of one row; only stretches of 64 that hold one are searched."""
     for start in range(0, row.shape[0], 64):
         stretch = row[start : start + 64]
         inside = np.int32(0)
@@ -93,15 +93,15 @@ def list_row(row, edge, far, i, p, near, found):
         if inside > 0:
             for j in range(stretch.shape[0]):
                 if edge <= stretch[j] <= far:
-                    near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, start + j, p, p + 1
-                    found += 1
-    return found
+                    near[listed, 0], near[listed, 1], near[listed, 2], near[listed, 3] = i, start + j, p, p + 1
+                    listed += 1
+    return listed
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
 def add_eight(rows, low, high, at_least, above):
-    """Adds the counts of eight rows of scores to those of all columns; columns are queries."""
+    """Add the counts of eight rows of scores to those of all columns; columns are queries."""
     a, b, c, d, e, f, g, h = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7]
     for p in range(low.shape[0]):
         edge, far, m, n = low[p], high[p], at_least[p], above[p]
@@ -124,7 +124,7 @@ def few_columns(scores, low, high, above, near):  # noqa: C901 - one loop, and c
 
     Rows come in strips, so that a column with a near score is searched in a strip that is still in the cache.
     """
-    found = 0
+    listed = 0
     at_least, more = np.zeros(low.shape, np.int32), np.zeros(low.shape, np.int32)
     above[:] = 0
     for start in range(0, scores.shape[0], 64):
@@ -137,19 +137,19 @@ def few_columns(scores, low, high, above, near):  # noqa: C901 - one loop, and c
                 above[p, j] += more[p, j]
                 at_least[p, j], more[p, j] = 0, 0
                 if inside > 0:
-                    if found + inside > near.shape[0]:
+                    if listed + inside > near.shape[0]:
                         return -1
                     for i in range(start, stop):
                         if low[p, j] <= scores[i, j] <= high[p, j]:
-                            near[found, 0], near[found, 1], near[found, 2], near[found, 3] = j, i, p, p + 1
-                            found += 1
-    return found
+                            near[listed, 0], near[listed, 1], near[listed, 2], near[listed, 3] = j, i, p, p + 1
+                            listed += 1
+    return listed
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
 def few_exact(scores, low, high, at_least, above):
-    """How many scores of row i are ≥ low[p, i] and > high[p, i], for scores that need no second look."""
+    """How many scores of row i are ≥ low[p, i] and > high[p, i], for float64 scores."""
     for i in range(low.shape[1]):
         row = scores[i]
         for p in range(low.shape[0]):
@@ -209,7 +209,7 @@ def fill_tables(low, high, counts, tables, bases, scales):
 @njit(nogil=True, cache=True)
 @no_type_check
 def many_rows(scores, low, high, counts, tables, bases, scales, above, near):  # noqa: C901 - calls inside a loop cost
-    """`few_rows` for queries with many relevant items: a table tells how many edges a score has passed.
+    """`few_rows` for queries with many relevant items: a table holds how many edges a score has passed.
 
     Slots are much finer than the distances of edges, so few scores fall into one with an edge and need a search.
     Returns the number of near scores listed, or −1 if there are too many.
@@ -218,7 +218,7 @@ def many_rows(scores, low, high, counts, tables, bases, scales, above, near):  #
     slots, unsure = np.empty(width, np.int32), np.empty(width + 1, np.int32)
     up, down = np.empty(most, high.dtype), np.empty(most, high.dtype)
     tally = np.empty((2, most + 2), np.int32)
-    found, pairs = 0, 0
+    listed, pairs = 0, 0
     for i in range(counts.shape[0]):
         n = counts[i]
         if n == 0:
@@ -244,15 +244,15 @@ def many_rows(scores, low, high, counts, tables, bases, scales, above, near):  #
                 while end < n and down[end] <= score:
                     end += 1
                 pairs += end - k
-                if found == near.shape[0] or pairs > near.shape[0]:
+                if listed == near.shape[0] or pairs > near.shape[0]:
                     return -1
-                near[found, 0], near[found, 1], near[found, 2], near[found, 3] = i, unsure[d], n - end, n - k
-                found += 1
+                near[listed, 0], near[listed, 1], near[listed, 2], near[listed, 3] = i, unsure[d], n - end, n - k
+                listed += 1
         total = 0
         for k in range(n - 1, -1, -1):
             total += tally[0, k + 1] + tally[1, k + 1]
             above[n - 1 - k, i] = total
-    return found
+    return listed
 
 
 @njit(nogil=True, cache=True)

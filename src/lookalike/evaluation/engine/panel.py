@@ -1,4 +1,4 @@
-"""A block of queries and the exact scores of their relevant items, which everything else is counted against."""
+"""A block of queries and the exact scores of their relevant items, against which all other scores are counted."""
 
 from dataclasses import dataclass, field
 from threading import Lock
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lookalike.evaluation.engine.question import Question
-from lookalike.evaluation.engine.ranks import Ranks
+from lookalike.evaluation.engine.ranks import RelevantRanks
 from lookalike.evaluation.inputs import Codes
 
 ROWS = 1024  # a block of 1024 × 1024 scores is 4 MB: it stays in the cache between product and scan
@@ -19,7 +19,7 @@ BUDGET = 2**21  # relevant scores held at once, at about 70 bytes each
 
 @dataclass
 class Panel:
-    """Arrays are relevant items × queries, the best first; a query with fewer is filled up with +∞.
+    """Arrays are relevant items × queries, the best first; a query with fewer is padded with +∞.
 
     `over` counts irrelevant items above a relevant one by more than the tolerance, `upto` those and the tied ones.
     """
@@ -39,12 +39,12 @@ class Panel:
             self.over += over
             self.upto += upto
 
-    def ranks(self, question: Question) -> Ranks:
+    def ranks(self, question: Question) -> RelevantRanks:
         filled = np.arange(len(self.over))[:, None] < self.counts
         over, upto = (np.asarray(part.cpu() if isinstance(part, Tensor) else part).T for part in (self.over, self.upto))
         size = question.size[self.rows]
         placed = (part[filled.T].astype(np.int64) for part in (over, upto))
-        return Ranks(question.queries[self.rows], self.counts, size, *placed)
+        return RelevantRanks(question.queries[self.rows], self.counts, size, *placed)
 
 
 def clean(question: Question, rows: slice, scores: NDArray[np.float64]) -> tuple[Codes, NDArray[np.float64]]:
@@ -53,7 +53,7 @@ def clean(question: Question, rows: slice, scores: NDArray[np.float64]) -> tuple
     Returns the number of relevant items per query and their scores as relevant × queries, the best first.
     """
     first, width = question.first[rows], scores.shape[1]
-    if question.alone:
+    if question.leave_one_out:
         here = np.arange(rows.start, rows.stop)
         scores[np.arange(len(here)), question.offset + here - first] = -np.inf
     if question.ignore is not None:
@@ -80,7 +80,7 @@ def partition(question: Question) -> list[slice]:
 
 
 def waves(question: Question, pieces: list[slice]) -> list[list[slice]]:
-    """Panels that are held together; as a rule all of them."""
+    """Panels held in memory at the same time; usually all of them."""
     groups: list[list[slice]] = [[]]
     held = 0
     for piece in pieces:

@@ -33,30 +33,30 @@ class Ignore:
         hidden: NDArray[np.bool_] = self.query_groups[query] == self.gallery_groups[item]
         return hidden
 
-    def count(self, alone: bool) -> Codes:
-        """How many items each query ignores; itself, which `alone` puts in the gallery, is not counted."""
+    def count(self, leave_one_out: bool) -> Codes:
+        """How many items each query ignores; under `leave_one_out` the query itself is not counted."""
         if self.mask is not None:
-            itself = np.diagonal(self.mask) if alone else 0
+            itself = np.diagonal(self.mask) if leave_one_out else 0
             ignored: Codes = self.mask.sum(1) - itself
             return ignored
         assert self.query_groups is not None
         assert self.gallery_groups is not None
         groups = int(max(self.query_groups.max(), self.gallery_groups.max())) + 1
-        sizes: Codes = np.bincount(self.gallery_groups, minlength=groups)[self.query_groups] - int(alone)
+        sizes: Codes = np.bincount(self.gallery_groups, minlength=groups)[self.query_groups] - int(leave_one_out)
         return sizes
 
 
-def read_ignore(ignore: Any, queries: int, gallery: int, alone: bool) -> Ignore | None:
+def read_ignore(ignore: Any, queries: int, gallery: int, leave_one_out: bool) -> Ignore | None:
     """`ignore` as users write it: groups, (query groups, gallery groups), or a mask queries × gallery."""
     if ignore is None:
         return None
     array = ignore.detach().cpu().numpy() if isinstance(ignore, Tensor) else ignore
     if isinstance(array, np.ndarray) and array.ndim == 2:
         check(array.dtype == np.bool_, f"an ignore mask must be boolean, not {array.dtype}")
-        wanted = (queries, gallery)
-        check(array.shape == wanted, f"the ignore mask is {array.shape}, queries × gallery are {wanted}")
+        sizes = (queries, gallery)
+        check(array.shape == sizes, f"the ignore mask is {array.shape}, queries × gallery are {sizes}")
         return Ignore(mask=array)
-    if alone:
+    if leave_one_out:
         (codes,), _ = encode(values_of(array, "ignore groups", queries))
         return Ignore(codes, codes)
     pair = isinstance(ignore, tuple) and len(ignore) == 2
@@ -75,31 +75,38 @@ class Question:
     gallery: Codes
     first: Codes
     last: Codes
-    alone: bool  # leave-one-out: query k is the gallery item at position `offset + k`
+    leave_one_out: bool  # query k is the gallery item at position `offset + k`
     offset: int
     size: Codes  # how many gallery items each query may see
     ignore: Ignore | None
 
+    def shifted(self, rows: slice) -> slice:
+        """Rows in the queries' space; under leave-one-out that is the gallery, where classes of one come first."""
+        shift = self.offset if self.leave_one_out else 0
+        return slice(rows.start + shift, rows.stop + shift)
+
     @property
     def symmetric(self) -> bool:
         """Whether the score block of rows I and columns J also answers the queries J."""
-        return self.alone and (self.ignore is None or self.ignore.mask is None)
+        return self.leave_one_out and (self.ignore is None or self.ignore.mask is None)
 
 
 def ask(query_codes: Codes, gallery_codes: Codes | None, ignore: Ignore | None) -> Question:
     """The order of queries and gallery. Queries whose class is not in the gallery are left out."""
-    alone = gallery_codes is None
+    leave_one_out = gallery_codes is None
     codes = query_codes if gallery_codes is None else gallery_codes
     classes = int(max(query_codes.max(), codes.max())) + 1
     sizes = np.bincount(codes, minlength=classes)
     gallery = np.lexsort((codes, sizes[codes]))
     begins = np.zeros(classes, np.int64)
     begins[codes[gallery][::-1]] = np.arange(len(codes))[::-1]  # the last write wins: the first position of each class
-    queries = gallery if alone else np.lexsort((query_codes, sizes[query_codes]))
-    offset = int(np.searchsorted(sizes[query_codes[queries]], 2 if alone else 1))
+    queries = gallery if leave_one_out else np.lexsort((query_codes, sizes[query_codes]))
+    offset = int(np.searchsorted(sizes[query_codes[queries]], 2 if leave_one_out else 1))
     queries = queries[offset:]
     first = begins[query_codes[queries]]
-    size = np.full(len(query_codes), len(codes) - int(alone), np.int64)
+    size = np.full(len(query_codes), len(codes) - int(leave_one_out), np.int64)
     if ignore is not None:
-        size -= ignore.count(alone)
-    return Question(queries, gallery, first, first + sizes[query_codes[queries]], alone, offset, size[queries], ignore)
+        size -= ignore.count(leave_one_out)
+    return Question(
+        queries, gallery, first, first + sizes[query_codes[queries]], leave_one_out, offset, size[queries], ignore
+    )

@@ -1,12 +1,12 @@
-"""Exact ranks by counting (DESIGN, section 1): the rank of a relevant item is 1 + the number of items above it.
+"""Exact ranks by counting [architecture ranking]: the rank of a relevant item is 1 + the number of items above it.
 
-Every score block is made once, compared with the scores of the queries' own relevant items, and forgotten; where
-queries and gallery are the same set, only the upper triangle of blocks is made and each block serves rows and columns.
+Every score block is computed once, compared with the scores of the queries' own relevant items, and dropped; where
+queries and gallery are the same set, only the upper triangle of blocks is computed and each serves rows and columns.
 
 The relevant scores are float64 sums. A block score (float32) within rounding of the edge at which it starts to count as
-tied or above is made again in float64, so ranks do not depend on block size, threads or hardware: they are those of
-the float64 scores of the float32 vectors. Where a block holds too many such scores it is made again in float64 whole.
-Nothing is sorted but each query's own relevant scores.
+tied or above is computed again in float64, so ranks do not depend on block size, threads or hardware: they are those of
+the float64 scores of the float32 vectors. Where a block holds too many such scores, the whole block is computed
+again in float64. Nothing is sorted but each query's own relevant scores.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from lookalike.evaluation.engine.panel import ROWS, Panel, partition, waves
 from lookalike.evaluation.engine.question import Question
-from lookalike.evaluation.engine.ranks import Ranks
+from lookalike.evaluation.engine.ranks import RelevantRanks
 from lookalike.evaluation.engine.space import Space
 
 AREA = ROWS * ROWS  # scores in one block
@@ -32,7 +32,7 @@ Task = tuple[int, slice, int | None]
 
 @runtime_checkable
 class Counts(Protocol):
-    """What counts on a device: makes a panel of thresholds, and counts one block of columns against it."""
+    """Counting on one kind of device: a panel of thresholds, and one block of columns counted against it."""
 
     def panel(self, rows: slice) -> Panel: ...
 
@@ -41,9 +41,9 @@ class Counts(Protocol):
 
 @contextmanager
 def workers(device: torch.device) -> Iterator[tuple[ThreadPoolExecutor, int]]:
-    """As many threads as torch has, with a single-threaded product of full precision each; all is put back after.
+    """As many threads as torch has, each with a single-threaded product of full precision; settings are restored after.
 
-    The number of threads of a product is a setting of the calling thread, and each of ours must make it.
+    The number of threads of a product is a setting of the calling thread, so each worker sets it.
     """
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
@@ -84,7 +84,7 @@ def plan(question: Question, rows: list[slice]) -> list[Task]:
 
 def rank(
     question: Question, queries: Space, gallery: Space, tolerance: float = 1e-6, progress: Progress | None = None
-) -> Iterator[Ranks]:
+) -> Iterator[RelevantRanks]:
     """The ranks of all queries with a relevant item, panel by panel."""
     counter = counter_for(question, queries, gallery, max(tolerance, FLOOR))
     groups = waves(question, partition(question))

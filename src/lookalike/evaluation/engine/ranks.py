@@ -1,4 +1,4 @@
-"""What the counting engine finds, and how ties are read: where the relevant items of each query stand in its ranking.
+"""The result of counting, and how ties are read: where the relevant items of each query stand in its ranking.
 
 With `over` irrelevant items clearly above a relevant item and `upto` above it or tied with it, the i-th relevant item
 stands at i + upto (pessimistic) or i + over (optimistic). Expected means the expectation of the metric itself over all
@@ -26,7 +26,7 @@ def check_ties(ties: str) -> None:
 
 
 @dataclass(frozen=True)
-class Ranks:
+class RelevantRanks:
     """`counts[k]` relevant items of query `queries[k]` follow each other in `over` and `upto`, the best first."""
 
     queries: Codes
@@ -93,10 +93,10 @@ class Order:
         return np.flatnonzero(np.r_[True, self.query[1:] != self.query[:-1]])
 
 
-def order(ranks: Ranks, ties: Ties) -> Order:
+def order(ranks: RelevantRanks, ties: Ties) -> Order:
     """The ranking of each query under a rule for ties. Queries without a relevant item must have been dropped.
 
-    >>> ranks = Ranks(np.array([0]), np.array([2]), np.array([9]), np.array([0, 3]), np.array([2, 3]))
+    >>> ranks = RelevantRanks(np.array([0]), np.array([2]), np.array([9]), np.array([0, 3]), np.array([2, 3]))
     >>> (order(ranks, "pessimistic").before + 1).tolist(), (order(ranks, "optimistic").before + 1).tolist()
     ([3, 5], [1, 5])
     """

@@ -1,4 +1,4 @@
-"""Covering radius of classes (SPEC F.9; Chance Constraints, sec. 1.2): how far a class's points are from k centres.
+"""Covering radius of classes [math F.9] (Chance Constraints, sec. 1.2): how far a class's points are from k centres.
 
 r_k = the largest distance of a point to the nearest of the first k greedy centres; the first centre is the point whose
 farthest point is nearest, the next ones are farthest first. A class counts with the mean of r_1 … r_n, r_n = 0.
@@ -29,13 +29,13 @@ def radii(points: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
     points = points.double()
     centre = first_centre(points)
     nearest = torch.full((len(points),), torch.inf, dtype=torch.float64, device=points.device)
-    found = []
+    values = []
     for _ in range(len(points)):
         nearest = torch.minimum(nearest, (points - points[centre]).square().sum(1).sqrt())
         radius, farthest = nearest.max(0)
-        found.append(radius)
+        values.append(radius)
         centre = int(farthest)
-    return torch.stack(found)
+    return torch.stack(values)
 
 
 def covering_radius(vectors: Float[Tensor, "n d"], codes: Codes) -> float:
@@ -46,7 +46,7 @@ def covering_radius(vectors: Float[Tensor, "n d"], codes: Codes) -> float:
 
 
 def between_classes(vectors: Float[Tensor, "n d"], codes: Codes) -> float:
-    """The mean distance of pairs of different classes, to read the covering radius beside."""
+    """The mean distance between items of different classes: the scale to read the covering radius on."""
     classes = torch.from_numpy(codes).to(vectors.device)
     total, pairs, step = 0.0, 0, max(1, GATHERED // len(vectors))
     for start in range(0, len(vectors), step):

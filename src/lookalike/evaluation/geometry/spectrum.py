@@ -1,4 +1,4 @@
-"""rho: how far the singular values of the embeddings are from uniform (SPEC F.7, I.7; Roth et al., ICML 2020).
+"""rho: how far the singular values of the embeddings are from uniform [math F.7, I.7] (Roth et al., ICML 2020).
 
 p = s / Σ s over the singular values of the uncentred matrix without the first `drop`; rho = KL(U ‖ p). Lower = flatter.
 The paper's figure drops the largest value (drop = 1); its text means drop = 0.
@@ -33,7 +33,7 @@ def of_spectrum(values: Float[Tensor, " k"], drop: int, reverse: bool = False) -
     left = values[drop:]
     check(len(left) > 0, f"rho with drop={drop} needs more than {drop} singular values, there are {len(values)}")
     total = left.sum()
-    # of a collapsed space only rounding is left after the first values: no share at all, and the largest rho
+    # in a collapsed space only rounding error is left after the first values: every share is 0 and rho is largest
     empty = bool(total <= SMALLEST * values.sum())
     share = (torch.zeros_like(left) if empty else left / total).clamp(min=SMALLEST)
     if reverse:
@@ -44,11 +44,11 @@ def of_spectrum(values: Float[Tensor, " k"], drop: int, reverse: bool = False) -
 def rho_by_class(vectors: Float[Tensor, "n d"], codes: Codes, drop: int = 1) -> dict[int, float]:
     """rho of every class with more than `drop` + 1 samples."""
     classes = torch.from_numpy(codes)
-    found = {}
+    values = {}
     for code, size in enumerate(torch.bincount(classes).tolist()):
         if size > drop + 1:
-            found[code] = rho(vectors[classes == code], drop)
-    return found
+            values[code] = rho(vectors[classes == code], drop)
+    return values
 
 
 def class_spectrum(vectors: Float[Tensor, "n d"], codes: Codes, first: int = FIRST_VALUES) -> Float[Tensor, " k"]:

@@ -1,4 +1,4 @@
-"""Tightness of classes and distance between them (SPEC F.8), alignment and uniformity (SPEC F.14; Wang & Isola 2020).
+"""Tightness of classes and distance between them [math F.8], alignment and uniformity [math F.14] (Wang & Isola 2020).
 
 Sums over pairs of a class follow from the sum of its vectors, so all but uniformity take one pass over the data.
 """

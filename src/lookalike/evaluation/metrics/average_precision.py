@@ -1,6 +1,6 @@
-"""Mean average precision (SPEC F.3, F.4): Σ_j rel_j · P@j over the first `cap` ranks, divided by a number of items.
+"""Mean average precision [math F.3, F.4]: Σ_j rel_j · P@j over the first `cap` ranks, divided by a number of items.
 
-map@r: cap and divisor R_q (Musgrave et al.). map@c, map@1000, map_lim: the form of the code of Roth et al. (ERR-31),
+map@r: cap and divisor R_q (Musgrave et al.). map@c, map@1000, map_lim: as the code of Roth et al. has it [math ERR-31],
 divisor n_c = R_q + 1, the class size including the query, so that perfect retrieval gives (n_c − 1) / n_c; cap n_c,
 1000 and min(1023, N). map: the whole ranking, divisor R_q.
 """

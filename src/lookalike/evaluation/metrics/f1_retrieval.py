@@ -1,4 +1,4 @@
-"""f1_retrieval@K (SPEC F.6b; Roth et al. eq. 28 as printed, ERR-33): harmonic mean of hits/K and hits/R_q per query."""
+"""f1_retrieval@K [math F.6b, ERR-33] (Roth et al. eq. 28 as printed): harmonic mean of hits/K and hits/R_q."""
 
 import numpy as np
 

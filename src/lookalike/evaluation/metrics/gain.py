@@ -1,4 +1,4 @@
-"""ndcg@K (SPEC F.14; Järvelin & Kekäläinen 2002): DCG / IDCG with gains 0 and 1 and discount 1 / log2(1 + rank)."""
+"""ndcg@K [math F.14] (Järvelin & Kekäläinen 2002): DCG / IDCG with gains 0 and 1 and discount 1 / log2(1 + rank)."""
 
 import numpy as np
 

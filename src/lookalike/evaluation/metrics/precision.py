@@ -1,7 +1,7 @@
-"""Precision@K (SPEC F.2): the share of relevant items among the first K (of the whole gallery where that is smaller).
+"""Precision@K [math F.2]: the share of relevant items among the first K (of the whole gallery where that is smaller).
 
-The document forms of SPEC F.4 (eq. 29 and 30 of Roth et al. as printed, ERR-31): precision@c_doc with K = class size
-including the query, precision@1000_doc with K = 1000. R-precision (SPEC F.3): K = R_q, the number of relevant items.
+The document forms [math F.4, ERR-31] (eq. 29 and 30 of Roth et al. as printed): precision@c_doc with K = class size
+including the query, precision@1000_doc with K = 1000. R-precision [math F.3]: K = R_q, the number of relevant items.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Recall@K (SPEC F.1): the share of queries with a relevant item among the first K. Under query/gallery: CMC(K).
+"""Recall@K [math F.1]: the share of queries with a relevant item among the first K. Under query/gallery: CMC(K).
 
 Under expected ties: its probability, 1 − C(m, c) / C(t + m, c) for c drawn of t relevant and m tied irrelevant items.
 """
@@ -10,8 +10,9 @@ from lookalike.evaluation.engine.ranks import Order, Values
 
 def recall(order: Order, k: int) -> Values:
     """
-    >>> from lookalike.evaluation.engine.ranks import Ranks, order
-    >>> third = order(Ranks(np.array([0]), np.array([1]), np.array([9]), np.array([2]), np.array([2])), "pessimistic")
+    >>> from lookalike.evaluation.engine.ranks import RelevantRanks, order
+    >>> ranks = RelevantRanks(np.array([0]), np.array([1]), np.array([9]), np.array([2]), np.array([2]))
+    >>> third = order(ranks, "pessimistic")
     >>> recall(third, 2), recall(third, 3)
     (array([0.]), array([1.]))
     """

@@ -1,4 +1,4 @@
-"""Mean reciprocal rank (SPEC F.14): 1 / rank of the first relevant item."""
+"""Mean reciprocal rank [math F.14]: 1 / rank of the first relevant item."""
 
 import numpy as np
 
