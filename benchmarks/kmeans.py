@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from benchmarks.evaluation import made
+from benchmarks.evaluation import embeddings
 from lookalike.cluster import k_means
 
 
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    points, _ = made(options.rows, options.clusters, options.width, 0.7)
+    points, _ = embeddings(options.rows, options.clusters, options.width, 0.7)
     rows = [run(points, options, backend) for backend in ("torch", "faiss")]
     ours, theirs = rows
     print(f"{options.rows:,} × {options.width}, {options.clusters:,} clusters, {options.iterations} iterations")

@@ -17,7 +17,7 @@ LINE_BREAK = re.compile(r"\s*\n\s*(?:#\s*)?")
 # how these pages were cited before they existed
 OUTDATED = re.compile(r"\bSPEC\b|\bDESIGN\b|\bERR-\d+")
 UNCONVERTED = {
-    "analysis", "data", "evaluation", "losses", "miners", "models", "protocols", "recipe", "regularisers", "report",
+    "analysis", "data", "losses", "miners", "models", "recipe", "regularisers", "report",
     "runs", "samplers", "training", "tuning",
 }  # fmt: skip
 
