@@ -23,9 +23,9 @@ from lookalike.recipe import Recipe, build, of_tree, overridden
 from lookalike.recipe.begin import validation
 from lookalike.recipe.defaults import default
 from lookalike.recipe.protocol import parts
+from lookalike.runs.log import Event
 from lookalike.training import Loop, train
 from lookalike.training.ccp import ChanceConstraints
-from lookalike.training.log import Event
 
 LOSS = "margin_contrastive"
 BATCH = ("sampler.name=class_queue", "sampler.batch_size=32", "sampler.per_class=4", "schedule.name=constant")

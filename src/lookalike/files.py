@@ -7,7 +7,7 @@ after a crash, sees the old content or the new, never half of it.
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,7 +38,8 @@ def whole_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # it is gone, or a leftover that `remove_leftovers` finds
+            partial.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

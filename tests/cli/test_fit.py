@@ -59,16 +59,17 @@ def test_places_that_cannot_be_used(lookalike, photos, tmp_path, finished):
     file = tmp_path / "file"
     file.write_text("mine")
     lookalike("fit", photos, "--out", file / "run", *SHORT).refused("cannot make the folder")
-    lookalike("fit", photos, "--out", file, *SHORT).refused("is there already and is no run")
+    lookalike("fit", photos, "--out", file, *SHORT).refused("exists and is not a run")
     assert file.read_text() == "mine"
     full = tmp_path / "full"
     full.mkdir()
     (full / "thesis.txt").write_text("mine")
     for more in ((), ("--fresh",)):
-        lookalike("fit", photos, "--out", full, *SHORT, *more).refused("is there already and is no run")
+        lookalike("fit", photos, "--out", full, *SHORT, *more).refused("exists and is not a run")
     assert (full / "thesis.txt").read_text() == "mine"
     run, _ = finished
-    lookalike("fit", photos, "--out", run, *SHORT).refused("holds a run: go on with --resume, replace it with --fresh")
+    twice = lookalike("fit", photos, "--out", run, *SHORT)
+    twice.refused("holds a run: continue it with --resume, replace it with --fresh")
     lookalike("fit", photos, "--out", tmp_path / "new", *SHORT, "--resume").refused("there is no run to resume")
     lookalike("fit", photos, "--out", run, "--resume", "--fresh").refused("give --resume or --fresh, not both")
     assert (run / "result.json").is_file()
@@ -181,7 +182,7 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_stays(lookalike, photos, tmp
     # ignored in the child since Python starts: a write beyond the limit is an error, not a signal
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
     ended = running_.end()
-    line = ended.refused("make room")
+    line = ended.refused("free some space")
     assert "cannot save the checkpoint" in line
     ended = lookalike(*words[:-4], "--set", "train.steps=400", "--set", "train.log_every=1", "--resume",
                       death=Death("lookalike.training.loop:Loop", "advance", 3))  # fmt: skip

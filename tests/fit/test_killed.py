@@ -14,13 +14,13 @@ SHORT = [
     "--set", "train.patience=none", "--set", "miner.name=distance_weighted", "--set", "loss.name=margin",
     "--set", "sampler.batch_size=8", "--set", "sampler.per_class=2",
 ]  # fmt: skip
-CHECKPOINT = "lookalike.training.checkpoint"
+CHECKPOINT = "lookalike.runs.checkpoint"
 MOMENTS = {
     "before the split": Death("lookalike.fit.stages:Stages", "part"),
     "before the first step": Death("lookalike.training.loop:Loop", "advance"),
-    "first save, not yet named": Death(CHECKPOINT, "_write_text", 2),
-    "second save, half written": Death(CHECKPOINT, "_write_text", 3),
-    "second save, not yet named": Death(CHECKPOINT, "_write_text", 4),
+    "first save, not yet named": Death(CHECKPOINT, "write_text"),
+    "second save, half written": Death(CHECKPOINT, "_write", 2, after=True),
+    "second save, not yet named": Death(CHECKPOINT, "write_text", 2),
     "before the last validation": Death("lookalike.training.loop:Loop", "advance", 12, after=True),
     "after training": Death("lookalike.fit.run", "prove"),
     "while the model is saved": Death("lookalike.models.model_folder", "write"),

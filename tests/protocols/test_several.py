@@ -8,8 +8,8 @@ import torch
 from lookalike.data import arrays
 from lookalike.evaluation import evaluate
 from lookalike.fit import fit
-from lookalike.fit.summary import load_embeddings
 from lookalike.protocols.cross_validation import parts, side_by_side
+from lookalike.runs.embeddings import load_embeddings
 from lookalike.training import StoppedError
 
 VALUES = {

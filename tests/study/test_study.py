@@ -11,12 +11,12 @@ import torch
 
 from lookalike.data import arrays
 from lookalike.errors import UserError
-from lookalike.fit.measured import load_rows
 from lookalike.recipe import build
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import ignore
+from lookalike.runs.measured import load_results
 from lookalike.study import as_text, check_all, gather, read, table, work
-from lookalike.study.claim import claimed
 from lookalike.study.work import done, place_of
-from lookalike.training.log import ignore
 
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
 RECIPE = """
@@ -114,12 +114,12 @@ def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
     assert stamps == [(place_of(out, cell) / "result.json").stat().st_mtime_ns for cell in study.cells]
     assert not [path for path in out.rglob("*") if path.name in ("checkpoint", "model", "test.npz", "report.html")]
     told = gather(study, out)
-    values = {cell.name: load_rows(place_of(out, cell))[0].result["map@r"] for cell in study.cells}
+    values = {cell.name: load_results(RunFolder(place_of(out, cell)))[0].result["map@r"] for cell in study.cells}
     plain, other = ([values[f"{row}, seed {seed}"] for seed in (0, 1)] for row in ("plain", "other"))
     assert told["rows"][1]["metrics"]["map@r"]["mean"] == pytest.approx(sum(other) / 2)
     gap = told["rows"][1]["differences"]["map@r"]
     assert gap["mean"] == pytest.approx((sum(other) - sum(plain)) / 2)
-    assert "rho" in load_rows(place_of(out, study.cells[0]))[1].result
+    assert "rho" in load_results(RunFolder(place_of(out, study.cells[0])))[1].result
     assert told["rows"][0]["metrics"]["train:rho"]["mean"] > 0
     assert "4 of 4 cells" in as_text(told)
     assert "− plain" in as_text(told)
@@ -161,23 +161,23 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(write, shapes, tmp_path)
 HOLD = """
 import sys, time
 from pathlib import Path
-from lookalike.study.claim import claimed
-with claimed(Path(sys.argv[1])) as mine:
+from lookalike.runs.folder import RunFolder
+with RunFolder(Path(sys.argv[1])).locked() as mine:
     print(mine, flush=True)
     time.sleep(60)
 """
 
 
 def test_a_cell_belongs_to_one_process_until_it_dies(tmp_path):
-    file = tmp_path / "cell.claim"
-    other = subprocess.Popen([sys.executable, "-c", HOLD, str(file)], stdout=subprocess.PIPE, text=True)
+    cell = RunFolder(tmp_path / "cell")
+    other = subprocess.Popen([sys.executable, "-c", HOLD, str(cell.path)], stdout=subprocess.PIPE, text=True)
     try:
         assert other.stdout.readline().strip() == "True"
-        with claimed(file) as mine:
+        with cell.locked() as mine:
             assert not mine
         os.kill(other.pid, signal.SIGKILL)
         other.wait()
-        with claimed(file) as mine:
+        with cell.locked() as mine:
             assert mine
     finally:
         other.kill()
@@ -188,7 +188,7 @@ def test_a_cell_belongs_to_one_process_until_it_dies(tmp_path):
 def test_cells_in_other_hands_are_left_alone(write, shapes, tmp_path):
     study, out = read(write(STUDY.replace("seeds = 2", "seeds = 1"))), tmp_path / "out"
     (out / "cells").mkdir(parents=True)
-    with claimed(out / "cells" / f"{study.cells[0].key}.claim"):
+    with RunFolder(place_of(out, study.cells[0])).locked():
         work(study, shapes, out, ignore, lambda: False)
     assert [done(out, cell) for cell in study.cells] == [False, True]
     work(study, shapes, out, ignore, lambda: False)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lookalike.processes import Ranks
-from lookalike.training import checkpoint
+from lookalike.runs import checkpoint
 from tests.training import processes
 
 ROOT = Path(__file__).parents[2]

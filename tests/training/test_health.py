@@ -6,7 +6,8 @@ from torch import nn
 
 from lookalike import losses
 from lookalike.errors import UserError
-from lookalike.training import Health, Plan, checkpoint, train, unreachable_margin
+from lookalike.runs import checkpoint
+from lookalike.training import Health, Plan, train, unreachable_margin
 from tests.training.scenes import DIM, INPUT, Net, loop
 
 

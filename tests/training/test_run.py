@@ -6,7 +6,8 @@ import torch
 from lookalike import losses, miners
 from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
-from lookalike.training import Objective, Plan, Schedule, StoppedError, checkpoint, train
+from lookalike.runs import checkpoint
+from lookalike.training import Objective, Plan, Schedule, StoppedError, train
 from lookalike.training.memory import CrossBatchMemory
 from lookalike.training.rehearsal import seconds_per_step
 from tests.training.scenes import DIM, loop, same, weights

@@ -7,8 +7,8 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.recipe import load
 from lookalike.report.charts import raster
+from lookalike.runs.log import ignore
 from lookalike.training import StoppedError
-from lookalike.training.log import ignore
 from lookalike.tuning import Search, search, write
 from tests.tuning.searching import RECIPE, images, recipe
 
@@ -32,7 +32,7 @@ def test_a_search_ends_with_the_best_recipe_and_a_page(data, tmp_path, monkeypat
     assert best.protocol.name == "class_disjoint"  # the user's own
     text = write(found, wanted.ranges, tmp_path / "out").read_text()
     assert "setting_optimiser_lr" in text
-    fold = next((tmp_path / "out" / "trials").glob("0000/*"))
+    fold = next((tmp_path / "out" / "trials").glob("0000/fold*"))
     assert (fold / "log.jsonl").is_file()
     assert not (fold / "result.json").exists()  # test was not looked at
     again = search(Search.read(recipe(tmp_path), tmp_path / "out", data), 2, ignore)

@@ -21,8 +21,8 @@ def run(
 ) -> None:
     """Embed all images of DATA: arrays `embeddings`, `labels` and `paths`, as `lookalike evaluate` reads them."""
     from lookalike.features import embed
-    from lookalike.fit.summary import save_embeddings
     from lookalike.models import Model
+    from lookalike.runs.embeddings import save_embeddings
 
     keep_memory()
     loaded = Model.load(model, device=device)

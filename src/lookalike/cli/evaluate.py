@@ -74,8 +74,8 @@ def run(
 def embedded(model: Path, source: str, split: str) -> tuple[dict[str, Any], str]:
     """The arrays of DATA as the model sees it, and the model's geometry."""
     from lookalike.features import embed
-    from lookalike.fit.summary import columns
     from lookalike.models import Model
+    from lookalike.runs.embeddings import columns
 
     loaded, dataset = Model.load(model), data.load(source)
     chosen = dataset if split == "all" or dataset.splits is None else dataset.where(split=split)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lookalike.training.log import Event, Tell, ignore
+from lookalike.runs.log import Event, Watcher, ignore
 
 
 @contextmanager
-def live(shown: bool = True) -> Iterator[Tell]:
+def live(shown: bool = True) -> Iterator[Watcher]:
     """Something to tell events to; it keeps them to itself unless `shown`."""
     from rich.console import Console
 

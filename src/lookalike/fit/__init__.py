@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lookalike.data import Dataset
 from lookalike.errors import check
 from lookalike.fit.choose import Source, again, choose
 from lookalike.fit.run import Run, single, stoppable
@@ -14,12 +15,11 @@ from lookalike.fit.summary import header
 from lookalike.recipe import to_toml
 from lookalike.recipe.defaults import missing_weights
 from lookalike.recipe.protocol import tasks
-from lookalike.training import JsonLines, checkpoint, to_all
-from lookalike.training.folder import RunFolder
-from lookalike.training.log import Tell, ignore
+from lookalike.runs.folder import Intent, RunFolder
+from lookalike.runs.log import Watcher, ignore
 from lookalike.training.run import Stop
 
-__all__ = ["Run", "fit"]
+__all__ = ["Run", "fit", "run_recipe"]
 
 
 def fit(
@@ -32,7 +32,7 @@ def fit(
     resume: bool = False,
     fresh: bool = False,
     full: bool = True,
-    tell: Tell = ignore,
+    tell: Watcher = ignore,
     stop: Stop = lambda: False,
 ) -> Run:
     """Train on some classes, prove it on others, save everything to `out`.
@@ -43,23 +43,27 @@ def fit(
     with the run in `out`, `fresh` replaces it; `full=False` leaves out baselines and the report. `tell` hears what
     happens, `stop` is asked after every step and while the stages around training go on.
     """
+    check(not (resume and fresh), "give --resume or --fresh, not both")
     began, folder, tell = time.monotonic(), RunFolder(Path(out)), stoppable(tell, stop)
-    check(not resume or folder.begun, f"there is no run to resume in {folder.path}: leave out --resume")
-    dataset, chosen = again(folder, source, recipe, overrides) if resume else choose(source, recipe, overrides)
-    folder.prepare(resume, fresh)
-    log = JsonLines(folder.log)
-    stages = Stages(chosen, folder, to_all(log, tell), began)
-    stages.reserved = PAGE if full else 0.0
-    if resume:
-        log.rewind(checkpoint.step(folder.checkpoint))
-    else:
-        folder.write(folder.recipe, to_toml(chosen, header()))
-    now = time.strftime("%Y-%m-%dT%H:%M:%S")
-    stages.tell({"event": "start", "time": now, "data": dataset.summary(), "resumed": resume})
-    lacking = missing_weights(dataset) if recipe is None and not resume else None
-    if lacking is not None:
-        stages.note(lacking)
-    looked = stages.look(dataset) if audit else dataset
-    if len(tasks(chosen)) > 1:
-        return several(looked, stages, tell, stop, full)
-    return single(looked, stages, stop, full)
+    intent: Intent = "resume" if resume else "fresh" if fresh else "new"
+    folder.check(intent)
+    start = None if resume else choose(source, recipe, overrides)  # a refused one leaves no folder
+    with folder.claimed():
+        dataset, chosen = start or again(folder, source, recipe, overrides)
+        run = folder.begin(intent, to_toml(chosen, header()), tell)
+        stages = Stages(chosen, folder, run.tell, began)
+        stages.reserved = PAGE if full else 0.0
+        now = time.strftime("%Y-%m-%dT%H:%M:%S")
+        stages.tell({"event": "start", "time": now, "data": dataset.summary(), "resumed": resume})
+        lacking = missing_weights(dataset) if recipe is None and not resume else None
+        if lacking is not None:
+            stages.note(lacking)
+        looked = stages.look(dataset) if audit else dataset
+        return run_recipe(looked, stages, tell, stop, full)
+
+
+def run_recipe(dataset: Dataset, stages: Stages, tell: Watcher, stop: Stop, full: bool) -> Run:
+    """The one run, or the several, that a recipe stands for."""
+    if len(tasks(stages.recipe)) > 1:
+        return several(dataset, stages, tell, stop, full)
+    return single(dataset, stages, stop, full)

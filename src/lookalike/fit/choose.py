@@ -11,7 +11,7 @@ from lookalike.errors import UserError, check
 from lookalike.recipe import Recipe, as_tree, build, defaults, of_tree, overridden, tree
 from lookalike.recipe.protocol import parts, tasks
 from lookalike.recipe.rehearsal import rehearse
-from lookalike.training.folder import RunFolder, differences
+from lookalike.runs.folder import RunFolder, differences
 
 Source = str | Path | Dataset | None
 Tree = Mapping[str, Any]

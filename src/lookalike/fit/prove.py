@@ -11,16 +11,18 @@ from lookalike import report
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.features import embed
-from lookalike.fit.measured import save_rows
+from lookalike.files import write_text
 from lookalike.fit.stages import Stages
-from lookalike.fit.summary import content, save_embeddings
+from lookalike.fit.summary import content
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged, baselines, best_of_each, gains, judge
 from lookalike.recipe import Recipe, build
 from lookalike.recipe.protocol import measure
-from lookalike.training.folder import RunFolder
-from lookalike.training.log import events
+from lookalike.runs.embeddings import save_embeddings
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import read_log
+from lookalike.runs.measured import NamedResult, save_results
 from lookalike.training.peak_memory import peak_memory
 from lookalike.training.run import Ending
 
@@ -38,13 +40,15 @@ def prove(stages: Stages, model: Model, divided: Parts, ending: Ending, full: bo
     model.recipe = folder.recipe.read_text(encoding="utf-8")
     model.save(folder.model)
     save_embeddings(folder.test, entries[0].embeddings, divided.test)
-    save_rows(folder, [replace(entry, result=_kept(entry.result, recipe)) for entry in entries])
+    save_results(
+        folder, [NamedResult(each.title, each.role, each.optimistic, _kept(each.result, recipe)) for each in entries]
+    )
     training = asdict(ending) | {"stopped": ending.why, "seed": recipe.seed, "validation": dict(ending.best)}
     told = content(recipe, model, divided, [entry.as_json() for entry in entries], gains(entries))
     told["training"] = {name: value for name, value in training.items() if name not in ("why", "best")}
     most = peak_memory(build.device(recipe))
     told["training"] |= {} if most is None else {"memory": most}
-    folder.write(folder.result, json.dumps(told, indent=2, ensure_ascii=False))
+    write_text(folder.result, json.dumps(told, indent=2, ensure_ascii=False))
     if full:
         write_page(stages, divided.test)
     return entries
@@ -58,7 +62,7 @@ def _of_model(stages: Stages, model: Model, divided: Parts) -> Iterator[Judged]:
     if recipe.protocol.select == "test_max":
         chosen = replace(chosen, optimistic=True)
         yield chosen
-        yield best_of_each(chosen, (event for event in events(stages.folder.log) if event["event"] == "validation"))
+        yield best_of_each(chosen, read_log(stages.folder.log).of("validation"))
     else:
         yield chosen
     for name, test in divided.others:

@@ -1,7 +1,6 @@
 """A finished run, and the way through its stages."""
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from lookalike.fit.summary import header
 from lookalike.models import Model
 from lookalike.protocols.unseen import Judged
 from lookalike.recipe import Recipe, build, of_tree, to_toml, tree
-from lookalike.training import JsonLines, checkpoint, to_all, train
-from lookalike.training.folder import RunFolder
-from lookalike.training.log import Event, Tell
+from lookalike.runs import checkpoint
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import Event, Watcher
+from lookalike.training import train
 from lookalike.training.peak_memory import forget_peak
 from lookalike.training.run import Ending, Stop, StoppedError
 
@@ -48,7 +48,7 @@ class Run:
         return told
 
 
-def stoppable(tell: Tell, stop: Stop) -> Tell:
+def stoppable(tell: Watcher, stop: Stop) -> Watcher:
     """Whoever wants to stop need not wait for the first step: so far everything is on disk."""
 
     def told(event: Event) -> None:
@@ -73,16 +73,10 @@ def single(dataset: Dataset, stages: Stages, stop: Stop, full: bool) -> Run:
     return Run(folder.path, model, tuple(prove(stages, model, divided, ending, full)), ending)
 
 
-def one_of_several(dataset: Dataset, recipe: Recipe, path: Path, tell: Tell, stop: Stop) -> Run:
+def one_of_several(dataset: Dataset, recipe: Recipe, path: Path, tell: Watcher, stop: Stop) -> Run:
     """A run in a folder of its own: begun, or gone on with where it is there already."""
     folder = RunFolder(path)
-    if not folder.begun:
-        shutil.rmtree(path, ignore_errors=True)  # killed before it had a recipe
-    log = JsonLines(folder.log)
-    if folder.begun:
-        recipe = of_tree(tree(folder.recipe))  # the clock may have completed it
-        log.rewind(checkpoint.step(folder.checkpoint))
-    else:
-        folder.prepare()
-        folder.write(folder.recipe, to_toml(recipe, header()))
-    return single(dataset, Stages(recipe, folder, to_all(log, tell)), stop, full=False)
+    with folder.claimed():
+        run = folder.begin("either", to_toml(recipe, header()), tell)
+        own = of_tree(tree(folder.recipe))  # the clock may have completed it
+        return single(dataset, Stages(own, folder, run.tell), stop, full=False)

@@ -9,18 +9,21 @@ from lookalike import data
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.evaluation.statistics.seeds import averaged, difference, spread
-from lookalike.fit.measured import Row, load_rows
+from lookalike.files import write_text
 from lookalike.fit.prove import baselines_of, write_page
 from lookalike.fit.run import Run, one_of_several
 from lookalike.fit.stages import Stages
-from lookalike.fit.summary import content, load_embeddings, save_embeddings
+from lookalike.fit.summary import content
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.cross_validation import side_by_side
 from lookalike.protocols.unseen import OPTIMISTIC, Judged, judge
 from lookalike.recipe import Recipe
 from lookalike.recipe.protocol import Task, parts, tasks
-from lookalike.training.log import Tell
+from lookalike.runs.embeddings import load_embeddings, save_embeddings
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import Watcher
+from lookalike.runs.measured import NamedResult, load_results
 from lookalike.training.run import Ending, Stop
 
 SHOWN = ("recall@1", "map@r")  # with intervals
@@ -47,7 +50,7 @@ class Pooled(NamedTuple):
         return told | ({"optimistic": True} if self.optimistic else {})
 
 
-def several(dataset: Dataset, stages: Stages, tell: Tell, stop: Stop, full: bool) -> Run:
+def several(dataset: Dataset, stages: Stages, tell: Watcher, stop: Stop, full: bool) -> Run:
     """Do what is left to do, then put it together."""
     todo = tasks(stages.recipe)
     for number, task in enumerate(todo, start=1):
@@ -76,7 +79,7 @@ def together(dataset: Dataset, stages: Stages, todo: Sequence[Task], full: bool)
     seconds = sum(run["training"]["seconds"] for run in told["runs"])
     steps = sum(run["training"]["steps"] for run in told["runs"])
     told["training"] = {"runs": len(todo), "steps": steps, "seconds": seconds, "seed": recipe.seed}
-    folder.write(folder.result, json.dumps(told, indent=2, ensure_ascii=False))
+    write_text(folder.result, json.dumps(told, indent=2, ensure_ascii=False))
     if full:
         write_page(stages, divided.test)
     entries = [Judged(row.name.removesuffix(OPTIMISTIC).strip(), row.role, joined[0][1], row.results[0], row.optimistic)
@@ -88,9 +91,9 @@ def _decoded(stages: Stages, dataset: Dataset) -> Dataset:
     return data.decoded(dataset, stages.side(), progress=stages.stage("decoding the images"))
 
 
-def _joined(recipe: Recipe, places: Sequence[Path], model: Model, divided: Parts) -> tuple[list[Row], Any]:
+def _joined(recipe: Recipe, places: Sequence[Path], model: Model, divided: Parts) -> tuple[list[NamedResult], Any]:
     """The rows of one seed, and the embeddings of the main one: its folds side by side, and their mean."""
-    runs = [load_rows(place) for place in places]
+    runs = [load_results(RunFolder(place)) for place in places]
     vectors = [load_embeddings(place / "test.npz", divided.test) for place in places]
     if len(places) == 1:
         return runs[0], vectors[0]
@@ -98,16 +101,16 @@ def _joined(recipe: Recipe, places: Sequence[Path], model: Model, divided: Parts
     whole = side_by_side(vectors, model.geometry)
     name = f"{width * count}-D, {count} models side by side"
     both = judge(name, "model", whole, divided.test, model.geometry, recipe.evaluation.metrics)
-    rows = [Row(name, "model", False, both.result)]
+    rows = [NamedResult(name, "model", False, both.result)]
     for same in zip(*runs, strict=True):
         mean = f"{width}-D, mean of {count} models"
         if same[0].role != "train":  # every fold has other train images
             renamed = same[0].name.replace("this model", mean)
-            rows.append(Row(renamed, same[0].role, same[0].optimistic, averaged([row.result for row in same])))
+            rows.append(NamedResult(renamed, same[0].role, same[0].optimistic, averaged([row.result for row in same])))
     return rows, whole
 
 
-def pooled(seeds: Sequence[Sequence[Row]]) -> list[Pooled]:
+def pooled(seeds: Sequence[Sequence[NamedResult]]) -> list[Pooled]:
     """Equal rows of all seeds."""
     return [
         Pooled(same[0].name, same[0].role, same[0].optimistic, [row.result for row in same])

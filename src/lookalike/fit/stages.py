@@ -12,16 +12,18 @@ from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import check
 from lookalike.features import embed
+from lookalike.files import write_text
 from lookalike.fit.summary import header
 from lookalike.models import Model, Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.begin import begin_head, fill_bank, needs_features, validation
 from lookalike.recipe.protocol import measure, parts
-from lookalike.training import Plan, checkpoint, unreachable_margin
+from lookalike.runs import checkpoint
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import Watcher
+from lookalike.training import Plan, unreachable_margin
 from lookalike.training.blend import blend
-from lookalike.training.folder import RunFolder
-from lookalike.training.log import Tell
 from lookalike.training.loop import Loop
 from lookalike.training.rehearsal import seconds_per_step
 from lookalike.training.run import Ending, Validate
@@ -41,7 +43,7 @@ class Ready(NamedTuple):
 class Stages:
     """One run; `recipe` is completed on the way (the clock may decide on the number of steps)."""
 
-    def __init__(self, recipe: Recipe, folder: RunFolder, tell: Tell, began: float | None = None) -> None:
+    def __init__(self, recipe: Recipe, folder: RunFolder, tell: Watcher, began: float | None = None) -> None:
         self.recipe, self.folder, self.tell = recipe, folder, tell
         self.began = time.monotonic() if began is None else began  # time budgets count from here
         self.reserved = 0.0  # seconds of them for what comes after the evaluation
@@ -56,7 +58,7 @@ class Stages:
     def look(self, dataset: Dataset) -> Dataset:
         """Audit the images; near duplicates will stay on one side of the split."""
         found = data.audit(dataset, progress=self.stage("looking at the images"))
-        self.folder.write(self.folder.audit, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
+        write_text(self.folder.audit, json.dumps(found.as_json(), indent=2, ensure_ascii=False))
         check(found.usable, f"{dataset.name} cannot be learnt from: {found.verdict}")
         for finding in found.findings:
             self.note(f"{finding.count:,} {finding.kind}: {finding.meaning}")
@@ -97,9 +99,9 @@ class Stages:
             if loop.bank is not None:
                 fill_bank(loop, model, divided.train, self.stage("filling the embedding bank"))
             if self.recipe.train.blend and loop.ranks.first:
-                checkpoint.keep(self.folder.start, model.embedder.state_dict())
+                checkpoint.save_tensors(self.folder.start, model.embedder.state_dict())
         plan = self.plan(loop, model, divided, rate)
-        self.folder.write(self.folder.recipe, to_toml(self.recipe, header()))
+        write_text(self.folder.recipe, to_toml(self.recipe, header()))
         return Ready(model, loop, plan)
 
     def plan(self, loop: Loop, model: Model, divided: Parts, rate: float | None) -> Plan:
@@ -136,12 +138,12 @@ class Stages:
         if not shares or validate is None:
             return ending
         self.stage("blending with the weights before training")
-        before = checkpoint.kept(self.folder.start)
+        before = checkpoint.load_tensors(self.folder.start)
         share, values = blend(model.embedder, before, shares, validate, self.recipe.train.plan.select)
         self.note(f"{share:.0%} trained, {1 - share:.0%} as before training: validation map@r {values['map@r']:.3f}")
         return replace(ending, best=values)
 
-    def watch(self) -> Tell:
+    def watch(self) -> Watcher:
         """What training tells; looks at test are named as such."""
         if self.recipe.protocol.select != "test_max":
             return self.tell

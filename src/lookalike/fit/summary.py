@@ -1,4 +1,4 @@
-"""What a run leaves behind in words and numbers: result.json, test.npz, the head of recipe.toml."""
+"""What a run leaves behind in words and numbers: result.json, the head of recipe.toml."""
 
 import platform
 import shlex
@@ -7,12 +7,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from lookalike.data import Dataset
-from lookalike.errors import UserError
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, as_tree
@@ -61,44 +55,3 @@ def content(
         "versions": versions(),
         "command": command(),
     }  # fmt: skip
-
-
-def columns(embeddings: Tensor, test: Dataset) -> dict[str, Any]:
-    """A dataset as vectors, in the form that `lookalike evaluate` reads."""
-    names = np.array(test.label_names)[test.labels.numpy()]
-    found: dict[str, Any] = {"paths": np.array([test.images.name(row) for row in range(len(test))])}
-    if test.categories is not None:
-        found["categories"] = np.array([*test.category_names, ""])[test.categories.numpy()]
-    vectors = embeddings.numpy()
-    if test.roles is None:
-        found |= {"embeddings": vectors, "labels": names}
-    else:
-        ask = test.roles.numpy() == 0
-        found = {name: column[ask] for name, column in found.items()} | {"gallery_paths": found["paths"][~ask]}
-        found |= {"embeddings": vectors[ask], "labels": names[ask]}
-        found |= {"gallery_embeddings": vectors[~ask], "gallery_labels": names[~ask]}
-    return found
-
-
-def save_embeddings(path: Path, embeddings: Tensor, test: Dataset) -> None:
-    """Write them to an .npz file."""
-    try:
-        with path.open("wb") as file:
-            np.savez(file, **columns(embeddings, test))
-    except OSError as error:
-        raise UserError(f"cannot write {path} ({error.strerror}): make room and go on with --resume") from None
-
-
-def load_embeddings(path: Path, test: Dataset) -> Tensor:
-    """What `save_embeddings` wrote, one row per image of the dataset."""
-    try:
-        with np.load(path, allow_pickle=False) as found:
-            vectors = torch.from_numpy(found["embeddings"])
-            gallery = torch.from_numpy(found["gallery_embeddings"]) if test.roles is not None else None
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"cannot read {path} ({error}): delete its folder and go on with --resume") from None
-    if gallery is None or test.roles is None:
-        return vectors
-    joined = torch.empty(len(test), vectors.shape[1])
-    joined[test.roles == 0], joined[test.roles != 0] = vectors, gallery
-    return joined

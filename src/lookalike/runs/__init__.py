@@ -1,6 +1,7 @@
-"""Finished runs on disk, read back: one by one, and put together as methods with their seeds."""
+"""Runs on disk: the only owner of their folders. Begun, resumed, locked, read back, and put together as methods."""
 
 from lookalike.runs.finished import Finished, read
+from lookalike.runs.folder import OpenRun, RunFolder
 from lookalike.runs.methods import Collection, Method, collect
 
-__all__ = ["Collection", "Finished", "Method", "collect", "read"]
+__all__ = ["Collection", "Finished", "Method", "OpenRun", "RunFolder", "collect", "read"]

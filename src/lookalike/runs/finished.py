@@ -1,6 +1,6 @@
-"""One training on disk: its recipe, its log, and what it measured, query by query.
+"""A finished training, read back: its recipe, its log, and what it measured, query by query.
 
-A folder that holds only `test.npz` (the embeddings of the test images) will do: then they are measured here.
+A folder that holds only `test.npz` (the embeddings of the test images) is enough: then they are measured here.
 """
 
 import json
@@ -11,15 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lookalike.errors import UserError, check
 from lookalike.evaluation import Result, evaluate
-from lookalike.training.folder import RunFolder
-from lookalike.training.log import events
+from lookalike.runs.embeddings import Arrays, read_embeddings
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import read_log
+from lookalike.runs.measured import load_results
 
-MEASURED = "measured.json"
-METRICS = ("recall@1", "r_precision", "map@r")  # where only embeddings are there
+METRICS = ("recall@1", "r_precision", "map@r")  # where a folder holds nothing but embeddings
 Tree = dict[str, Any]
 
 
@@ -44,7 +43,7 @@ class Finished:
 
     @cached_property
     def log(self) -> list[dict[str, Any]]:
-        return events(RunFolder(self.path).log)
+        return read_log(RunFolder(self.path).log).events
 
     @property
     def training(self) -> Tree:
@@ -52,42 +51,35 @@ class Finished:
         return dict(self.content.get("training") or {})
 
 
-def is_run(folder: Path) -> bool:
+def is_run(path: Path) -> bool:
     """Whether a folder holds one training with its numbers."""
-    return (folder / MEASURED).is_file() or (folder / "test.npz").is_file()
+    folder = RunFolder(path)
+    return folder.measured.is_file() or folder.test.is_file()
 
 
-def read(folder: Path) -> Finished:
-    check(is_run(folder), f"'{folder}' holds no finished run ({MEASURED} or test.npz): go on with it by --resume")
-    place = RunFolder(folder)
-    settings, content = _toml(place.recipe), read_json(place.result, {})
-    geometry = (content.get("model") or {}).get("geometry") or "sphere"
-    rows = read_json(folder / MEASURED, None)
-    if rows is None:
-        return Finished(folder, settings, content, {"model": _measured(place.test, geometry)}, False)
+def read(path: Path) -> Finished:
+    folder = RunFolder(path)
+    names = f"{folder.measured.name} or {folder.test.name}"
+    check(is_run(path), f"'{path}' holds no finished run (neither {names}): continue it with --resume")
+    settings, content = _toml(folder.recipe), read_json(folder.result, {})
+    if not folder.measured.is_file():
+        geometry = (content.get("model") or {}).get("geometry") or "sphere"
+        return Finished(path, settings, content, {"model": _measure(folder.test, geometry)}, False)
     results: dict[str, Result] = {}
+    rows = load_results(folder)
     for row in rows:
-        results.setdefault(row["role"], Result.from_json(json.dumps(row["result"])))
-    return Finished(folder, settings, content, results, any(row["optimistic"] for row in rows))
+        results.setdefault(row.role, row.result)
+    return Finished(path, settings, content, results, any(row.optimistic for row in rows))
 
 
-def load_test(folder: Path) -> dict[str, Any] | None:
+def load_test(path: Path) -> Arrays | None:
     """The arrays of a run's test.npz, if it still has them (the cells of a study do not)."""
-    path = RunFolder(folder).test
-    if not path.is_file():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as found:
-            return dict(found)
-    except (OSError, ValueError) as error:
-        raise UserError(f"'{path}' cannot be read as .npz ({error}): repeat the run's evaluation") from None
+    file = RunFolder(path).test
+    return read_embeddings(file) if file.is_file() else None
 
 
-def _measured(path: Path, geometry: Any) -> Result:
-    arrays = load_test(path.parent)
-    assert arrays is not None
-    for name in ("embeddings", "labels"):
-        check(name in arrays, f"'{path}' has no array '{name}': it holds {', '.join(arrays) or 'none'}")
+def _measure(path: Path, geometry: Any) -> Result:
+    arrays = read_embeddings(path)
     gallery, labels = arrays.get("gallery_embeddings"), arrays.get("gallery_labels")
     return evaluate(
         arrays["embeddings"], arrays["labels"].tolist(), gallery=gallery,
@@ -101,11 +93,11 @@ def _toml(path: Path) -> Tree:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise UserError(f"'{path}' is no recipe ({error})") from None
+        raise UserError(f"'{path}' is not a recipe ({error})") from None
 
 
 def read_json(path: Path, otherwise: Any = None) -> Any:
-    """What a file of a run holds, or `otherwise` where there is none."""
+    """The content of a JSON file of a run, or `otherwise` where there is none."""
     if not path.is_file():
         return otherwise
     try:

@@ -8,7 +8,8 @@ from typing import Any
 from lookalike.evaluation import Result
 from lookalike.evaluation.statistics.seeds import difference_by_seed, spread
 from lookalike.evaluation.table import NOT_SHARES, aligned
-from lookalike.fit.measured import load_rows
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.measured import load_results
 from lookalike.study.grid import TRAIN, Cell, Study
 from lookalike.study.work import done, failure, place_of
 
@@ -48,7 +49,7 @@ def _results(cells: Sequence[Cell], out: Path, metric: str) -> Found:
     role = "train" if metric.startswith(TRAIN) else "model"
     found = {}
     for cell in cells:
-        rows = [row for row in load_rows(place_of(out, cell)) if row.role == role]
+        rows = [row for row in load_results(RunFolder(place_of(out, cell))) if row.role == role]
         if rows and metric.removeprefix(TRAIN) in rows[0].result:
             found[cell.recipe.seed] = rows[0].result
     return found

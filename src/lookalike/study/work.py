@@ -1,22 +1,21 @@
 """A worker: takes one free cell after the other until none is left. Any number of them may share a study's folder."""
 
-import shutil
 import time
 from pathlib import Path
 
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check
-from lookalike.fit import fit
+from lookalike.fit import run_recipe
 from lookalike.fit.choose import check_possible
-from lookalike.fit.measured import FILE
-from lookalike.recipe import as_tree
-from lookalike.study.claim import claimed
+from lookalike.fit.stages import Stages
+from lookalike.fit.summary import header
+from lookalike.recipe import of_tree, to_toml, tree
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import Event, Watcher
 from lookalike.study.grid import Cell, Study
-from lookalike.training.log import Event, Tell
 from lookalike.training.run import Stop
 
-LARGE = ("checkpoint", "model", "test.npz", "figures")  # what a finished cell does not need any more
 FORWARDED = ("progress", "step", "health")
 
 
@@ -48,8 +47,7 @@ def place_of(out: Path, cell: Cell) -> Path:
 
 
 def done(out: Path, cell: Cell) -> bool:
-    """Both files of a finished run: a killed one may have the first alone."""
-    return all((place_of(out, cell) / name).is_file() for name in (FILE, "result.json"))
+    return RunFolder(place_of(out, cell)).finished
 
 
 def failure(out: Path, cell: Cell) -> str | None:
@@ -58,7 +56,7 @@ def failure(out: Path, cell: Cell) -> str | None:
     return file.read_text(encoding="utf-8").strip() if file.is_file() else None
 
 
-def work(study: Study, dataset: Dataset, out: Path, tell: Tell, stop: Stop, retry: bool = False) -> None:
+def work(study: Study, dataset: Dataset, out: Path, tell: Watcher, stop: Stop, retry: bool = False) -> None:
     """Run whatever is free, until every cell is done, has failed, or is in the hands of another process."""
     try:
         (out / "cells").mkdir(parents=True, exist_ok=True)
@@ -71,12 +69,12 @@ def work(study: Study, dataset: Dataset, out: Path, tell: Tell, stop: Stop, retr
         pass  # once more round: a process may have died and left its cell
 
 
-def _try(study: Study, cell: Cell, dataset: Dataset, out: Path, tell: Tell, stop: Stop) -> bool:
+def _try(study: Study, cell: Cell, dataset: Dataset, out: Path, tell: Watcher, stop: Stop) -> bool:
     """Run one cell if it is free; whether it was."""
     if done(out, cell) or failure(out, cell) is not None:
         return False
-    with claimed(out / "cells" / f"{cell.key}.claim") as mine:
-        if not mine or done(out, cell) or failure(out, cell) is not None:
+    with RunFolder(place_of(out, cell)).locked() as held:
+        if not held or done(out, cell) or failure(out, cell) is not None:
             return False
         finished = sum(done(out, other) for other in study.cells)
         tell({"event": "stage", "name": f"{finished + 1} of {len(study.cells)}: {cell.name}"})
@@ -90,19 +88,15 @@ def _try(study: Study, cell: Cell, dataset: Dataset, out: Path, tell: Tell, stop
     return True
 
 
-def _run(cell: Cell, dataset: Dataset, place: Path, tell: Tell, stop: Stop) -> str:
+def _run(cell: Cell, dataset: Dataset, place: Path, tell: Watcher, stop: Stop) -> str:
     """Begin a cell, or go on with it; keep its numbers and forget its weights."""
 
     def quietly(event: Event) -> None:
         if event["event"] in FORWARDED:
             tell(event)
 
-    begun = (place / "recipe.toml").is_file()
-    if not begun:
-        shutil.rmtree(place, ignore_errors=True)
-    values = None if begun else as_tree(cell.recipe)
-    run = fit(dataset, place, recipe=values, audit=False, resume=begun, full=False, tell=quietly, stop=stop)
-    for name in LARGE:
-        for large in list(place.rglob(name)):
-            shutil.rmtree(large) if large.is_dir() else large.unlink()
+    folder = RunFolder(place)
+    opened = folder.begin("either", to_toml(cell.recipe, header()), quietly)
+    run = run_recipe(dataset, Stages(of_tree(tree(folder.recipe)), folder, opened.tell), quietly, stop, full=False)
+    folder.drop_weights()
     return "  ".join(f"{name} {value:.3f}" for name, value in run.result.items())

@@ -1,13 +1,14 @@
 """Training: an objective, a loop that knows nothing of it, and the course of a run around them."""
 
+from lookalike.runs.log import JsonLines, to_all
 from lookalike.training.early_stop import EarlyStop
 from lookalike.training.head import principal
 from lookalike.training.health import Health, unreachable_margin
-from lookalike.training.log import JsonLines, TensorBoard, to_all
 from lookalike.training.loop import Clipping, Loop
 from lookalike.training.objective import Objective
 from lookalike.training.run import Ending, Plan, StoppedError, train
 from lookalike.training.schedules import Plateau, Schedule
+from lookalike.training.tensorboard import TensorBoard
 
 __all__ = [
     "Clipping",

@@ -24,9 +24,9 @@ from lookalike.cluster import greedy_k_center
 from lookalike.errors import check
 from lookalike.evaluation.geometry.covering_radius import between_classes, covering_radius
 from lookalike.geometry import normalise
+from lookalike.runs.log import Event
 from lookalike.targets import Pairs
 from lookalike.training.early_stop import EarlyStop
-from lookalike.training.log import Event
 from lookalike.training.pool import Pool
 
 # the losses it wraps, in the form SPEC A20 gives them

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from lookalike.catalog import FACT
 from lookalike.errors import UserError, check
-from lookalike.training import checkpoint
+from lookalike.runs import checkpoint
+from lookalike.runs.log import Event, Watcher, ignore
 from lookalike.training.early_stop import EarlyStop
 from lookalike.training.health import Health, check_finite
-from lookalike.training.log import Event, Tell, ignore
 from lookalike.training.loop import Loop, Trained
 
 Validate = Callable[[], Mapping[str, float]]
@@ -86,7 +86,7 @@ def train(
     *,
     validate: Validate | None = None,
     folder: Path | None = None,
-    tell: Tell = ignore,
+    tell: Watcher = ignore,
     stop: Stop = lambda: False,
 ) -> Ending:
     """Train to the end of the plan and leave the best weights in the network; `folder` keeps checkpoints.
@@ -101,7 +101,7 @@ def train(
 
 
 class _Run:
-    def __init__(self, loop: Loop, plan: Plan, validate: Validate | None, folder: Path | None, tell: Tell) -> None:
+    def __init__(self, loop: Loop, plan: Plan, validate: Validate | None, folder: Path | None, tell: Watcher) -> None:
         self.loop, self.plan, self.validate, self.folder, self.tell = loop, plan, validate, folder, tell
         self.course = _Course(EarlyStop(plan.patience, plan.min_improvement))
         self.health = Health()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from lookalike.training.log import Event
+from lookalike.runs.log import Event
 
 
 @runtime_checkable

@@ -18,9 +18,9 @@ from lookalike.errors import UserError, check
 from lookalike.fit.choose import check_possible, found
 from lookalike.fit.summary import header
 from lookalike.recipe import Recipe, of_tree, overridden, to_toml, tree
-from lookalike.study.claim import claimed
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import Watcher
 from lookalike.training import StoppedError
-from lookalike.training.log import Tell
 from lookalike.training.run import Stop
 from lookalike.tuning import storage as stored
 from lookalike.tuning.space import Corner, Range, draw, take
@@ -85,7 +85,7 @@ class Found:
     recipe: Recipe
 
 
-def search(wanted: Search, trials: int, tell: Tell, stop: Stop = lambda: False) -> Found:
+def search(wanted: Search, trials: int, tell: Watcher, stop: Stop = lambda: False) -> Found:
     """Try points until so many trials are finished, by whomever; write OUT/best.toml."""
     check(trials > 0, f"--trials is at least 1, not {trials}")
     try:
@@ -111,7 +111,7 @@ def _joined(wanted: Search, storage: Any) -> Any:
     return study
 
 
-def _work(wanted: Search, study: Any, trials: int, tell: Tell, stop: Stop) -> None:
+def _work(wanted: Search, study: Any, trials: int, tell: Watcher, stop: Stop) -> None:
     optuna = stored.library()
     hopeless = 0
     while _finished(study) < trials:
@@ -135,7 +135,7 @@ def _finished(study: Any) -> int:
 class _Point:
     """One trial, as optuna calls it."""
 
-    def __init__(self, wanted: Search, study: Any, trials: int, tell: Tell, stop: Stop) -> None:
+    def __init__(self, wanted: Search, study: Any, trials: int, tell: Watcher, stop: Stop) -> None:
         self.wanted, self.study, self.trials, self.tell, self.stop = wanted, study, trials, tell, stop
         self.failed = ""
 
@@ -176,8 +176,8 @@ class _Point:
 
         folder = self.wanted.out / "trials"
         first = trial.user_attrs.get("continues", trial.number)
-        with claimed(folder / f"{first:04d}.claim") as mine:  # its first worker may live after all
-            place = folder / (f"{first:04d}" if mine else f"{trial.number:04d}")
+        with RunFolder(folder / f"{first:04d}").locked() as held:  # its first worker may live after all
+            place = folder / (f"{first:04d}" if held else f"{trial.number:04d}")
             return judge(self.wanted.dataset, recipe, place, report, quietly, self.stop)
 
 

@@ -11,20 +11,21 @@ from pathlib import Path
 
 from lookalike.data import Dataset
 from lookalike.errors import check
+from lookalike.files import write_text
 from lookalike.fit.stages import Stages
 from lookalike.fit.summary import header
 from lookalike.recipe import Recipe, of_tree, to_toml, tree
 from lookalike.recipe.protocol import tasks
-from lookalike.training import JsonLines, checkpoint, to_all, train
-from lookalike.training.folder import RunFolder
-from lookalike.training.log import Event, Tell, events
+from lookalike.runs import checkpoint
+from lookalike.runs.folder import RunFolder
+from lookalike.runs.log import Event, Watcher, read_log
+from lookalike.training import to_all, train
 from lookalike.training.run import Stop
 
-VALUE = "value.json"
 Report = Callable[[int, int, float], None]  # fold (from 0), step, mean of the best so far
 
 
-def judge(dataset: Dataset, recipe: Recipe, place: Path, report: Report, tell: Tell, stop: Stop) -> float:
+def judge(dataset: Dataset, recipe: Recipe, place: Path, report: Report, tell: Watcher, stop: Stop) -> float:
     """The mean over folds of the best validation figure; finished folds in `place` are kept."""
     values: list[float] = []
     for number, task in enumerate(tasks(recipe)):
@@ -33,7 +34,7 @@ def judge(dataset: Dataset, recipe: Recipe, place: Path, report: Report, tell: T
     return sum(values) / len(values)
 
 
-def _reporting(report: Report, number: int, before: list[float], select: str) -> Tell:
+def _reporting(report: Report, number: int, before: list[float], select: str) -> Watcher:
     best = float("-inf")
 
     def told(event: Event) -> None:
@@ -45,29 +46,26 @@ def _reporting(report: Report, number: int, before: list[float], select: str) ->
     return told
 
 
-def _fold(dataset: Dataset, recipe: Recipe, path: Path, tell: Tell, stop: Stop) -> float:
+def _fold(dataset: Dataset, recipe: Recipe, path: Path, tell: Watcher, stop: Stop) -> float:
     """One training up to its last validation, from wherever its checkpoint stands; the weights are not kept."""
-    folder, value = RunFolder(path), path / VALUE
-    if value.is_file():
-        return float(json.loads(value.read_text(encoding="utf-8")))
-    log = JsonLines(folder.log)
-    if folder.begun:
-        recipe = of_tree(tree(folder.recipe))
-        log.rewind(checkpoint.step(folder.checkpoint))
-        for event in events(folder.log):
-            if event["event"] == "validation":
-                tell(event)
-    else:
-        shutil.rmtree(path, ignore_errors=True)
-        folder.prepare()
-        folder.write(folder.recipe, to_toml(recipe, header()))
-    stages = Stages(recipe, folder, to_all(log, tell))
+    folder = RunFolder(path)
+    if folder.value.is_file():
+        return float(json.loads(folder.value.read_text(encoding="utf-8")))
+    with folder.claimed():
+        run = folder.begin("either", to_toml(recipe, header()), tell)
+        for event in read_log(folder.log).of("validation"):
+            tell(event)
+        return _trained(dataset, Stages(of_tree(tree(folder.recipe)), folder, run.tell), stop)
+
+
+def _trained(dataset: Dataset, stages: Stages, stop: Stop) -> float:
+    folder = stages.folder
     divided = stages.part(dataset)
     model, loop, plan = stages.begin(divided, checkpoint.exists(folder.checkpoint))
     validate = stages.validation(model, divided)
     check(validate is not None, "there are no validation classes to search by: set protocol.folds lower")
     ending = train(loop, plan, validate=validate, folder=folder.checkpoint, tell=stages.tell, stop=stop)
-    found = ending.best[recipe.train.plan.select]
-    folder.write(value, json.dumps(found))
+    found = ending.best[stages.recipe.train.plan.select]
+    write_text(folder.value, json.dumps(found))
     shutil.rmtree(folder.checkpoint, ignore_errors=True)
     return found

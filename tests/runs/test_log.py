@@ -5,8 +5,8 @@ import json
 import pytest
 
 from lookalike.errors import UserError
+from lookalike.runs.log import read_log
 from lookalike.training import JsonLines, TensorBoard, to_all
-from lookalike.training.log import events
 
 
 def test_events_are_lines_and_progress_is_not_kept(tmp_path):
@@ -20,7 +20,7 @@ def test_events_are_lines_and_progress_is_not_kept(tmp_path):
     for event in told:
         tell(event)
     assert seen == told
-    assert events(tmp_path / "log.jsonl") == [told[0], told[2]]
+    assert read_log(tmp_path / "log.jsonl").events == [told[0], told[2]]
     assert "漢字" in (tmp_path / "log.jsonl").read_text(encoding="utf-8")
 
 
@@ -33,9 +33,9 @@ def test_rewound_to_a_checkpoint(tmp_path):
     ):
         log(event)
     log.rewind(5)
-    assert events(log.path) == [{"event": "start"}, *({"event": "step", "step": step} for step in range(1, 6))]
+    assert read_log(log.path).events == [{"event": "start"}, *({"event": "step", "step": step} for step in range(1, 6))]
     log.rewind(-1)
-    assert events(log.path) == [{"event": "start"}]
+    assert read_log(log.path).events == [{"event": "start"}]
 
 
 def test_a_line_cut_off_by_a_crash_is_forgotten(tmp_path):
@@ -44,15 +44,28 @@ def test_a_line_cut_off_by_a_crash_is_forgotten(tmp_path):
     whole = log.path.read_text()
     for cut in range(1, len(whole)):
         log.path.write_text(whole + whole[:cut].rstrip("\n"))
-        assert events(log.path) in ([json.loads(whole)], [json.loads(whole)] * 2)
+        assert read_log(log.path).events in ([json.loads(whole)], [json.loads(whole)] * 2)
         log.rewind(1)
         log({"event": "step", "step": 2})
-        assert events(log.path)[-1] == {"event": "step", "step": 2}
+        assert read_log(log.path).events[-1] == {"event": "step", "step": 2}
         log.path.unlink()
 
 
+def test_a_bad_line_costs_only_itself(tmp_path):
+    log = JsonLines(tmp_path / "log.jsonl")
+    for step in (1, 2, 3):
+        log({"event": "step", "step": step})
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(lines[0] + b'{"event": "st\n' + b"\xff\xfe\n" + b'["event"]\n{"text": "no kind"}\n' + lines[2])
+    found = read_log(log.path)
+    assert [event["step"] for event in found.of("step")] == [1, 3]
+    assert found.skipped == 4
+    log.rewind(3)
+    assert read_log(log.path) == (found.events, 0)
+
+
 def test_a_place_that_cannot_be_written(tmp_path):
-    with pytest.raises(UserError, match="make room and go on with --resume"):
+    with pytest.raises(UserError, match="free some space, then continue with --resume"):
         JsonLines(tmp_path / "no" / "log.jsonl")({"event": "note"})
 
 

@@ -1,11 +1,10 @@
 """The state of a run on disk: tensors in safetensors, everything else in JSON; nothing is pickled.
 
 A checkpoint is a folder of its own, complete before the file `latest` is replaced to name it. Whenever the process
-dies, `latest` names a whole checkpoint: the one before, or the new one.
+dies, `latest` names a whole checkpoint: the previous one, or the new one.
 """
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -15,32 +14,25 @@ from typing import Any
 from torch import Tensor
 
 from lookalike.errors import UserError, check
+from lookalike.files import whole_file, whole_folder, write_text
 
 LATEST, TENSORS, PLAIN = "latest", "state.safetensors", "state.json"
+FORMAT = 2  # 0.1.0 wrote none
 NAME = re.compile(r"step-\d+(-again)?")
-AFRESH = "start again with a new --out"
+AFRESH = "start again with --fresh or a new --out"
 Tensors = dict[str, Tensor]
 
 
 def save(folder: Path, step: int, state: Mapping[str, Any]) -> None:
-    """Write a checkpoint and let `latest` name it; on any failure the one before stays."""
+    """Write a checkpoint and let `latest` name it; on any failure a whole one stays."""
     name = _name(folder, step)
-    place, partial = folder / name, folder / f"{name}.partial"
     try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        _write(partial, state)
-        shutil.rmtree(place, ignore_errors=True)
-        partial.rename(place)
-        pointer = folder / f"{LATEST}.partial"
-        _write_text(pointer, name)
-        pointer.replace(folder / LATEST)
-    except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
-        kept = f"; the checkpoint before it is kept: {latest(folder)}" if exists(folder) else ""
-        raise UserError(
-            f"cannot save the checkpoint to {folder} ({error.strerror or error}): make room{kept}"
-        ) from None
+        with whole_folder(folder / name) as place:
+            _write(place, state)
+        write_text(folder / LATEST, name)
+    except UserError as error:
+        kept = f"; the last whole checkpoint is {latest(folder)}" if exists(folder) else ""
+        raise UserError(f"cannot save the checkpoint: {error}{kept}") from error
     for old in folder.glob("step-*"):
         if old.name != name:
             shutil.rmtree(old, ignore_errors=True)
@@ -68,65 +60,70 @@ def step(folder: Path) -> int:
     return int(latest(folder).split("-")[1]) if exists(folder) else -1
 
 
+def check_format(folder: Path) -> None:
+    """Refuse a checkpoint that another version of this program wrote."""
+    if exists(folder):
+        _read(folder / latest(folder))
+
+
 def load(folder: Path) -> dict[str, Any]:
-    """The state that `save` was given."""
+    """The state that `save` wrote."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     check(exists(folder), f"there is no checkpoint in {folder}")
     place = folder / latest(folder)
+    plain = _read(place)
     try:
-        tensors = load_file(place / TENSORS)
-        plain = json.loads((place / PLAIN).read_text(encoding="utf-8"))
-        state: dict[str, Any] = dict(_joined(plain, tensors))
+        state: dict[str, Any] = dict(_joined(plain, load_file(place / TENSORS)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise UserError(f"the checkpoint {place} is damaged ({error}): {AFRESH}") from error
     return state
 
 
-def keep(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write tensors that do not change during a run; whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial")
+def _read(place: Path) -> Any:
+    """The plain part of a checkpoint."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_tensors(partial, tensors)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UserError(f"cannot save {path} ({error.strerror or error}): make room") from None
+        content = json.loads((place / PLAIN).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"the checkpoint {place} is damaged ({error}): {AFRESH}") from error
+    known = isinstance(content, dict) and content.keys() == {"format", "state"}
+    old = isinstance(content, dict) and content.keys() == {"mapping"}  # as 0.1.0 wrote it
+    check(known or old, f"the checkpoint {place} is damaged ({PLAIN} holds no state): {AFRESH}")
+    check(
+        known and content["format"] == FORMAT,
+        f"the checkpoint {place} was written by another version of lookalike, which alone can resume it: {AFRESH}",
+    )
+    return content["state"]
 
 
-def kept(path: Path) -> Tensors:
-    """What `keep` wrote."""
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors that do not change during a run."""
+    from safetensors.torch import save
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as file:
+        file.write(save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}))
+
+
+def load_tensors(path: Path) -> Tensors:
+    """What `save_tensors` wrote."""
     from safetensors.torch import load_file
 
     return load_file(path)
 
 
 def _write(folder: Path, state: Mapping[str, Any]) -> None:
-    tensors: Tensors = {}
-    plain = _split(dict(state), "", tensors)
-    _write_tensors(folder / TENSORS, tensors)
-    _write_text(folder / PLAIN, json.dumps(plain))
-
-
-def _write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    tensors: Tensors = {}
+    plain = _split(dict(state), "", tensors)
     try:
-        save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, path)
+        save_file(tensors, folder / TENSORS)
     except SafetensorError as error:
         raise OSError(str(error)) from error
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _write_text(path: Path, text: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    (folder / PLAIN).write_text(json.dumps({"format": FORMAT, "state": plain}), encoding="utf-8")
 
 
 def _split(value: Any, path: str, tensors: Tensors) -> Any:

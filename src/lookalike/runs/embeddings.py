@@ -1,0 +1,65 @@
+"""Embeddings with their labels as .npz files: what `embed` writes, `evaluate` reads, and every run keeps of its test
+images (test.npz).
+
+Where some images are queries and others are searched, the gallery has arrays of its own; rows count queries first.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lookalike.data import Dataset
+from lookalike.errors import UserError, check
+from lookalike.files import whole_file
+
+Arrays = dict[str, np.ndarray]
+
+
+def columns(embeddings: Float[Tensor, "n d"], dataset: Dataset) -> Arrays:
+    """A dataset as vectors, in the form that `lookalike evaluate` reads."""
+    names = np.array(dataset.label_names)[dataset.labels.numpy()]
+    arrays: Arrays = {"paths": np.array([dataset.images.name(row) for row in range(len(dataset))])}
+    if dataset.categories is not None:
+        arrays["categories"] = np.array([*dataset.category_names, ""])[dataset.categories.numpy()]
+    vectors = embeddings.numpy()
+    if dataset.roles is None:
+        return arrays | {"embeddings": vectors, "labels": names}
+    query = dataset.roles.numpy() == 0
+    arrays = {name: column[query] for name, column in arrays.items()} | {"gallery_paths": arrays["paths"][~query]}
+    arrays |= {"embeddings": vectors[query], "labels": names[query]}
+    return arrays | {"gallery_embeddings": vectors[~query], "gallery_labels": names[~query]}
+
+
+def save_embeddings(path: Path, embeddings: Float[Tensor, "n d"], dataset: Dataset) -> None:
+    with whole_file(path) as file:
+        np.savez(file, **columns(embeddings, dataset))  # type: ignore[arg-type]
+
+
+def read_embeddings(path: Path) -> Arrays:
+    """The arrays of such a file; `embeddings` and `labels` are always among them."""
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = dict(content)
+    except (OSError, ValueError) as error:
+        raise UserError(f"'{path}' cannot be read as .npz ({error}): write it again") from None
+    for name in ("embeddings", "labels"):
+        check(name in arrays, f"'{path}' has no array '{name}': it holds {', '.join(arrays) or 'none'}")
+    both = ("gallery_embeddings" in arrays) == ("gallery_labels" in arrays)
+    check(both, f"'{path}' needs both gallery_embeddings and gallery_labels, or neither")
+    return arrays
+
+
+def load_embeddings(path: Path, dataset: Dataset) -> Float[Tensor, "n d"]:
+    """What `save_embeddings` wrote, one row per image of the dataset, in its order."""
+    arrays = read_embeddings(path)
+    vectors = torch.from_numpy(arrays["embeddings"])
+    if dataset.roles is None:
+        return vectors
+    check("gallery_embeddings" in arrays, f"'{path}' has no gallery: delete its folder and continue with --resume")
+    joined = torch.empty(len(dataset), vectors.shape[1])
+    joined[dataset.roles == 0] = vectors
+    joined[dataset.roles != 0] = torch.from_numpy(arrays["gallery_embeddings"])
+    return joined

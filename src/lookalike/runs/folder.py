@@ -1,0 +1,198 @@
+"""A run on disk: the names of its files, one owner at a time, and how it begins or resumes.
+
+Only this package knows what a run's folder looks like. Whoever works in one holds its lock: a second process is
+refused, and what killed writers left behind can be removed.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lookalike.errors import UserError, check
+from lookalike.files import PARTIAL, lock, remove_leftovers, write_text
+from lookalike.runs import checkpoint
+from lookalike.runs.log import JsonLines, Watcher, ignore, read_log, to_all
+
+LOCK = ".lock"
+Intent = Literal["new", "fresh", "resume", "either"]  # "either": resume what is there, or begin
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The places in a run's folder."""
+
+    path: Path
+
+    @property
+    def recipe(self) -> Path:
+        return self.path / "recipe.toml"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log.jsonl"
+
+    @property
+    def audit(self) -> Path:
+        return self.path / "audit.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint"
+
+    @property
+    def start(self) -> Path:
+        """The weights before the first step, where the trained ones are blended with them."""
+        return self.checkpoint / "start.safetensors"
+
+    @property
+    def model(self) -> Path:
+        return self.path / "model"
+
+    @property
+    def result(self) -> Path:
+        return self.path / "result.json"
+
+    @property
+    def measured(self) -> Path:
+        """What was measured, query by query."""
+        return self.path / "measured.json"
+
+    @property
+    def test(self) -> Path:
+        """The embeddings of the test images."""
+        return self.path / "test.npz"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def figures(self) -> Path:
+        return self.path / "figures"
+
+    @property
+    def thumbnails(self) -> Path:
+        return self.path / "thumbnails.npz"
+
+    @property
+    def value(self) -> Path:
+        """The validation figure of a run that ends there, as the folds of a trial do."""
+        return self.path / "value.json"
+
+    @property
+    def begun(self) -> bool:
+        return self.recipe.is_file()
+
+    @property
+    def finished(self) -> bool:
+        """A run killed between its last two files has only the first."""
+        return self.measured.is_file() and self.result.is_file()
+
+    def drop_weights(self) -> None:
+        """Keep the numbers and forget the rest: what a finished cell of a sweep no longer needs."""
+        for name in (self.checkpoint.name, self.model.name, self.test.name, self.figures.name):
+            for large in list(self.path.rglob(name)):
+                shutil.rmtree(large) if large.is_dir() else large.unlink()
+
+    def check(self, intent: Intent) -> None:
+        """Refuse what the folder does not allow; nothing is touched."""
+        check(intent != "resume" or self.begun, f"there is no run to resume in {self.path}: leave out --resume")
+        check(
+            intent != "new" or not self.begun,
+            f"{self.path} holds a run: continue it with --resume, replace it with --fresh, or choose another --out",
+        )
+        if intent == "either" or self.begun or not self.path.exists():
+            return
+        foreign = not self.path.is_dir() or any(not _ours(path.name) for path in self.path.iterdir())
+        check(not foreign, f"{self.path} exists and is not a run: choose a new --out")
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Whether this process is the one that works here now; leftovers of killed writers are removed."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make the folder {self.path} ({error.strerror}): choose another --out") from None
+        check(os.access(self.path, os.W_OK), f"cannot write to {self.path}: choose another --out")
+        with lock(self.path / LOCK, seconds=0) as held:
+            if held:
+                remove_leftovers(self.path)
+                remove_leftovers(self.checkpoint)
+            yield held
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """This folder is ours until the block ends; refused where it is another's."""
+        with self.locked() as held:
+            check(held, f"another process is working in {self.path}: wait for it, or choose another --out")
+            yield
+
+    def begin(self, intent: Intent, recipe: str, tell: Watcher = ignore) -> "OpenRun":
+        """Begin or resume, by the owner of the folder. A new run has its recipe from the start; a resumed one keeps its
+        own."""
+        self.check(intent)
+        resumed = self.begun and intent != "fresh"
+        log = JsonLines(self.log)
+        if resumed:
+            checkpoint.check_format(self.checkpoint)
+            skipped = read_log(self.log).skipped
+            log.rewind(checkpoint.step(self.checkpoint))
+            if skipped:
+                log({"event": "note", "text": f"{skipped} damaged lines of the log were skipped"})
+        else:
+            self._clear()
+            write_text(self.recipe, recipe)
+        return OpenRun(self, to_all(log, tell), resumed)
+
+    def _clear(self) -> None:
+        """Remove everything but the lock: a run that is replaced, or one that was killed before it had a recipe."""
+        self.recipe.unlink(missing_ok=True)  # first: half of a run is not a run
+        for path in self.path.iterdir():
+            if path.name != LOCK:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _ours(name: str) -> bool:
+    return name == LOCK or (name.startswith(".") and name.endswith(PARTIAL))
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run at work: its folder, and who hears what happens (its log among them)."""
+
+    folder: RunFolder
+    tell: Watcher
+    resumed: bool = False
+
+    def stage(self, name: str) -> Progress:
+        """Announce a stage; the function returned reports how far it is."""
+        self.tell({"event": "stage", "name": name})
+        return lambda done, total: self.tell({"event": "progress", "name": name, "done": done, "total": total})
+
+    def note(self, text: str) -> None:
+        self.tell({"event": "note", "text": text})
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "") -> list[str]:
+    """The keys in which two recipes differ, as sentences.
+
+    >>> differences({"train": {"steps": 5}}, {"train": {"steps": 9}})
+    ['train.steps was 5 and is now 9']
+    """
+    changes = []
+    for key in sorted(old.keys() | new.keys()):
+        before, now = old.get(key, "not set"), new.get(key, "not set")
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            changes += differences(before, now, f"{where}{key}.")
+        elif _plain(before) != _plain(now):
+            changes.append(f"{where}{key} was {before} and is now {now}")
+    return changes
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

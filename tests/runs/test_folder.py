@@ -1,0 +1,100 @@
+"""A run's folder: one owner at a time, begun or resumed in one way, cleared of what killed writers left."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.runs import RunFolder, checkpoint
+from lookalike.runs.log import read_log
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from lookalike.runs import RunFolder
+with RunFolder(Path(sys.argv[1])).claimed():
+    print("mine", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path / "run")
+
+
+def test_a_second_process_is_refused_until_the_first_dies(folder):
+    other = subprocess.Popen([sys.executable, "-c", HOLD, str(folder.path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout.readline().strip() == "mine"
+        with pytest.raises(UserError, match="another process is working in"), folder.claimed():
+            pass
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait()
+        with folder.claimed():
+            folder.begin("new", "seed = 0\n")
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close()
+    assert folder.begun
+
+
+def test_what_a_folder_allows(folder):
+    with pytest.raises(UserError, match="no run to resume"):
+        folder.check("resume")
+    with folder.claimed():
+        run = folder.begin("new", "seed = 1\n")
+        run.note("hello")
+    assert not run.resumed
+    with pytest.raises(UserError, match=r"holds a run: .*--resume.*--fresh"):
+        folder.check("new")
+    with folder.claimed():
+        assert folder.begin("either", "seed = 2\n").resumed
+    assert folder.recipe.read_text() == "seed = 1\n"
+    assert [event["text"] for event in read_log(folder.log).events] == ["hello"]
+    with folder.claimed():
+        assert not folder.begin("fresh", "seed = 3\n").resumed
+    assert folder.recipe.read_text() == "seed = 3\n"
+    assert not folder.log.exists()
+
+
+def test_files_of_somebody_else_are_never_touched(folder):
+    folder.path.mkdir()
+    (folder.path / "thesis.txt").write_text("mine")
+    for intent in ("new", "fresh"):
+        with pytest.raises(UserError, match="exists and is not a run"):
+            folder.check(intent)
+    assert (folder.path / "thesis.txt").read_text() == "mine"
+
+
+def test_leftovers_of_killed_writers_do_not_matter(folder):
+    folder.checkpoint.mkdir(parents=True)
+    left = [folder.path / ".result.json.1-ab.partial", folder.checkpoint / ".step-00000002.1-ab.partial"]
+    left[0].write_text("half")
+    left[1].mkdir()
+    folder.checkpoint.joinpath("step-00000002").mkdir()
+    with folder.claimed():
+        folder.begin("either", "seed = 0\n")  # no recipe: it was killed before it began
+    assert not [path for path in left if path.exists()]
+    assert sorted(path.name for path in folder.path.iterdir()) == [".lock", "recipe.toml"]
+
+
+def test_a_resumed_run_forgets_what_came_after_its_checkpoint(folder):
+    with folder.claimed():
+        run = folder.begin("new", "seed = 0\n")
+        for step in (1, 2, 3):
+            run.tell({"event": "step", "step": step})
+            if step == 2:
+                checkpoint.save(folder.checkpoint, step, {"step": step})
+    with folder.log.open("a") as file:
+        file.write('{"event": "st')
+    with folder.claimed():
+        folder.begin("resume", "")
+    steps = read_log(folder.log)
+    assert [event["step"] for event in steps.of("step")] == [1, 2]
+    assert steps.skipped == 0
+    assert "1 damaged lines of the log were skipped" in steps.of("note")[0]["text"]
