@@ -128,7 +128,7 @@ def plain_gc(big: Any) -> list[int]:
 def choice_alone(labels: Tensor, bank: samplers.EmbeddingBank) -> dict[str, tuple[float, float]]:
     """Seconds of ours and of the plain choice, given the big batch and its candidates."""
     generator = torch.Generator().manual_seed(0)
-    matching = Matching(Groups.of(labels), BATCH, PER_CLASS, 512, 10, False)
+    matching = Matching(Groups.of(labels), BATCH, PER_CLASS, 512, 10, False, matching_costs)
     indices = matching.big(generator)
     places = matching.draw(indices, generator)
     vectors = bank.vectors[indices]

@@ -42,7 +42,7 @@ def measure(source: str | data.Dataset, overrides: list[str], steps: int) -> dic
     loop = build.loop(recipe, build.model(recipe), divided.train)
     trained = [loop.advance().seconds for _ in range(steps + 3)][3:]
     times = {name: statistics.median(step[name] for step in trained) for name in PARTS}
-    return {**times, "batch": float(loop.sampler.course.batch_size)}
+    return {**times, "batch": float(loop.sampler.batch_size)}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Category batches (SPEC C.8): which categories meet, how often, and which of their images."""
+"""Category batches [math C.8]: which categories meet, how often, and which of their images."""
 
 from collections import Counter
 from itertools import combinations, pairwise
@@ -107,7 +107,10 @@ def test_an_epoch_can_be_shorter_or_longer_than_all_combinations():
 
 def test_too_many_combinations_need_a_number_of_batches():
     categories = torch.arange(3000) % 1500
-    with pytest.raises(UserError, match="1500 categories have 1,124,250 combinations of 2: say how many batches"):
+    with pytest.raises(
+        UserError,
+        match="1500 categories have 1,124,250 combinations of 2: set batches, the number",
+    ):
         samplers.CategoryPairs(categories, categories, 4)
     for batch in samplers.CategoryPairs(categories, categories, 4, batches=20):
         assert len(categories[batch].unique()) == 2

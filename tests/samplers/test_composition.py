@@ -1,4 +1,4 @@
-"""What each class sampler puts into a batch (SPEC C.1, C.2, C.7, C.9 – C.11), for class sizes of every kind."""
+"""What each class sampler puts into a batch [math C.1, C.2, C.7, C.9–C.11], for class sizes of every kind."""
 
 from collections import Counter
 from math import ceil

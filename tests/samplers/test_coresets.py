@@ -1,4 +1,4 @@
-"""GC and D² coresets (SPEC C.5, C.6): points that cover the big batch, found again, with images of their class."""
+"""GC and D² coresets [math C.5, C.6]: points that cover the big batch, each with images of its class."""
 
 from collections import Counter
 
@@ -86,12 +86,12 @@ def test_points_are_completed_by_different_images_of_their_class(sizes, per_clas
     points = data.draw(st.lists(st.integers(0, len(labels) - 1), min_size=1, unique=True))
     batch = completed(Groups.of(labels), points, per_class, seeded(seed))
     assert batch[::per_class] == points
-    wanted = Counter()
+    expected = Counter()
     for place, point in enumerate(points):
         visit = batch[place * per_class : (place + 1) * per_class]
         assert {int(labels[image]) for image in visit} == {int(labels[point])}
-        wanted[int(labels[point])] += per_class
-    for label, count in wanted.items():
+        expected[int(labels[point])] += per_class
+    for label, count in expected.items():
         images = [image for image in batch if labels[image] == label]
         if count <= sizes[label]:
             assert len(set(images)) == len(images)
@@ -140,6 +140,18 @@ def test_a_big_batch_larger_than_the_data_is_all_of_it(generator):
     points = torch.randn(20, 3, generator=generator)
     batches = list(samplers.Coreset(torch.arange(20), filled(points), batch_size=20, per_class=1, big_batch=512))
     assert [sorted(batch) for batch in batches] == [list(range(20))]
+
+
+@pytest.mark.parametrize("sampler", CORESETS)
+def test_one_image_is_a_batch(sampler):
+    assert list(sampler(torch.tensor([0]), filled(torch.ones(1, 2)), batch_size=1, per_class=1)) == [[0]]
+    assert list(sampler(torch.tensor([0]), filled(torch.ones(1, 2)), batch_size=4, per_class=2, batches=1)) == [[0] * 4]
+
+
+@pytest.mark.parametrize("settings", [{}, {"softened": True}])
+def test_more_points_than_images_repeat_them(settings):
+    sampler = samplers.Coreset(torch.arange(60) // 3, filled(torch.rand(60, 2)), 240, 2, batches=1, **settings)
+    assert set(next(iter(sampler))) == set(range(60))
 
 
 @pytest.mark.parametrize("sampler", CORESETS)

@@ -1,4 +1,4 @@
-"""DDM and FRD (SPEC C.3, C.4): costs against plain loops and scipy, and batches nearer to the data than random ones."""
+"""DDM and FRD [math C.3, C.4]: costs against plain loops and scipy, and batches nearer to the data than random ones."""
 
 from collections import Counter
 
@@ -87,7 +87,7 @@ def test_costs_of_collapsed_embeddings_are_finite(costs, big):
 @given(st.lists(st.integers(1, 9), min_size=3, max_size=12), st.integers(1, 3), st.integers(0, 99), st.booleans())
 def test_candidates_are_class_balanced_parts_of_a_class_balanced_big_batch(sizes, per_class, seed, roth):
     labels = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
-    matching = Matching(Groups.of(labels), 3 * per_class, per_class, 10 * per_class, 4, roth)
+    matching = Matching(Groups.of(labels), 3 * per_class, per_class, 10 * per_class, 4, roth, frechet_costs)
     generator = torch.Generator().manual_seed(seed)
     big = matching.big(generator)
     counts = Counter(labels[big].tolist())
@@ -112,8 +112,8 @@ def test_the_best_candidate_is_taken(costs, generator):
     labels = torch.arange(60) // 4
     bank = samplers.EmbeddingBank(60, 3)
     bank.update(torch.arange(60), torch.randn(60, 3, generator=generator))
-    matching = Matching(Groups.of(labels), 8, 2, 30, 10, False)
-    best = matching.best(bank, costs, torch.Generator().manual_seed(5))
+    matching = Matching(Groups.of(labels), 8, 2, 30, 10, False, costs)
+    best = matching.best(bank.vectors, torch.Generator().manual_seed(5))
     again = torch.Generator().manual_seed(5)
     big = matching.big(again)
     places = matching.draw(big, again)

@@ -19,7 +19,7 @@ from lookalike.evaluation import evaluate
 from lookalike.processes import Ranks
 from lookalike.training import Clipping, Loop, Objective, Plan, Schedule, optimisers, train
 from lookalike.training.ccp import FORMS, Chance, ChanceConstraints, ProxyObjective
-from lookalike.training.distributed import check_shares, joined
+from lookalike.training.distributed import joined
 from lookalike.training.memory import CrossBatchMemory
 from lookalike.training.mixup import Mixer
 from lookalike.training.pool import Pool
@@ -112,7 +112,7 @@ def same_everywhere(folder, ranks):
     found |= {f"exchanges/{part}": value for part, value in exchanges(ranks).items()}
     found |= {f"mixed/{part}": value for part, value in mixed().items()}
     try:
-        check_shares(ranks, samplers.ClassBalanced(LABELS, 15, 3).course)
+        samplers.ClassBalanced(LABELS, 15, 3).check_shares(ranks.count)
         raise AssertionError("15 images for two processes")
     except UserError:
         pass

@@ -42,7 +42,7 @@ def run(
             "name": name,
             "does": first_sentence(member),
             "settings": settings_of(member),
-            "presets": sorted(presets_of(member)) if isinstance(member, type) else [],
+            "presets": sorted(presets_of(member)),
         }
         for name, member in sorted(CATALOGUES[kind].items())
     ]

@@ -22,10 +22,9 @@ from lookalike.processes import Ranks
 from lookalike.recipe import strategy
 from lookalike.recipe.protocol import check_protocol
 from lookalike.recipe.settings import Member, Recipe
-from lookalike.samplers import EmbeddingBank, Sampler
+from lookalike.samplers import BatchSampler, EmbeddingBank
 from lookalike.training import Loop, Objective, Plan, Schedule, optimisers
 from lookalike.training.ccp import ProxyObjective
-from lookalike.training.distributed import check_shares
 from lookalike.training.memory import CrossBatchMemory
 from lookalike.training.pool import Pool
 
@@ -159,14 +158,14 @@ def generators_of(made: Goal) -> dict[str, torch.Generator]:
     return {name: drawn for name, drawn in found.items() if drawn is not None}
 
 
-def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -> Sampler:
+def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -> BatchSampler:
     """The batch sampler over the train images."""
     wanted = recipe.sampler
     settings = {"seed": recipe.seed, **_given("sampler", samplers.MEMBERS, wanted)}
     made = samplers.build(
         wanted.name, wanted.preset, labels=train.labels, categories=train.categories, bank=bank, **settings
     )
-    check_shares(Ranks.current(), made.course)
+    made.check_shares(Ranks.current().count)
     return made
 
 
@@ -202,7 +201,7 @@ def loop(recipe: Recipe, made: Model, train: Dataset) -> Loop:
     embedder = embedder_of(made)
     kept = bank(recipe, train, embedder.dim)
     batches = sampler(recipe, train, kept)
-    goal = objective(recipe, train.classes, embedder.dim, batches.course.batch_size).to(device(recipe))
+    goal = objective(recipe, train.classes, embedder.dim, batches.batch_size).to(device(recipe))
     table = recipe.optimiser
     how = made.preprocessing
 

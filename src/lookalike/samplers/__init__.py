@@ -1,16 +1,16 @@
 """Batch samplers: which images meet in a batch. Each iterates lists of indices, for `DataLoader(…, batch_sampler=…)`.
 
-All of them compose an epoch from (seed, epoch), share every batch among ranks class by class, and resume in the middle
-of an epoch: see `lookalike.samplers.course`.
+Each is a `BatchSampler` around its own way of composing an epoch, so all of them compose it from (seed, epoch), share
+every batch among ranks class by class, and resume in the middle of an epoch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import Tensor
-
 from lookalike import catalog
+from lookalike.labels import Labels
 from lookalike.samplers.bank import EmbeddingBank
+from lookalike.samplers.batch_sampler import BatchSampler
 from lookalike.samplers.category_pairs import CategoryPairs
 from lookalike.samplers.category_random import CategoryRandom
 from lookalike.samplers.class_balanced import ClassBalanced
@@ -18,13 +18,12 @@ from lookalike.samplers.class_chunks import ClassChunks
 from lookalike.samplers.class_queue import ClassQueue
 from lookalike.samplers.class_random import ClassRandom
 from lookalike.samplers.coreset import Coreset
-from lookalike.samplers.course import Sampler
 from lookalike.samplers.d2_coreset import D2Coreset
 from lookalike.samplers.distribution_match import DistributionMatch
 from lookalike.samplers.frechet import Frechet
 from lookalike.samplers.one_per_class import OnePerClass
 
-MEMBERS: Mapping[str, type[Sampler]] = {
+MEMBERS: Mapping[str, Callable[..., BatchSampler]] = {
     "category_pairs": CategoryPairs,
     "category_random": CategoryRandom,
     "class_balanced": ClassBalanced,
@@ -40,6 +39,7 @@ MEMBERS: Mapping[str, type[Sampler]] = {
 
 __all__ = [
     "MEMBERS",
+    "BatchSampler",
     "CategoryPairs",
     "CategoryRandom",
     "ClassBalanced",
@@ -52,7 +52,6 @@ __all__ = [
     "EmbeddingBank",
     "Frechet",
     "OnePerClass",
-    "Sampler",
     "build",
     "names",
     "needs_bank",
@@ -60,12 +59,12 @@ __all__ = [
 
 
 def names() -> list[str]:
-    """The samplers' names on the command line."""
+    """The names of all samplers."""
     return sorted(MEMBERS)
 
 
 def needs_bank(name: str) -> bool:
-    """Whether a sampler chooses by embeddings and must be given an EmbeddingBank.
+    """Whether a sampler chooses by embeddings and so needs an EmbeddingBank.
 
     >>> needs_bank("coreset"), needs_bank("class_balanced")
     (True, False)
@@ -77,17 +76,17 @@ def build(
     name: str,
     preset: str | None = None,
     *,
-    labels: Tensor,
-    categories: Tensor | None = None,
+    labels: Labels,
+    categories: Labels | None = None,
     bank: EmbeddingBank | None = None,
     **settings: Any,
-) -> Sampler:
-    """The sampler called `name`. Facts of the data that it does not need are left out, unknown settings are refused.
+) -> BatchSampler:
+    """The sampler called `name`. It gets the facts of the data that it takes; an unknown setting is refused.
 
     >>> import torch
     >>> len(build("class_balanced", labels=torch.arange(12) // 3, batch_size=4, per_class=2))
     3
     """
     facts = {"labels": labels, "categories": categories, "bank": bank}
-    given = {fact: value for fact, value in facts.items() if value is not None}
-    return catalog.build("sampler", MEMBERS, name, given | settings, preset, facts=facts)
+    known = {fact: value for fact, value in facts.items() if value is not None}
+    return catalog.build("sampler", MEMBERS, name, known | settings, preset, facts=facts)

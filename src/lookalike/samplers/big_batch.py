@@ -1,4 +1,4 @@
-"""Batches chosen out of a bigger one by what the network thinks of it: what DDM, FRD and the two coresets share.
+"""Batches chosen out of a bigger one by its embeddings: what DDM, FRD and the two coresets share.
 
 Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies and Generalization Performance in Deep Metric
 Learning, ICML 2020, and released code.
@@ -6,6 +6,8 @@ Learning, ICML 2020, and released code.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
 
 import torch
 from jaxtyping import Float, Integer
@@ -13,16 +15,12 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.samplers.bank import EmbeddingBank
+from lookalike.samplers.batch_sampler import BatchSampler, Course
 from lookalike.samplers.drawing import distinct_if_possible, rounds, uniform
-from lookalike.samplers.grouping import Groups
+from lookalike.samplers.grouping import Groups, check_divides, classes_per_batch
 
 Cost = Callable[[Float[Tensor, "b d"], Integer[Tensor, "k m"]], Float[Tensor, " k"]]
-
-
-def check_bank(bank: EmbeddingBank, labels: Tensor) -> None:
-    check(
-        len(bank) == len(labels), f"the bank holds {len(bank)} images, there are {len(labels)} labels: they must agree"
-    )
+Choose = Callable[[Float[Tensor, "b d"], int, torch.Generator], Integer[Tensor, " points"]]
 
 
 def pairwise(vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b b"]:
@@ -33,18 +31,9 @@ def pairwise(vectors: Float[Tensor, "b d"]) -> Float[Tensor, "b b"]:
     return table.fill_diagonal_(0.0)
 
 
-def projected(vectors: Float[Tensor, "n d"], dim: int | None, generator: torch.Generator) -> Float[Tensor, "n p"]:
-    """The vectors in `dim` random dimensions, squared distances kept on average; None: as they are."""
-    if dim is None:
-        return vectors
-    check(dim > 0, f"projection must be a positive number of dimensions, not {dim}")
-    directions: Tensor = torch.randn(vectors.shape[1], dim, generator=generator) / dim**0.5
-    return vectors @ directions
-
-
 @dataclass(frozen=True)
 class Matching:
-    """How candidates are made: a big batch by classes, then `candidates` batches out of it."""
+    """Out of a big batch by classes, the one of several candidate batches with the lowest cost."""
 
     groups: Groups
     batch_size: int
@@ -52,28 +41,30 @@ class Matching:
     big_batch: int
     candidates: int
     roth: bool
+    cost: Cost
 
     def __post_init__(self) -> None:
         big, n, m = self.big_batch, self.per_class, self.batch_size
+        classes_per_batch(self.groups, m, n)
         check(m > 1, f"a batch of {m} has no distances to match: choose a larger batch_size")
         check(big % n == 0, f"{n} images per class do not divide a big batch of {big}: choose a multiple")
         check(big >= m, f"the big batch ({big}) must be at least as large as the batch ({m})")
         check(self.candidates > 0, f"there must be at least one candidate, not {self.candidates}")
 
     def big(self, generator: torch.Generator) -> Integer[Tensor, " b"]:
-        """A big batch: n images of each class drawn, every class coming up before any comes up again."""
+        """A big batch: n images of random classes, every class coming up before any comes up again."""
         count, classes = self.big_batch // self.per_class, len(self.groups)
         if self.roth:
-            drawn = uniform(torch.full((count,), classes), generator)
-            places = uniform(self.groups.sizes[drawn, None].expand(-1, self.per_class), generator)
-            return self.groups.pick(drawn[:, None].expand_as(places), places).flatten()
+            turn = uniform(torch.full((count,), classes), generator)
+            places = uniform(self.groups.sizes[turn, None].expand(-1, self.per_class), generator)
+            return self.groups.pick(turn[:, None].expand_as(places), places).flatten()
         visits = torch.full((classes,), count // classes)
         visits[torch.randperm(classes, generator=generator)[: count % classes]] += 1
         parts = []
         for times in sorted({count // classes, count // classes + 1} - {0}):
-            drawn = (visits == times).nonzero()[:, 0]
-            places = distinct_if_possible(self.groups.sizes[drawn], times * self.per_class, generator)
-            parts.append(self.groups.pick(drawn[:, None].expand_as(places), places).flatten())
+            turn = (visits == times).nonzero()[:, 0]
+            places = distinct_if_possible(self.groups.sizes[turn], times * self.per_class, generator)
+            parts.append(self.groups.pick(turn[:, None].expand_as(places), places).flatten())
         return torch.cat(parts)
 
     def draw(self, big: Integer[Tensor, " b"], generator: torch.Generator) -> Integer[Tensor, "k m"]:
@@ -88,11 +79,53 @@ class Matching:
         places = distinct_if_possible(inside.sizes[classes], self.per_class, generator)
         return inside.pick(classes[:, None].expand_as(places), places).view(self.candidates, -1)
 
-    def best(self, bank: EmbeddingBank, cost: Cost, generator: torch.Generator) -> Integer[Tensor, " m"]:
+    def best(self, vectors: Float[Tensor, "n d"], generator: torch.Generator) -> Integer[Tensor, " m"]:
         """One batch: the candidate of the lowest cost."""
         big = self.big(generator)
         places = self.draw(big, generator)
-        return big[places[cost(bank.vectors[big], places).argmin()]]
+        return big[places[self.cost(vectors[big], places).argmin()]]
+
+    def compose(
+        self, vectors: Float[Tensor, "n d"], batches: int, generator: torch.Generator
+    ) -> Integer[Tensor, "batches m"]:
+        return torch.stack([self.best(vectors, generator) for _ in range(batches)])
+
+
+@dataclass(frozen=True)
+class Covering:
+    """Out of a random big batch, m / n points that cover it, each completed by images of its class."""
+
+    groups: Groups
+    batch_size: int
+    per_class: int
+    big_batch: int
+    projection: int | None
+    choose: Choose
+
+    def __post_init__(self) -> None:
+        check_divides(self.batch_size, self.per_class)
+        big, points, dim = self.big_batch, self.batch_size // self.per_class, self.projection
+        check(points <= big, f"{points} points cannot be chosen out of a big batch of {big}")
+        check(dim is None or dim > 0, f"projection must be a positive number of dimensions, not {dim}")
+
+    def projected(self, vectors: Float[Tensor, "n d"], generator: torch.Generator) -> Float[Tensor, "n p"]:
+        """The vectors in `projection` random dimensions, squared distances kept on average; None: as they are."""
+        if self.projection is None:
+            return vectors
+        directions: Tensor = torch.randn(vectors.shape[1], self.projection, generator=generator) / self.projection**0.5
+        return vectors @ directions
+
+    def compose(
+        self, vectors: Float[Tensor, "n d"], batches: int, generator: torch.Generator
+    ) -> Integer[Tensor, "batches m"]:
+        points = self.projected(vectors, generator)
+        rows = []
+        for _ in range(batches):
+            # The places chosen are places in this very big batch (the released code looks them up in another one).
+            big = torch.randperm(len(points), generator=generator)[: self.big_batch]
+            images = big[self.choose(points[big], self.batch_size // self.per_class, generator)]
+            rows.append(completed(self.groups, images.tolist(), self.per_class, generator))
+        return torch.tensor(rows)
 
 
 def completed(groups: Groups, images: list[int], per_class: int, generator: torch.Generator) -> list[int]:
@@ -116,20 +149,21 @@ def completed(groups: Groups, images: list[int], per_class: int, generator: torc
     return batch
 
 
-def coresets(
-    groups: Groups,
-    vectors: Float[Tensor, "n d"],
-    big_batch: int,
-    shape: tuple[int, int, int],
-    choose: Callable[[Tensor, int, torch.Generator], Tensor],
-    generator: torch.Generator,
+def from_bank(
+    bank: EmbeddingBank, method: Matching | Covering, batches: int | None, **course: Unpack[Course]
+) -> BatchSampler:
+    """A sampler that composes an epoch from the bank as it is when the epoch begins."""
+    classes = method.groups.of_image
+    check(
+        len(bank) == len(classes),
+        f"the bank holds {len(bank)} images, there are {len(classes)} labels: they must agree",
+    )
+    compose = partial(_compose, bank, method)
+    return BatchSampler(compose, classes, method.batch_size, method.per_class, batches, keeps_batches=True, **course)
+
+
+def _compose(
+    bank: EmbeddingBank, method: Matching | Covering, batches: int, generator: torch.Generator
 ) -> Integer[Tensor, "batches m"]:
-    """`shape` = batches, points, per_class: out of a new random big batch each, `points` images and their mates."""
-    batches, points, per_class = shape
-    rows = []
-    for _ in range(batches):
-        # The places chosen are places in this very big batch (the released code looks them up in another one).
-        big = torch.randperm(len(vectors), generator=generator)[:big_batch]
-        images = big[choose(vectors[big], points, generator)]
-        rows.append(completed(groups, images.tolist(), per_class, generator))
-    return torch.tensor(rows)
+    bank.check_ready()
+    return method.compose(bank.vectors, batches, generator)

@@ -3,25 +3,27 @@
 Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019, supplement.
 
 Departs from the paper: in the partly labelled form the number of batches of a category is rounded up, as in the
-released code (ERR-26). Departs from the released code: images are shuffled within their class too, and the categories
-of the partly labelled form come in random order. See also: category_random.
+released code [math ERR-26]. Departs from the released code: images are shuffled within their class too, and the
+categories of the partly labelled form come in random order. See also: category_random.
 """
 
+from dataclasses import dataclass
 from math import comb
+from typing import Unpack
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.samplers import course
-from lookalike.samplers.course import Course
+from lookalike.labels import Labels, joint_labels
+from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.drawing import distinct
 from lookalike.samplers.grouping import Groups
 
 PRESETS = {"sop": {"batches_per_combination": 5}, "inshop": {"batches_per_combination": 2}, "vehicle_id": {}}
 UNKNOWN = -1
-LIMIT = 20_000  # combinations of categories; more are an epoch that nobody wants to wait for, or to store
+LIMIT = 20_000  # combinations of categories; with more, an epoch takes too long and too much memory
 
 
 def occurrence(values: Integer[Tensor, " n"]) -> Integer[Tensor, " n"]:
@@ -36,7 +38,76 @@ def occurrence(values: Integer[Tensor, " n"]) -> Integer[Tensor, " n"]:
     return before
 
 
-class CategoryPairs:
+@dataclass(frozen=True)
+class Combinations:
+    """Which categories meet in a batch, and which of their images."""
+
+    classes: Groups
+    categories: Groups
+    together: int  # c, categories in a batch
+    part: int  # M / c, images of each
+    repeats: int  # r, batches of each combination
+    partly: bool  # some images have no category
+
+    def check_possible(self, batches: int | None) -> None:
+        known, c = len(self.categories), self.together
+        if self.partly:
+            check(c == 2, f"images without a category are one half of a batch: categories_per_batch is 2, not {c}")
+            check(batches is None, "with images without a category, every category sets its number of batches itself")
+            check(known > 1, "no image has a category (all are -1): use category_random")
+            return
+        check(c <= known, f"a batch mixes {c} categories, the data has {known}: choose a smaller categories_per_batch")
+        check(self.repeats > 0, f"batches_per_combination must be positive, not {self.repeats}")
+        check(
+            comb(known, c) <= LIMIT or batches is not None,
+            f"{known} categories have {comb(known, c):,} combinations of {c}: set batches, the number of batches in "
+            "an epoch",
+        )
+
+    def batches(self) -> int:
+        """The batches of an epoch in which every combination has its turns."""
+        if self.partly:
+            return int(self._parts_per_category().sum())
+        return comb(len(self.categories), self.together) * self.repeats
+
+    def _parts_per_category(self) -> Integer[Tensor, " labelled"]:
+        # −1 is the smallest category, so the images without one are group 0.
+        return (self.categories.sizes[1:] + self.part - 1) // self.part
+
+    def visits(self, batches: int, generator: torch.Generator) -> Integer[Tensor, "batches c"]:
+        """The categories of every batch."""
+        if self.partly:
+            parts = self._parts_per_category()
+            order = torch.randperm(len(parts), generator=generator)
+            labelled = (order + 1).repeat_interleave(parts[order])
+            return torch.stack([labelled, torch.zeros_like(labelled)], 1)
+        known = len(self.categories)
+        if comb(known, self.together) > LIMIT:
+            return distinct(torch.full((batches,), known), self.together, generator)
+        every = torch.combinations(torch.arange(known), self.together)
+        order = torch.randperm(len(every), generator=generator).repeat_interleave(self.repeats)
+        return every[order.repeat(-(-batches // len(order)))[:batches]]
+
+    def compose(self, batches: int, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
+        runs = self.classes.in_runs(generator)
+        images = runs[self.categories.of_image[runs].argsort(stable=True)]
+        category = self.visits(batches, generator).flatten()
+        # A cyclic pointer per category: its k-th visit takes images k·M/c … (k+1)·M/c − 1 of it.
+        place = occurrence(category)[:, None] * self.part + torch.arange(self.part)
+        place %= self.categories.sizes[category, None]
+        return images[self.categories.starts[category, None] + place].view(batches, -1)
+
+
+@sampler
+def CategoryPairs(
+    labels: Labels,
+    categories: Labels,
+    batch_size: int = 256,
+    categories_per_batch: int = 2,
+    batches_per_combination: int = 5,
+    batches: int | None = None,
+    **course: Unpack[Course],
+) -> BatchSampler:
     """FastAP's hard batches: every pair of categories r times, each time the next M/2 images of both, class by class.
 
     `categories_per_batch` = c makes it every c of them, M/c images each. A category begins again when it runs out (one
@@ -49,76 +120,15 @@ class CategoryPairs:
     >>> sorted(image for batch in sampler for image in batch)
     [0, 1, 2, 3, 4, 5, 6, 7]
     """
-
-    __iter__, __len__, step = course.iterate, course.length, course.step
-    set_epoch, state_dict, load_state_dict = course.set_epoch, course.state_dict, course.load_state_dict
-
-    def __init__(
-        self,
-        labels: Integer[Tensor, " n"],
-        categories: Integer[Tensor, " n"],
-        batch_size: int = 256,
-        categories_per_batch: int = 2,
-        batches_per_combination: int = 5,
-        batches: int | None = None,
-        seed: int = 0,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> None:
-        check(len(labels) == len(categories), f"{len(categories)} categories for {len(labels)} labels: give one each")
-        c = categories_per_batch
-        check(
-            c > 0 and batch_size > 0 and batch_size % c == 0,
-            f"{c} categories do not share a batch of {batch_size} evenly: choose a batch_size that is a multiple",
-        )
-        self.classes, self.categories = Groups.of(labels), Groups.of(categories)
-        self.partly = bool((categories == UNKNOWN).any())
-        self.together, self.repeats, self.part = c, batches_per_combination, batch_size // c
-        self.combinations = self._combinations(batches)
-        count = self.combinations * self.repeats if batches is None else batches
-        if self.partly:
-            count = int(self._parts_per_category().sum())
-        self.course = Course(self.compose, self.classes.of_image, count, batch_size, seed=seed, rank=rank, ranks=ranks)
-
-    def _combinations(self, batches: int | None) -> int:
-        known, c = len(self.categories), self.together
-        if self.partly:
-            check(c == 2, f"images without a category are one half of a batch: categories_per_batch is 2, not {c}")
-            check(batches is None, "with images without a category, every category sets its number of batches itself")
-            check(known > 1, "no image has a category (all are -1): use category_random")
-            return known - 1
-        check(c <= known, f"a batch mixes {c} categories, the data has {known}: choose a smaller categories_per_batch")
-        check(self.repeats > 0, f"batches_per_combination must be positive, not {self.repeats}")
-        check(
-            comb(known, c) <= LIMIT or batches is not None,
-            f"{known} categories have {comb(known, c):,} combinations of {c}: say how many batches make an epoch",
-        )
-        return comb(known, c)
-
-    def _parts_per_category(self) -> Integer[Tensor, " labelled"]:
-        # −1 is the smallest category, so the images without one are group 0.
-        return (self.categories.sizes[1:] + self.part - 1) // self.part
-
-    def visits(self, generator: torch.Generator) -> Integer[Tensor, "batches c"]:
-        """The categories of every batch."""
-        if self.partly:
-            parts = self._parts_per_category()
-            order = torch.randperm(len(parts), generator=generator)
-            labelled = (order + 1).repeat_interleave(parts[order])
-            return torch.stack([labelled, torch.zeros_like(labelled)], 1)
-        known, batches = len(self.categories), self.course.batches
-        if self.combinations > LIMIT:
-            return distinct(torch.full((batches,), known), self.together, generator)
-        every = torch.combinations(torch.arange(known), self.together)
-        order = torch.randperm(len(every), generator=generator).repeat_interleave(self.repeats)
-        return every[order.repeat(-(-batches // len(order)))[:batches]]
-
-    def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
-        """One epoch of batches."""
-        runs = self.classes.in_runs(generator)
-        images = runs[self.categories.of_image[runs].argsort(stable=True)]
-        category = self.visits(generator).flatten()
-        # A cyclic pointer per category: its k-th visit takes images k·M/c … (k+1)·M/c − 1 of it.
-        place = occurrence(category)[:, None] * self.part + torch.arange(self.part)
-        place %= self.categories.sizes[category, None]
-        return images[self.categories.starts[category, None] + place].view(self.course.batches, -1)
+    check(len(labels) == len(categories), f"{len(categories)} categories for {len(labels)} labels: give one each")
+    c = categories_per_batch
+    check(
+        c > 0 and batch_size > 0 and batch_size % c == 0,
+        f"{c} categories do not share a batch of {batch_size} evenly: choose a batch_size that is a multiple",
+    )
+    classes, (numbers,) = Groups.of(labels), joint_labels(categories)
+    partly = bool((numbers == UNKNOWN).any())
+    mix = Combinations(classes, Groups.of(numbers), c, batch_size // c, batches_per_combination, partly)
+    mix.check_possible(batches)
+    count = mix.batches() if batches is None else batches
+    return BatchSampler(mix.compose, classes.of_image, batch_size, batches=count, **course)

@@ -4,17 +4,26 @@ Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019, supple
 batches are compared with. See also: category_pairs.
 """
 
+from functools import partial
+from typing import Unpack
+
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.samplers import course
-from lookalike.samplers.course import Course, epoch_length
+from lookalike.labels import Labels
+from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.grouping import Groups
 
 
-class CategoryRandom:
+def cut_runs(groups: Groups, batch_size: int, batches: int, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
+    """All classes one after the other, cut into batches."""
+    return groups.in_runs(generator)[: batches * batch_size].view(batches, batch_size)
+
+
+@sampler
+def CategoryRandom(labels: Labels, batch_size: int = 256, **course: Unpack[Course]) -> BatchSampler:
     """All classes in random order, the shuffled images of each together, cut into batches: no image twice in an epoch.
 
     >>> labels = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
@@ -23,19 +32,6 @@ class CategoryRandom:
     4 tensor([2, 2])
     4 tensor([2, 2])
     """
-
-    __iter__, __len__, step = course.iterate, course.length, course.step
-    set_epoch, state_dict, load_state_dict = course.set_epoch, course.state_dict, course.load_state_dict
-
-    def __init__(
-        self, labels: Integer[Tensor, " n"], batch_size: int = 256, seed: int = 0, rank: int = 0, ranks: int = 1
-    ) -> None:
-        check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
-        self.groups = Groups.of(labels)
-        count = epoch_length(len(labels), batch_size, None)
-        self.course = Course(self.compose, self.groups.of_image, count, batch_size, seed=seed, rank=rank, ranks=ranks)
-
-    def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
-        """One epoch of batches."""
-        batches, m = self.course.batches, self.course.batch_size
-        return self.groups.in_runs(generator)[: batches * m].view(batches, m)
+    check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
+    groups = Groups.of(labels)
+    return BatchSampler(partial(cut_runs, groups, batch_size), groups.of_image, batch_size, **course)

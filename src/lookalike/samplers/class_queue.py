@@ -7,37 +7,34 @@ one visit, what the batch already holds is put off, so that a batch has 8 differ
 images; visits that fill no batch at the end of a pass are left out. See also: one_per_class, class_balanced.
 """
 
+from functools import partial
+from typing import Unpack
+
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from lookalike.samplers import course
-from lookalike.samplers.class_balanced import classes_per_batch
-from lookalike.samplers.course import Course
+from lookalike.labels import Labels
+from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.drawing import rounds
-from lookalike.samplers.grouping import Groups
-
-
-def visits_per_pass(groups: Groups, per_class: int) -> int:
-    """How often a pass visits every class: ⌈N / (C · M)⌉."""
-    return -(-len(groups.members) // (len(groups) * per_class))
+from lookalike.samplers.grouping import Groups, classes_per_batch
 
 
 def from_queues(
-    groups: Groups, classes: int, per_class: int, generator: torch.Generator
+    groups: Groups, visits: int, shape: tuple[int, int], batches: int, generator: torch.Generator
 ) -> Integer[Tensor, "batches m"]:
     """One pass: every class is visited equally often, in an order reshuffled per round, and gives from its queue."""
-    visits = visits_per_pass(groups, per_class)
+    classes, per_class = shape
     order = torch.tensor(rounds(len(groups), visits * len(groups), classes, generator))
     round_of = torch.arange(len(order)) // len(groups)
     queues = [rounds(size, visits * per_class, per_class, generator) for size in groups.sizes.tolist()]
     places = torch.tensor(queues).view(len(groups), visits, per_class)[order, round_of]
     images = groups.pick(order[:, None].expand(-1, per_class), places)
-    batches = len(images) // classes
     return images[: batches * classes].view(batches, -1)
 
 
-class ClassQueue:
+@sampler
+def ClassQueue(labels: Labels, batch_size: int = 32, per_class: int = 4, **course: Unpack[Course]) -> BatchSampler:
     """M-per-class: all classes in turn, M images each from the class's own shuffled queue, refilled when empty.
 
     >>> labels = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
@@ -45,24 +42,8 @@ class ClassQueue:
     >>> sorted(image for batch in sampler for image in batch)
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
     """
-
-    __iter__, __len__, step = course.iterate, course.length, course.step
-    set_epoch, state_dict, load_state_dict = course.set_epoch, course.state_dict, course.load_state_dict
-
-    def __init__(
-        self,
-        labels: Integer[Tensor, " n"],
-        batch_size: int = 32,
-        per_class: int = 4,
-        seed: int = 0,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> None:
-        self.groups = Groups.of(labels)
-        self.classes = classes_per_batch(self.groups, batch_size, per_class)
-        count = visits_per_pass(self.groups, per_class) * len(self.groups) // self.classes
-        self.course = Course(self.compose, self.groups.of_image, count, batch_size, per_class, seed, rank, ranks)
-
-    def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
-        """One pass over the classes."""
-        return from_queues(self.groups, self.classes, self.course.per_class, generator)
+    groups = Groups.of(labels)
+    classes = classes_per_batch(groups, batch_size, per_class)
+    visits = -(-len(groups.members) // (len(groups) * per_class))  # of every class in a pass: ⌈N / (C · M)⌉
+    compose = partial(from_queues, groups, visits, (classes, per_class))
+    return BatchSampler(compose, groups.of_image, batch_size, per_class, visits * len(groups) // classes, **course)

@@ -9,17 +9,16 @@ batches are random ones; here they are a coreset. See also: d2_coreset, lookalik
 
 from functools import partial
 from math import ceil
+from typing import Unpack
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from lookalike.errors import check
-from lookalike.samplers import course
+from lookalike.labels import Labels
 from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.big_batch import check_bank, coresets, pairwise, projected
-from lookalike.samplers.class_balanced import check_divides
-from lookalike.samplers.course import Course, epoch_length
+from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.big_batch import Covering, from_bank, pairwise
 from lookalike.samplers.grouping import Groups
 
 SOFTENED = 0.03  # the share of points, the farthest ones, that a softened choice is made from
@@ -43,13 +42,24 @@ def farthest_first(
         if top == 1:
             chosen.append(int(nearest.argmax()))
         else:
-            among = min(top, len(vectors) - len(chosen))
+            among = max(1, min(top, len(vectors) - len(chosen)))
             chosen.append(int(nearest.topk(among).indices[torch.randint(among, (), generator=generator)]))
         torch.minimum(nearest, table[chosen[-1]], out=nearest)
     return torch.tensor(chosen)
 
 
-class Coreset:
+@sampler
+def Coreset(
+    labels: Labels,
+    bank: EmbeddingBank,
+    batch_size: int = 112,
+    per_class: int = 2,
+    big_batch: int = 512,
+    softened: bool = False,
+    projection: int | None = None,
+    batches: int | None = None,
+    **course: Unpack[Course],
+) -> BatchSampler:
     """GC: m / n images spread as far as possible over a random big batch, each with n − 1 images of its class.
 
     `softened` takes a random one of the farthest 3 %; `projection` measures distances in that many random dimensions.
@@ -60,39 +70,6 @@ class Coreset:
     >>> [len(batch) for batch in Coreset(labels, bank, batch_size=4, per_class=2)]
     [4, 4]
     """
-
-    __iter__, __len__, step = course.iterate, course.length, course.step
-    set_epoch, state_dict, load_state_dict = course.set_epoch, course.state_dict, course.load_state_dict
-
-    def __init__(
-        self,
-        labels: Integer[Tensor, " n"],
-        bank: EmbeddingBank,
-        batch_size: int = 112,
-        per_class: int = 2,
-        big_batch: int = 512,
-        softened: bool = False,
-        projection: int | None = None,
-        batches: int | None = None,
-        seed: int = 0,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> None:
-        check_bank(bank, labels)
-        check_divides(batch_size, per_class)
-        points = batch_size // per_class
-        check(points <= big_batch, f"{points} points cannot be chosen out of a big batch of {big_batch}")
-        self.groups = Groups.of(labels)
-        self.bank, self.big_batch, self.projection = bank, big_batch, projection
-        self.choose = partial(farthest_first, softened=softened)
-        count = epoch_length(len(labels), batch_size, batches)
-        classes = self.groups.of_image
-        self.course = Course(self.compose, classes, count, batch_size, per_class, seed, rank, ranks, True)
-
-    def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
-        """One epoch of batches, from the bank as it is now."""
-        self.bank.check_ready()
-        vectors = projected(self.bank.vectors, self.projection, generator)
-        per_class = self.course.per_class
-        shape = (self.course.batches, self.course.batch_size // per_class, per_class)
-        return coresets(self.groups, vectors, self.big_batch, shape, self.choose, generator)
+    choose = partial(farthest_first, softened=softened)
+    covering = Covering(Groups.of(labels), batch_size, per_class, big_batch, projection, choose)
+    return from_bank(bank, covering, batches, **course)

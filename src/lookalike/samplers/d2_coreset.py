@@ -7,24 +7,23 @@ Departs from the released code as coreset does. See also: coreset.
 """
 
 from functools import partial
+from typing import Unpack
 
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from lookalike.errors import check
-from lookalike.samplers import course
+from lookalike.labels import Labels
 from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.big_batch import check_bank, coresets, pairwise, projected
-from lookalike.samplers.class_balanced import check_divides
-from lookalike.samplers.course import Course, epoch_length
+from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.big_batch import Covering, from_bank, pairwise
 from lookalike.samplers.grouping import Groups
 
 
 def log_densities(vectors: Float[Tensor, "b d"]) -> Float[Tensor, " b"]:
     """log N(x; mean, covariance) of the points themselves, up to a constant; flat directions play no part."""
     centred = vectors.double() - vectors.double().mean(0)
-    inverse: Tensor = torch.linalg.pinv(centred.T @ centred / (len(vectors) - 1), hermitian=True)
+    inverse: Tensor = torch.linalg.pinv(centred.T @ centred / max(1, len(vectors) - 1), hermitian=True)
     return -0.5 * (centred @ inverse * centred).sum(1)
 
 
@@ -40,7 +39,7 @@ def d2_sample(
     centre = vectors.mean(0)
     # (x − mean)ᵀ g / √(b − 1) of independent normals g has exactly the covariance of the points.
     normal = torch.randn(len(vectors), generator=generator, dtype=vectors.dtype)
-    start = centre + normal @ (vectors - centre) / (len(vectors) - 1) ** 0.5
+    start = centre + normal @ (vectors - centre) / max(1, len(vectors) - 1) ** 0.5
     chosen = [int((vectors - start).norm(dim=1).argmin())]
     free = log_densities(vectors)
     total = torch.zeros_like(free)
@@ -54,7 +53,18 @@ def d2_sample(
     return torch.tensor(chosen)
 
 
-class D2Coreset:
+@sampler
+def D2Coreset(
+    labels: Labels,
+    bank: EmbeddingBank,
+    batch_size: int = 112,
+    per_class: int = 2,
+    big_batch: int = 512,
+    power: float = 1.0,
+    projection: int | None = None,
+    batches: int | None = None,
+    **course: Unpack[Course],
+) -> BatchSampler:
     """D²: m / n typical images of a random big batch that lie far apart, each with n − 1 images of its class.
 
     `power` is λ, the weight of lying far apart; `projection` measures distances in that many random dimensions.
@@ -65,39 +75,6 @@ class D2Coreset:
     >>> [len(batch) for batch in D2Coreset(labels, bank, batch_size=4, per_class=2)]
     [4, 4]
     """
-
-    __iter__, __len__, step = course.iterate, course.length, course.step
-    set_epoch, state_dict, load_state_dict = course.set_epoch, course.state_dict, course.load_state_dict
-
-    def __init__(
-        self,
-        labels: Integer[Tensor, " n"],
-        bank: EmbeddingBank,
-        batch_size: int = 112,
-        per_class: int = 2,
-        big_batch: int = 512,
-        power: float = 1.0,
-        projection: int | None = None,
-        batches: int | None = None,
-        seed: int = 0,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> None:
-        check_bank(bank, labels)
-        check_divides(batch_size, per_class)
-        points = batch_size // per_class
-        check(points <= big_batch, f"{points} points cannot be chosen out of a big batch of {big_batch}")
-        self.groups = Groups.of(labels)
-        self.bank, self.big_batch, self.projection = bank, big_batch, projection
-        self.choose = partial(d2_sample, power=power)
-        count = epoch_length(len(labels), batch_size, batches)
-        classes = self.groups.of_image
-        self.course = Course(self.compose, classes, count, batch_size, per_class, seed, rank, ranks, True)
-
-    def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
-        """One epoch of batches, from the bank as it is now."""
-        self.bank.check_ready()
-        vectors = projected(self.bank.vectors, self.projection, generator)
-        per_class = self.course.per_class
-        shape = (self.course.batches, self.course.batch_size // per_class, per_class)
-        return coresets(self.groups, vectors, self.big_batch, shape, self.choose, generator)
+    choose = partial(d2_sample, power=power)
+    covering = Covering(Groups.of(labels), batch_size, per_class, big_batch, projection, choose)
+    return from_bank(bank, covering, batches, **course)

@@ -8,15 +8,16 @@ that a numerical matrix root exists, is not needed here and left out. Classes of
 different where possible; there, both are drawn with replacement (`roth=True`). See also: distribution_match.
 """
 
+from typing import Unpack
+
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from lookalike.samplers import course
+from lookalike.labels import Labels
 from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.big_batch import Matching, check_bank
-from lookalike.samplers.class_balanced import classes_per_batch
-from lookalike.samplers.course import Course, epoch_length
+from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.big_batch import Matching, from_bank
 from lookalike.samplers.grouping import Groups
 
 
@@ -53,7 +54,18 @@ def frechet_costs(big: Float[Tensor, "b d"], places: Integer[Tensor, "k m"]) -> 
     return means + traces - 2 * root_traces(covariance, parts)
 
 
-class Frechet:
+@sampler
+def Frechet(
+    labels: Labels,
+    bank: EmbeddingBank,
+    batch_size: int = 112,
+    per_class: int = 2,
+    big_batch: int = 512,
+    candidates: int = 10,
+    roth: bool = False,
+    batches: int | None = None,
+    **course: Unpack[Course],
+) -> BatchSampler:
     """FRD: of ten class-balanced candidates out of a big batch, the one with the most similar mean and covariance.
 
     >>> labels = torch.arange(8) // 2
@@ -63,34 +75,5 @@ class Frechet:
     >>> [len(set(labels[batch].tolist())) for batch in sampler]
     [2, 2]
     """
-
-    __iter__, __len__, step = course.iterate, course.length, course.step
-    set_epoch, state_dict, load_state_dict = course.set_epoch, course.state_dict, course.load_state_dict
-
-    def __init__(
-        self,
-        labels: Integer[Tensor, " n"],
-        bank: EmbeddingBank,
-        batch_size: int = 112,
-        per_class: int = 2,
-        big_batch: int = 512,
-        candidates: int = 10,
-        roth: bool = False,
-        batches: int | None = None,
-        seed: int = 0,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> None:
-        check_bank(bank, labels)
-        groups = Groups.of(labels)
-        classes_per_batch(groups, batch_size, per_class)
-        self.bank = bank
-        self.matching = Matching(groups, batch_size, per_class, big_batch, candidates, roth)
-        count = epoch_length(len(labels), batch_size, batches)
-        self.course = Course(self.compose, groups.of_image, count, batch_size, per_class, seed, rank, ranks, True)
-
-    def compose(self, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
-        """One epoch of batches, from the bank as it is now."""
-        self.bank.check_ready()
-        best = self.matching.best
-        return torch.stack([best(self.bank, frechet_costs, generator) for _ in range(self.course.batches)])
+    matching = Matching(Groups.of(labels), batch_size, per_class, big_batch, candidates, roth, frechet_costs)
+    return from_bank(bank, matching, batches, **course)

@@ -7,7 +7,7 @@ from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.labels import as_labels
+from lookalike.labels import Labels, joint_labels
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Groups:
         return len(self.sizes)
 
     @staticmethod
-    def of(labels: Integer[Tensor, " n"]) -> "Groups":
-        labels = as_labels(labels).cpu()
-        check(len(labels) > 0, "there are no images: give one label per image")
-        _, of_image, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
+    def of(labels: Labels) -> "Groups":
+        (numbers,) = joint_labels(labels)
+        check(len(numbers) > 0, "there are no images: give one label per image")
+        _, of_image, sizes = torch.unique(numbers.cpu(), return_inverse=True, return_counts=True)
         return Groups(of_image.argsort(stable=True), sizes.cumsum(0) - sizes, sizes, of_image)
 
     def pick(self, group: Integer[Tensor, "*shape"], place: Integer[Tensor, "*shape"]) -> Integer[Tensor, "*shape"]:
@@ -48,3 +48,22 @@ class Groups:
         order = torch.randperm(len(self.members), generator=generator)
         rank = torch.randperm(len(self), generator=generator)
         return order[rank[self.of_image[order]].argsort(stable=True)]
+
+
+def check_divides(batch_size: int, per_class: int) -> None:
+    check(
+        per_class > 0 and batch_size > 0 and batch_size % per_class == 0,
+        f"{per_class} images per class do not divide a batch of {batch_size}: choose a batch_size that is a multiple",
+    )
+
+
+def classes_per_batch(groups: Groups, batch_size: int, per_class: int) -> int:
+    """m / n, once it is clear that the data has as many different classes."""
+    check_divides(batch_size, per_class)
+    classes = batch_size // per_class
+    check(
+        classes <= len(groups),
+        f"a batch of {batch_size} with {per_class} per class needs {classes} classes, the data has {len(groups)}: "
+        "choose a smaller batch_size or a larger per_class",
+    )
+    return classes

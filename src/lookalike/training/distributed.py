@@ -12,7 +12,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,22 +23,17 @@ from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.processes import Ranks, all_present
-from lookalike.samplers.course import Course
+from lookalike.samplers import BatchSampler
 from lookalike.samplers.sharing import shares
 
 PATIENCE = timedelta(hours=2)  # one process may evaluate while the others wait; a dead one is noticed at once
 
 
-def check_shares(ranks: Ranks, course: Course) -> None:
-    """Refuse batches that cannot be shared out, class by class."""
-    replace(course, rank=ranks.rank, ranks=ranks.count)
-
-
-def split(ranks: Ranks, course: Course) -> "Split | None":
+def split(ranks: Ranks, sampler: BatchSampler) -> "Split | None":
     """How the batch at which a sampler stands is shared out; None: it is not."""
     if ranks.count == 1:
         return None
-    classes = course.labels[course.plan()[course.position]].tolist()
+    classes = sampler.labels[sampler.plan()[sampler.position]].tolist()
     return Split(ranks, torch.tensor(shares(classes, ranks.count)))
 
 
@@ -65,9 +59,9 @@ class Shared:
     Tickets are numbered before they are shared out: an image is augmented alike on any number of processes.
     """
 
-    def __init__(self, batches: Any, course: Course, ranks: Ranks) -> None:
-        check_shares(ranks, course)
-        self.batches, self.course, self.ranks = batches, course, ranks
+    def __init__(self, batches: Any, sampler: BatchSampler, ranks: Ranks) -> None:
+        sampler.check_shares(ranks.count)
+        self.batches, self.labels, self.ranks = batches, sampler.labels, ranks
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -75,7 +69,7 @@ class Shared:
     def __iter__(self) -> Iterator[list[Any]]:
         for batch in self.batches:
             rows = [getattr(entry, "row", entry) for entry in batch]
-            own = shares(self.course.labels[rows].tolist(), self.ranks.count)[self.ranks.rank]
+            own = shares(self.labels[rows].tolist(), self.ranks.count)[self.ranks.rank]
             yield [batch[place] for place in own]
 
 

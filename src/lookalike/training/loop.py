@@ -17,7 +17,7 @@ from lookalike.errors import UserError, check, unknown
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import Unfreezing
 from lookalike.processes import Ranks
-from lookalike.samplers import EmbeddingBank, Sampler
+from lookalike.samplers import BatchSampler, EmbeddingBank
 from lookalike.training import optimisers
 from lookalike.training.chunked import InChunks, at_once, check_chunks
 from lookalike.training.distributed import Split, split
@@ -77,7 +77,7 @@ class Loop:
     optimiser: torch.optim.Optimizer
     schedule: Schedule
     dataset: torch.utils.data.Dataset[Any]
-    sampler: Sampler
+    sampler: BatchSampler
     prepare: Callable[[Tensor], Tensor] = lambda inputs: inputs
     bank: EmbeddingBank | None = None
     clipping: Clipping = Clipping()
@@ -109,7 +109,7 @@ class Loop:
 
     @property
     def epoch(self) -> int:
-        return self.sampler.course.epoch
+        return self.sampler.epoch
 
     def advance(self) -> Trained:
         """One batch: load, forward, loss, backward, update."""
@@ -138,13 +138,13 @@ class Loop:
         return Trained(named, embeddings.detach(), labels, embeddings.grad, clock.laps)
 
     def _next(self) -> Batch:
-        if self.sampler.course.position == 0:
+        if self.sampler.position == 0:
             self._epoch_started()
         if self.batches is None:
             self.batches = stream(self.dataset, self.sampler, self.workers, self.ranks)
         inputs, labels, *rest = next(self.batches)
         check(len(labels) == len(inputs), f"the dataset gives {len(labels)} labels for {len(inputs)} inputs")
-        shared = split(self.ranks, self.sampler.course)
+        shared = split(self.ranks, self.sampler)
         return Batch(inputs.to(self.device), labels.to(self.device), rest[0] if rest else None, shared)
 
     def _embed(self, inputs: Tensor, mixture: Mixture) -> Tensor:

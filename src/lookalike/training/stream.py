@@ -8,23 +8,22 @@ from torch.utils.data import DataLoader
 
 from lookalike.data import AugmentedImages, Tickets
 from lookalike.processes import Ranks
-from lookalike.samplers import Sampler
+from lookalike.samplers import BatchSampler
 from lookalike.training.distributed import Shared
 
 
 def stream(
-    dataset: torch.utils.data.Dataset[Any], sampler: Sampler, workers: int = 0, ranks: Ranks | None = None
+    dataset: torch.utils.data.Dataset[Any], sampler: BatchSampler, workers: int = 0, ranks: Ranks | None = None
 ) -> Iterator[Any]:
     """Batches from where the sampler stands; who takes one tells the sampler by `step`."""
-    course = sampler.course
     batches: Any = sampler
     if isinstance(dataset, AugmentedImages):
-        batches = Tickets(sampler, course.epoch, course.position)
-    given = batches if ranks is None or ranks.count == 1 else Shared(batches, course, ranks)
-    own = torch.Generator().manual_seed(course.seed)  # else each epoch consumes torch's global random numbers
+        batches = Tickets(sampler, sampler.epoch, sampler.position)
+    given = batches if ranks is None or ranks.count == 1 else Shared(batches, sampler, ranks)
+    own = torch.Generator().manual_seed(sampler.seed)  # else each epoch consumes torch's global random numbers
     load: DataLoader[Any] = DataLoader(
         dataset, batch_sampler=given, num_workers=workers, generator=own, persistent_workers=workers > 0
     )
     while True:
         yield from load
-        batches.set_epoch(course.epoch)
+        batches.set_epoch(sampler.epoch)

@@ -4,6 +4,7 @@ from collections import Counter
 from copy import deepcopy
 from itertools import islice
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -40,7 +41,7 @@ every = pytest.mark.parametrize("name", samplers.names())
 def test_batches_are_lists_of_dataset_indices(name):
     sampler = build(name)
     batches = list(sampler)
-    assert isinstance(sampler, samplers.Sampler)
+    assert isinstance(sampler, samplers.BatchSampler)
     assert len(batches) == len(sampler) > 1
     for batch in batches:
         assert len(batch) == 8
@@ -89,14 +90,14 @@ def test_resuming_continues_after_the_last_consumed_batch(name, consumed):
     whole = list(sampler)
     sampler.set_epoch(2)
     consumed %= len(sampler) + 1
-    asked = iter(sampler)
+    loader = iter(sampler)
     for _ in range(consumed):
-        next(asked)
+        next(loader)
         sampler.step()
-    list(asked)  # a loader asks for all the others before they are consumed
+    list(loader)  # a loader asks for all the others before they are consumed
     state = deepcopy(sampler.state_dict())
 
-    bank.update(torch.arange(IMAGES), torch.randn(IMAGES, 6))  # training went on: the bank is another one
+    bank.update(torch.arange(IMAGES), torch.randn(IMAGES, 6))  # training has continued and changed the bank
     resumed = build(name, bank)
     resumed.load_state_dict(state)
     if consumed < len(sampler):
@@ -107,18 +108,18 @@ def test_resuming_continues_after_the_last_consumed_batch(name, consumed):
 
 
 @every
-@pytest.mark.parametrize("told", [False, True])
-def test_a_loop_with_steps_passes_through_all_epochs(name, told):
+@pytest.mark.parametrize("sets_epoch", [False, True])
+def test_a_loop_with_steps_passes_through_all_epochs(name, sets_epoch):
     sampler, reference = build(name), build(name)
     for epoch in range(3):
-        if told:
+        if sets_epoch:
             sampler.set_epoch(epoch)  # changes nothing: the last step has begun this epoch
         reference.set_epoch(epoch)
-        seen = []
+        batches = []
         for batch in sampler:
-            seen.append(batch)
+            batches.append(batch)
             sampler.step()
-        assert seen == list(reference)
+        assert batches == list(reference)
 
 
 @every
@@ -156,6 +157,45 @@ def test_the_state_of_one_rank_serves_another_number_of_ranks(name):
         half.load_state_dict(state)
     for batch, left, right in zip(rest, *halves, strict=True):
         assert sorted(left + right) == sorted(batch)
+
+
+@every
+def test_labels_in_any_container_and_as_names_give_the_same_batches(name):
+    expected = list(build(name))
+    words = [f"class {label:02}" for label in LABELS.tolist()]
+    for labels in (LABELS.tolist(), LABELS.numpy(), words, np.array(words)):
+        facts = {"labels": labels, "categories": CATEGORIES.tolist(), "bank": filled_bank()}
+        assert list(samplers.build(name, **facts, **SETTINGS[name])) == expected
+
+
+def test_categories_may_be_names():
+    words = np.array(["birds", "cars", "dogs"])[CATEGORIES.numpy()]
+    sampler = samplers.CategoryPairs(LABELS, words, batch_size=8)
+    assert list(sampler) == list(samplers.CategoryPairs(LABELS, CATEGORIES, batch_size=8))
+
+
+@every
+def test_repr_shows_the_settings(name):
+    sampler = build(name, seed=4)
+    text = repr(sampler)
+    assert text.startswith(samplers.MEMBERS[name].__name__ + "(batch_size=8, ")
+    for setting in set(settings_of(samplers.MEMBERS[name])) - {"labels", "categories", "bank"}:
+        assert f"{setting}=" in text
+    assert "seed=4" in text
+    sampler.load_state_dict(build(name, seed=9).state_dict())
+    assert "seed=9" in repr(sampler)
+
+
+def test_a_method_of_ones_own_is_a_function_that_composes_an_epoch():
+    def shuffled(batches, generator):
+        return torch.randperm(IMAGES, generator=generator).view(batches, -1)
+
+    sampler = samplers.BatchSampler(shuffled, LABELS, batch_size=8)
+    first = list(sampler)
+    assert sorted(image for batch in first for image in batch) == list(range(IMAGES))
+    assert list(sampler) != first
+    parts = [next(iter(samplers.BatchSampler(shuffled, LABELS, 8, rank=rank, ranks=2))) for rank in (0, 1)]
+    assert sorted(parts[0] + parts[1]) == sorted(first[0])
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -286,6 +326,8 @@ def test_the_catalogue_builds_by_name_and_refuses_what_it_does_not_know():
         samplers.build("class_balance", labels=LABELS)
     with pytest.raises(UserError, match="unknown setting of class_balanced 'per_clas': did you mean 'per_class'"):
         samplers.build("class_balanced", labels=LABELS, per_clas=2)
+    with pytest.raises(UserError, match="unknown setting of ClassBalanced 'sed': did you mean 'seed'"):
+        samplers.ClassBalanced(LABELS, sed=2)
     with pytest.raises(UserError, match="sampler 'frechet' needs bank"):
         samplers.build("frechet", labels=LABELS)
     with pytest.raises(UserError, match="sampler 'category_pairs' needs categories"):
