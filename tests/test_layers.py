@@ -6,7 +6,19 @@ from pathlib import Path
 import lookalike
 
 LAYERS = [
-    {"errors", "processes", "files", "labels", "targets", "geometry", "reductions", "catalog", "cluster"},
+    {
+        "errors",
+        "cache",
+        "ordered_map",
+        "processes",
+        "files",
+        "labels",
+        "targets",
+        "geometry",
+        "reductions",
+        "catalog",
+        "cluster",
+    },
     {"miners"},
     {"losses", "regularisers", "samplers", "data", "models"},
     {"evaluation"},

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lookalike import data
-from lookalike.data.cache import built, cache_folder
+from lookalike.cache import built, cache_folder
 from lookalike.data.images.decoded_cache import Decoded, decoded
 from lookalike.errors import UserError
 
 SLOW_BUILDER = """
 import sys, time
-from lookalike.data.cache import built
+from lookalike.cache import built
 def build(folder):
     for part in range(30):
         (folder / f"{part}.txt").write_text("x")

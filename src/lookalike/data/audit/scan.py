@@ -18,9 +18,9 @@ from torch.nn.functional import avg_pool2d
 
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import Encoded, resize
-from lookalike.data.images.ordered_map import in_order
 from lookalike.data.images.source import Files, Picture, Pixels, Source, read
 from lookalike.data.images.unreadable import UnreadableError
+from lookalike.ordered_map import in_order
 
 THUMB = 32
 FLAT = 8.0  # grey levels of deviation: less than that is noise, and must not be blown up into structure

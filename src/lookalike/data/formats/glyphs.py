@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate, pad
 
-from lookalike.data.cache import built
+from lookalike.cache import built
 from lookalike.data.dataset import Dataset
 from lookalike.data.formats.glyph_shapes import FONTS, draw, draws, glyph_classes
 from lookalike.data.images.source import Arrays

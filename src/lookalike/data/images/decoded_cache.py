@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lookalike.data.cache import built
+from lookalike.cache import built
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import resize
 from lookalike.data.images.digests import digests, stamp
-from lookalike.data.images.ordered_map import in_order
 from lookalike.data.images.source import Files, Pixels
 from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check
+from lookalike.ordered_map import in_order
 
 VERSION = 1
 Progress = Callable[[int, int], None]

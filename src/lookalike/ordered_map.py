@@ -1,4 +1,4 @@
-"""A function over many rows on a few threads, with the results in order: decoding lets go of the interpreter."""
+"""A function over many rows on a few threads, with the results in order: decoding releases the GIL."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
