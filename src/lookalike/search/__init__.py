@@ -1,0 +1,1 @@
+"""Search: an index of images that remembers, finds, and knows when it does not know."""

@@ -1,0 +1,158 @@
+"""Items as rows of SQLite, and the user's own columns beside them.
+
+A user's column may have any name; in the table it is called c1, c2, …, so no name ever becomes part of a statement. It
+holds numbers as long as all its values are numbers, and texts from the first text on.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lookalike.errors import check, unknown
+from lookalike.search.filters import Kind, kind_of
+from lookalike.search.items import Item, Stamp, Value
+from lookalike.search.stores.segments import Keys
+
+CHUNK = 500  # parameters of one statement
+OWN: dict[str, tuple[str, Kind]] = {
+    "id": ("id", "text"),
+    "path": ("path", "text"),
+    "label": ("label", "text"),
+    "root": ("root", "text"),
+    "added": ("added", "number"),
+}
+FIELDS = ("id", "path", "label", "root", "size", "modified", "digest")
+Names = Mapping[str, tuple[str, Kind]]
+
+
+def names_of(connection: sqlite3.Connection) -> dict[str, tuple[str, Kind]]:
+    """Every column that a filter may name: where it is in the table, and its kind."""
+    rows = connection.execute("SELECT name, position, kind FROM columns ORDER BY position")
+    return OWN | {name: (f"c{position}", kind) for name, position, kind in rows}
+
+
+def make_columns(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
+    """Add the columns that these items bring, and turn numbers into text where a text comes."""
+    known = names_of(connection)
+    kinds: dict[str, Kind] = {}
+    for item in items:
+        for name, value in item.columns.items():
+            if value is not None and kinds.get(name) != "text":
+                kinds[name] = kind_of(value)
+    for name, kind in kinds.items():
+        check(name not in OWN, f"items have a column '{name}' of their own: call yours something else")
+        if name not in known:
+            position = connection.execute("SELECT coalesce(max(position), 0) + 1 FROM columns").fetchone()[0]
+            connection.execute("INSERT INTO columns VALUES (?, ?, ?)", (position, name, kind))
+            connection.execute(f"ALTER TABLE items ADD COLUMN c{position}")
+            connection.execute(f"CREATE INDEX items_c{position} ON items (c{position})")
+        elif kind == "text" and known[name][1] == "number":
+            physical = known[name][0]
+            connection.execute("UPDATE columns SET kind = 'text' WHERE name = ?", (name,))
+            connection.execute(f"UPDATE items SET {physical} = CAST({physical} AS TEXT) WHERE {physical} IS NOT NULL")
+
+
+def insert(connection: sqlite3.Connection, items: Sequence[Item], first: int, time: float) -> None:
+    """Write items under the keys from `first` on."""
+    make_columns(connection, items)
+    own = {name: place for name, place in names_of(connection).items() if name not in OWN}
+    fields = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
+    marks = ", ".join("?" * (2 + len(FIELDS) + len(own)))
+    connection.executemany(
+        f"INSERT INTO items ({fields}) VALUES ({marks})",
+        (
+            (first + place, time, *_fields(item), *(_adapted(item.columns.get(name), kind) for name, (_, kind) in own.items()))
+            for place, item in enumerate(items)
+        ),
+    )  # fmt: skip
+
+
+def _fields(item: Item) -> tuple[Any, ...]:
+    stamp = (None, None, None) if item.stamp is None else (item.stamp.size, item.stamp.modified, item.stamp.digest)
+    return (item.id, _as_stored(item.path), item.label, item.root, *stamp)
+
+
+def _as_stored(path: str | None) -> str | bytes | None:
+    """A path as text, or as bytes where its name is not UTF-8."""
+    if path is None:
+        return None
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path)
+    return path
+
+
+def _adapted(value: Value, kind: Kind) -> Any:
+    if value is None or kind == "number" or isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+def select(connection: sqlite3.Connection, keys: Keys) -> list[Item]:
+    """The items with these keys, in their order."""
+    own = {name: place for name, place in names_of(connection).items() if name not in OWN}
+    fields = ", ".join(("key", *FIELDS, *(physical for physical, _ in own.values())))
+    found = {row[0]: _item(row[1:], list(own)) for row in _by_keys(connection, fields, keys)}
+    return [found[int(key)] for key in keys]
+
+
+def _item(row: tuple[Any, ...], columns: Sequence[str]) -> Item:
+    id_, path, label, root, size, modified, digest = row[: len(FIELDS)]
+    own = {name: value for name, value in zip(columns, row[len(FIELDS) :], strict=True) if value is not None}
+    stamp = None if digest is None else Stamp(size, modified, digest)
+    return Item(id_, os.fsdecode(path) if isinstance(path, bytes) else path, label, own, root, stamp)
+
+
+def pairs(connection: sqlite3.Connection, physical: str, keys: Keys) -> list[tuple[str, Any]]:
+    """The id of each key and what one column says of it."""
+    found = {row[0]: row[1:] for row in _by_keys(connection, f"key, id, {physical}", keys)}
+    return [found[int(key)] for key in keys]
+
+
+def _by_keys(connection: sqlite3.Connection, fields: str, keys: Keys) -> Iterator[tuple[Any, ...]]:
+    every = [int(key) for key in keys]
+    for start in range(0, len(every), CHUNK):
+        some = every[start : start + CHUNK]
+        yield from connection.execute(f"SELECT {fields} FROM items WHERE key IN ({', '.join('?' * len(some))})", some)
+
+
+def keys_of(connection: sqlite3.Connection, ids: Sequence[str], complete: bool = True) -> dict[str, int]:
+    """The keys of ids; with `complete` an unknown one is refused."""
+    found: dict[str, int] = {}
+    for start in range(0, len(ids), CHUNK):
+        some = list(ids[start : start + CHUNK])
+        found |= connection.execute(f"SELECT id, key FROM items WHERE id IN ({', '.join('?' * len(some))})", some)
+    missing = next((one for one in ids if one not in found), None) if complete else None
+    if missing is not None:
+        near = connection.execute("SELECT id FROM items WHERE id >= ? ORDER BY id LIMIT 20", (missing[:3],)).fetchall()
+        raise unknown("item", missing, [row[0] for row in near])
+    return found
+
+
+def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+    """Delete items with their vectors of all generations; the change that is being made says so."""
+    change = connection.execute("SELECT max(number) + 1 FROM changes").fetchone()[0]
+    tables = [f"vectors_{number}" for (number,) in connection.execute("SELECT number FROM generations").fetchall()]
+    for table in ("items", *tables):
+        connection.executemany(f"DELETE FROM {table} WHERE key = ?", ((key,) for key in keys))
+    connection.executemany("INSERT INTO removals VALUES (?, ?)", ((key, change) for key in keys))
+
+
+def next_key(connection: sqlite3.Connection) -> int:
+    """A key that was never used."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'items'").fetchone()
+    return 1 if row is None else int(row[0]) + 1
+
+
+def vectors_of(connection: sqlite3.Connection, generation: int, keys: Sequence[int], dim: int) -> np.ndarray:
+    """The vectors of these keys, in their order."""
+    result = np.empty((len(keys), dim), np.float32)
+    for place, key in enumerate(keys):
+        row = connection.execute(f"SELECT vector FROM vectors_{generation} WHERE key = ?", (key,)).fetchone()
+        result[place] = np.frombuffer(row[0], np.float32)
+    return result

@@ -1,0 +1,299 @@
+"""An index in one SQLite file: the only truth about items, vectors, models and calibration.
+
+Every change is one transaction, on the disk before it is acknowledged; readers never wait for a writer. An item keeps
+its key for life and a changed item gets a new one, so the segments only ask for the keys beyond their last one and for
+those removed since.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from jaxtyping import Float32
+
+from lookalike import files
+from lookalike.errors import UserError, check, unknown
+from lookalike.geometry import Geometry
+from lookalike.search.filters import Filter, Kind, as_sql
+from lookalike.search.items import Answer, Hit, Identity, Item, Vectors
+from lookalike.search.stores import rows, segments
+from lookalike.search.stores.cache import Cache
+from lookalike.search.stores.database import Database, connect, explained
+from lookalike.search.stores.segments import Candidates, Keys, View
+
+FILE, FORMAT = "index.sqlite", "1"
+BLOCK = 10_000  # rows of one step of a scan
+LONGEST = 1e15  # of a vector: the square of a longer one does not fit a float32
+SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE generations (number INTEGER PRIMARY KEY, fingerprint TEXT, geometry TEXT NOT NULL, dim INTEGER NOT NULL,
+                          current INTEGER NOT NULL);
+CREATE TABLE models (fingerprint TEXT, name TEXT, content BLOB NOT NULL, PRIMARY KEY (fingerprint, name));
+CREATE TABLE columns (position INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL);
+CREATE TABLE items (key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, path, label TEXT, root TEXT,
+                    size INTEGER, modified INTEGER, digest TEXT, added REAL NOT NULL);
+CREATE INDEX items_path ON items (path);
+CREATE INDEX items_label ON items (label);
+CREATE TABLE changes (number INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL, time REAL NOT NULL);
+CREATE TABLE removals (key INTEGER PRIMARY KEY, change INTEGER NOT NULL);
+CREATE INDEX removals_change ON removals (change);
+CREATE TABLE feedback (query TEXT, id TEXT, mark TEXT NOT NULL, time REAL NOT NULL, PRIMARY KEY (query, id));
+"""
+
+
+class SqliteStore:
+    """A folder with `index.sqlite`; see `Store`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        file = folder / FILE
+        check(file.is_file(), f"there is no index in '{folder}': make one with lookalike index MODEL DATA --out {folder}")
+        self.database, self.cache = Database(file), Cache(folder / "cache")
+        self._view: View | None = None
+        self._refreshing = threading.Lock()
+        version = self.read_fact("format")
+        check(version == FORMAT, f"'{file}' has format {version}, this version reads {FORMAT}: update lookalike")
+
+    @staticmethod
+    def create(folder: Path, identity: Identity) -> "SqliteStore":
+        """A new, empty index in a folder that is new or empty."""
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        check(not taken, f"'{folder}' exists and is not an index: give a new folder")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make the folder '{folder}' ({error.strerror}): choose another place") from None
+        partial = folder / f".{FILE}{files.PARTIAL}"
+        with explained(partial):
+            connection = connect(partial)
+            connection.executescript(f"BEGIN; {SCHEMA}")
+            connection.execute("INSERT INTO facts VALUES ('format', ?)", (FORMAT,))
+            _begin_generation(connection, identity, current=True)
+            connection.execute("INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time()))
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode = DELETE")  # one file, until it has its name
+            connection.close()
+        partial.rename(folder / FILE)
+        files.sync_folder(folder)
+        return SqliteStore(folder)
+
+    def close(self) -> None:
+        self.database.close()
+
+    @property
+    def identity(self) -> Identity:
+        with self.database.reading() as connection:
+            return _identity(connection)
+
+    def put(self, items: Sequence[Item], vectors: Vectors) -> None:
+        ids = [item.id for item in items]
+        check(len(set(ids)) == len(ids), "two items of one batch have the same id: ids must be unique")
+        with self.database.writing() as connection:
+            identity = _identity(connection)
+            vectors = checked(vectors, len(items), identity.dim)
+            rows.remove(connection, list(rows.keys_of(connection, ids, complete=False).values()))
+            first = rows.next_key(connection)
+            rows.insert(connection, items, first, time.time())
+            _insert_vectors(connection, identity.generation, range(first, first + len(items)), vectors)
+
+    def remove(self, ids: Sequence[str]) -> int:
+        with self.database.writing() as connection:
+            keys = rows.keys_of(connection, ids, complete=False)
+            rows.remove(connection, list(keys.values()))
+            return len(keys)
+
+    def search(
+        self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
+    ) -> list[Answer]:
+        check(k > 0, f"k must be at least 1, not {k}")
+        with self.database.reading() as connection:
+            queries = checked(queries, len(queries), _identity(connection).dim)
+            names = rows.names_of(connection)
+            if group is not None and group not in names:
+                raise unknown("column", group, names)
+            view = self._refreshed(connection)
+            search = _Search(connection, view, k, _allowed(connection, where),
+                             list(rows.keys_of(connection, leave_out).values()))  # fmt: skip
+            if group is None:
+                return search.answers(queries)
+            return [search.grouped(query, names[group][0]) for query in queries]
+
+    def _refreshed(self, connection: sqlite3.Connection) -> View:
+        """The segments as of this snapshot: those in memory, else those on disk, else built again; then what is new."""
+        with self._refreshing:
+            identity = _identity(connection)
+            spherical = identity.geometry == "sphere"
+            change, token = connection.execute("SELECT number, token FROM changes ORDER BY number DESC LIMIT 1").fetchone()
+            view = self._view
+            if view is None or not _known(connection, view, identity):
+                view = self.cache.load(identity.generation, spherical)
+            if view is None or not _known(connection, view, identity):
+                view = View((), identity.generation, 0, "", spherical)
+            if view.change > change:  # another thread has seen more than this snapshot
+                return view
+            if (view.change, view.token) != (change, token):
+                new = _new_segment(connection, view, identity.dim)
+                gone = connection.execute("SELECT key FROM removals WHERE change > ? ORDER BY key", (view.change,))
+                view = view.advanced(new, np.fromiter((row[0] for row in gone), np.int64), change, token)
+                view = self.cache.save(view)
+            self._view = view
+            return view
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        with self.database.reading() as connection:
+            identity, keys = _identity(connection), rows.keys_of(connection, ids)
+            return rows.vectors_of(connection, identity.generation, [keys[one] for one in ids], identity.dim)
+
+    def items(self, ids: Sequence[str]) -> list[Item]:
+        with self.database.reading() as connection:
+            keys = rows.keys_of(connection, ids)
+            return rows.select(connection, np.array([keys[one] for one in ids], np.int64))
+
+    def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
+        while True:
+            with self.database.reading() as connection:
+                identity = _identity(connection)
+                clause, parameters = as_sql(where, rows.names_of(connection))
+                block = connection.execute(
+                    f"SELECT key, id FROM items WHERE id > ? AND {clause} ORDER BY id LIMIT {BLOCK}", (after or "", *parameters)
+                ).fetchall()
+                if not block:
+                    return
+                keys = np.array([key for key, _ in block], np.int64)
+                items = rows.select(connection, keys)
+                vectors = rows.vectors_of(connection, identity.generation, keys.tolist(), identity.dim)
+            yield items, vectors
+            after = block[-1][1]
+
+    def count(self, where: Filter = ()) -> int:
+        with self.database.reading() as connection:
+            clause, parameters = as_sql(where, rows.names_of(connection))
+            return int(connection.execute(f"SELECT count(*) FROM items WHERE {clause}", parameters).fetchone()[0])
+
+    def columns(self) -> Mapping[str, Kind]:
+        with self.database.reading() as connection:
+            return {name: kind for name, (_, kind) in rows.names_of(connection).items()}
+
+    def read_fact(self, name: str) -> str | None:
+        with self.database.reading() as connection:
+            row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def write_fact(self, name: str, text: str | None) -> None:
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM facts WHERE name = ?", (name,))
+            if text is not None:
+                connection.execute("INSERT INTO facts VALUES (?, ?)", (name, text))
+
+    def model_files(self, fingerprint: str) -> dict[str, bytes]:
+        with self.database.reading() as connection:
+            return dict(connection.execute("SELECT name, content FROM models WHERE fingerprint = ?", (fingerprint,)))
+
+    def keep_model(self, fingerprint: str, content: Mapping[str, bytes]) -> None:
+        with self.database.writing() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO models VALUES (?, ?, ?)", [(fingerprint, *file) for file in content.items()]
+            )
+
+
+class _Search:
+    """One search within one snapshot."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, view: View, k: int, allowed: Keys | None, leave_out: Sequence[int]
+    ) -> None:
+        self.connection, self.view, self.k, self.allowed = connection, view, k, allowed
+        self.leave_out = np.array(leave_out, np.int64)
+
+    def candidates(self, queries: Vectors, number: int) -> Iterator[Candidates]:
+        for best in self.view.nearest(queries, number + len(self.leave_out), self.allowed):
+            kept = ~np.isin(best.keys, self.leave_out)
+            yield Candidates(best.keys[kept], best.scores[kept], best.certified)
+
+    def answers(self, queries: Vectors) -> list[Answer]:
+        return [self._answer(best) for best in self.candidates(queries, self.k)]
+
+    def _answer(self, best: Candidates) -> Answer:
+        items = rows.select(self.connection, best.keys)
+        hits = [Hit(item, float(score)) for item, score in zip(items, best.scores, strict=True)]
+        return Answer(sorted(hits, key=lambda hit: (-hit.similarity, hit.id))[: self.k], certified=best.certified)
+
+    def grouped(self, query: Float32[np.ndarray, " d"], physical: str) -> Answer:
+        """The nearest item of each group: look at more and more items until k groups have come up."""
+        number = 4 * self.k
+        while True:
+            (best,) = self.candidates(query[None], number)
+            named = rows.pairs(self.connection, physical, best.keys)
+            first: dict[object, int] = {}
+            for place in sorted(range(len(named)), key=lambda place: (-best.scores[place], named[place][0])):
+                first.setdefault(named[place][1], place)
+            if len(first) >= self.k or number >= len(self.view):
+                chosen = list(first.values())[: self.k]
+                return self._answer(Candidates(best.keys[chosen], best.scores[chosen], best.certified))
+            number *= 4
+
+
+def checked(vectors: Vectors, count: int, dim: int) -> Vectors:
+    """Vectors as the store keeps them; what cannot be compared is refused."""
+    array = np.ascontiguousarray(vectors, np.float32)
+    check(array.ndim == 2, f"vectors form a matrix n × d, not an array of shape {array.shape}")
+    check(array.shape == (count, dim), f"{array.shape[0]} vectors of {array.shape[1]} dimensions, expected {count} of {dim}")
+    check(bool(np.isfinite(array).all()), "a vector holds NaN or infinity: embed its image again")
+    check(not len(array) or float(np.abs(array).max()) < LONGEST, f"a vector is longer than {LONGEST:g}: normalise the vectors")
+    return array
+
+
+def _begin_generation(connection: sqlite3.Connection, identity: Identity, current: bool) -> None:
+    connection.execute(
+        "INSERT INTO generations VALUES (?, ?, ?, ?, ?)",
+        (identity.generation, identity.fingerprint, identity.geometry, identity.dim, int(current)),
+    )
+    connection.execute(f"CREATE TABLE vectors_{identity.generation} (key INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
+
+
+def _identity(connection: sqlite3.Connection) -> Identity:
+    row = connection.execute("SELECT fingerprint, geometry, dim, number FROM generations WHERE current = 1").fetchone()
+    fingerprint, geometry, dim, number = row
+    return Identity(fingerprint, cast(Geometry, geometry), dim, number)
+
+
+def _insert_vectors(connection: sqlite3.Connection, generation: int, keys: Sequence[int], vectors: Vectors) -> None:
+    connection.executemany(
+        f"INSERT INTO vectors_{generation} VALUES (?, ?)",
+        ((key, vector.tobytes()) for key, vector in zip(keys, vectors, strict=True)),
+    )
+
+
+def _allowed(connection: sqlite3.Connection, where: Filter) -> Keys | None:
+    """The keys that the conditions leave, rising; None: all."""
+    if not where:
+        return None
+    clause, parameters = as_sql(where, rows.names_of(connection))
+    keys = connection.execute(f"SELECT key FROM items WHERE {clause} ORDER BY key", parameters)
+    return np.fromiter((row[0] for row in keys), np.int64)
+
+
+def _known(connection: sqlite3.Connection, view: View, identity: Identity) -> bool:
+    """Whether a view belongs to the history of this truth."""
+    if view.generation != identity.generation:
+        return False
+    row = connection.execute("SELECT token FROM changes WHERE number = ?", (view.change,)).fetchone()
+    newest = connection.execute("SELECT max(number) FROM changes").fetchone()[0]
+    return view.change > newest or (row is not None and row[0] == view.token)
+
+
+def _new_segment(connection: sqlite3.Connection, view: View, dim: int) -> segments.Segment | None:
+    """The items that the view does not have yet."""
+    table, last = f"vectors_{view.generation}", (view.last_key,)
+    count = connection.execute(f"SELECT count(*) FROM {table} WHERE key > ?", last).fetchone()[0]
+    if not count:
+        return None
+    keys, vectors = np.empty(count, np.int64), np.empty((count, dim), np.float32)
+    for place, (key, content) in enumerate(connection.execute(f"SELECT key, vector FROM {table} WHERE key > ? ORDER BY key", last)):
+        keys[place], vectors[place] = key, np.frombuffer(content, np.float32)
+    return segments.build(keys, vectors, view.spherical)
