@@ -1,9 +1,9 @@
 """Exact nearest items by a scan of small integers: centre, round, scan, score again in float64, certify.
 
-score(q, x) = q·x − ‖x‖²/2 · [not on the sphere] = (q − m)·(x − m) + offset(x) + q·m − m·m. The centred part is small and
-survives rounding to int8; the offset, m·x less half the square, is one float per item. `Rounded.error` and
-`Rounded.reach` bound what rounding can hide, so an answer is either proven or completed: every item whose rounded score
-could still reach the last place is scored in float64. Equal scores are ordered by the caller.
+score(q, x) = q·x = (q − m)·(x − m) + offset(x) + q·m − m·m with offset(x) = m·x; off the sphere it is −‖q − x‖²/2, half
+the squares less. The centred part is small and survives rounding to int8; the offset is one float per item. The lengths
+of the rounding errors bound what they can hide, so an answer is either proven or completed: every item whose rounded
+score could still reach the last place is scored in float64. Equal scores are ordered by the caller.
 
 The compiled loops release the GIL; rows are divided among Python threads.
 """
@@ -12,53 +12,21 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int8, Int64
-from numba import njit
+
+from lookalike.search import kernel
 
 LEVELS = 127
-BLOCK = 4096  # rows whose integer products stay in the cache while they are scaled
+SAMPLE = 4096  # scores that a floor is guessed from
 SHORTLIST = 128  # candidates that are scored in float64 before anything is proven
 ROWS_AT_ONCE = 4096  # in float64
 LOWEST = float(np.finfo(np.float32).min)
 FLOAT_ROUNDING = 2.0**-22  # of a float32 score relative to what is summed, with room to spare
 
 Scores = Float32[np.ndarray, "queries n"]
-
-
-@njit(nogil=True, fastmath=True, cache=True)
-def _products(items, query, out):  # type: ignore[no-untyped-def]
-    # integers out, and a query of 16 bits: with a float here, or 8 bits on both sides, the compiled loop is slower
-    for row in range(items.shape[0]):
-        total = np.int32(0)
-        for column in range(items.shape[1]):
-            total += np.int32(items[row, column]) * np.int32(query[column])
-        out[row] = total
-
-
-@njit(nogil=True, fastmath=True, cache=True)
-def _scan(items, offsets, queries, scales, shifts, scores):  # type: ignore[no-untyped-def]
-    """scores[q, i] = scale_q · ⟨items_i, queries_q⟩ + offset_i + shift_q, block by block: one pass over the items."""
-    whole = np.empty(BLOCK, np.int32)
-    for start in range(0, items.shape[0], BLOCK):
-        stop = min(start + BLOCK, items.shape[0])
-        for q in range(queries.shape[0]):
-            _products(items[start:stop], queries[q], whole)
-            for row in range(start, stop):
-                scores[q, row] = scales[q] * whole[row - start] + offsets[row] + shifts[q]
-
-
-@njit(nogil=True, cache=True)
-def _at_least(scores, floor, places):  # type: ignore[no-untyped-def]
-    """How many scores reach the floor; the places of the first of them."""
-    count = 0
-    for row in range(len(scores)):
-        if scores[row] >= floor:
-            if count < len(places):
-                places[count] = row
-            count += 1
-    return count
 
 
 @dataclass(frozen=True)
@@ -71,7 +39,8 @@ class Rounded:
     step: float  # one level in units of the vectors
     error: float  # the longest rounding error of an item
     reach: float  # the longest centred item
-    size: float  # the largest magnitude that a float32 score is summed from, per unit of the query
+    size: float  # the largest offset
+    spherical: bool
 
     def __len__(self) -> int:
         return len(self.items)
@@ -96,7 +65,7 @@ def round_vectors(vectors: Float32[np.ndarray, "n d"], spherical: bool) -> Round
         error = max(error, float(np.linalg.norm(centred - step * items[rows], axis=1).max()))
         reach = max(reach, float(np.linalg.norm(centred, axis=1).max()))
         size = max(size, float(np.abs(offset).max()))
-    return Rounded(items, offsets, mean, step, error, reach, size)
+    return Rounded(items, offsets, mean, step, error, reach, size, spherical)
 
 
 def rounded_scores(
@@ -109,15 +78,17 @@ def rounded_scores(
     steps = np.where(largest > 0, largest / LEVELS, 1.0)
     whole = np.rint(centred / steps[:, None]).astype(np.int16)
     shifts = exact @ rounded.mean - rounded.mean @ rounded.mean
+    if not rounded.spherical:
+        shifts -= np.square(exact).sum(1) / 2
     scales = (steps * rounded.step).astype(np.float32)
     floats = shifts.astype(np.float32)
     cuts = np.linspace(0, len(rounded), _threads(len(rounded)) + 1).astype(int)
 
     def part(start: int, stop: int) -> None:
         columns = slice(start, stop)
-        _scan(rounded.items[columns], rounded.offsets[columns], whole, scales, floats, scores[:, columns])
+        kernel.scan(rounded.items[columns], rounded.offsets[columns], whole, scales, floats, scores[:, columns])
 
-    _in_parallel(part, list(zip(cuts[:-1], cuts[1:], strict=True)))
+    _in_parallel(part, list(pairwise(cuts.tolist())))
     lengths, errors = np.linalg.norm(centred, axis=1), np.linalg.norm(centred - steps[:, None] * whole, axis=1)
     hidden = lengths * rounded.error + errors * (rounded.reach + rounded.error)
     summed = lengths * rounded.reach + rounded.size + np.abs(shifts)
@@ -128,12 +99,12 @@ def shortlist(scores: Float32[np.ndarray, " n"], count: int) -> Int64[np.ndarray
     """The places of the `count` highest scores, or of a few more: a floor from a sample, then one pass."""
     if len(scores) <= 4 * count:
         return np.argsort(-scores, kind="stable")[:count]
-    stride = max(1, len(scores) // BLOCK)
+    stride = max(1, len(scores) // SAMPLE)
     sample = np.sort(scores[::stride])[::-1]
     rank = min(len(sample) - 1, 2 * count // stride + 4)
     places = np.empty(16 * count, np.int64)
     while True:
-        number = _at_least(scores, sample[rank], places)
+        number = kernel.at_least(scores, sample[rank], places)
         if count <= number <= len(places):
             break
         lower = number < count
@@ -149,7 +120,7 @@ def places_above(scores: Float32[np.ndarray, " n"], floor: float) -> Int64[np.nd
     # the floor itself may be rounded up; what is hidden is −∞
     below = np.nextafter(np.float32(max(floor, 0.99 * LOWEST)), np.float32(-np.inf))
     places = np.empty(SHORTLIST * 16, np.int64)
-    number = _at_least(scores, below, places)
+    number = kernel.at_least(scores, below, places)
     return places[:number] if number <= len(places) else np.flatnonzero(scores >= below)
 
 

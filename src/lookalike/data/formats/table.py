@@ -110,14 +110,19 @@ def _places(names: tuple[str, ...]) -> dict[str, int]:
 
 def _rows(file: Path, columns: _Columns) -> Iterator[list[str]]:
     """The wanted cells of every row, stripped, in the order of `columns.present`."""
-    cells = _parquet(file) if file.suffix.lower() == ".parquet" else _separated(file)
-    order = columns.header(next(cells, []))
+    lines = cells(file)
+    order = columns.header(next(lines, []))
     width = max(order) + 1
-    for number, row in enumerate(cells, start=2):
+    for number, row in enumerate(lines, start=2):
         if not any(row):
             continue
         check(len(row) >= width, f"'{file.name}' line {number} has {len(row)} cells where {width} belong")
         yield [row[place].strip() for place in order]
+
+
+def cells(file: Path) -> Iterator[list[str]]:
+    """Every row of a table as text, its header first."""
+    return _parquet(file) if file.suffix.lower() == ".parquet" else _separated(file)
 
 
 def _separated(file: Path) -> Iterator[list[str]]:

@@ -14,8 +14,8 @@ class Store(Protocol):
     @property
     def identity(self) -> Identity: ...
 
-    def put(self, items: Sequence[Item], vectors: Vectors) -> None:
-        """Add items, or replace those with the same id, in one transaction."""
+    def put(self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None) -> None:
+        """Add items, or replace those with the same id, in one transaction; `pictures` of those that have no file."""
         ...
 
     def remove(self, ids: Sequence[str]) -> int:
@@ -43,6 +43,22 @@ class Store(Protocol):
         """All items in the order of their ids, in blocks, with their vectors."""
         ...
 
+    def with_ids(self, ids: Sequence[str]) -> list[Item]:
+        """Those of these items that there are."""
+        ...
+
+    def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
+        """The items whose files these are."""
+        ...
+
+    def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:
+        """All items in the order of their ids, without their vectors."""
+        ...
+
+    def picture(self, id_: str) -> bytes | None:
+        """The picture of an item that has no file."""
+        ...
+
     def count(self, where: Filter = ()) -> int: ...
 
     def columns(self) -> Mapping[str, Kind]:
@@ -54,6 +70,24 @@ class Store(Protocol):
         ...
 
     def write_fact(self, name: str, text: str | None) -> None: ...
+
+    def begin_generation(self, identity: Identity) -> Identity:
+        """Make room for the vectors of another model beside those that answer; an unfinished one is dropped."""
+        ...
+
+    def next_generation(self) -> Identity | None:
+        """The generation that is being filled, if there is one."""
+        ...
+
+    def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
+        """Some items that have no vector in that generation yet, in the order of their ids."""
+        ...
+
+    def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None: ...
+
+    def switch(self, generation: int) -> int:
+        """Let the new generation answer, if every item has a vector in it; how many have none."""
+        ...
 
     def model_files(self, fingerprint: str) -> dict[str, bytes]: ...
 

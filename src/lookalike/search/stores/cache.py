@@ -64,7 +64,9 @@ class Cache:
 
     def _save(self, view: View) -> View:
         files.remove_leftovers(self.folder)
-        segments = tuple(segment if segment.name else self._write(segment, view.generation) for segment in view.segments)
+        segments = tuple(
+            segment if segment.name else self._write(segment, view.generation) for segment in view.segments
+        )
         listed = [(segment.name, segment.dead.tolist()) for segment in segments]
         content = {"format": FORMAT, "generation": view.generation, "change": view.change, "token": view.token}
         files.write_text(self.folder / LIST, json.dumps(content | {"segments": listed}))
@@ -78,7 +80,7 @@ class Cache:
         name = f"{generation}-{int(segment.keys[0])}-{int(segment.keys[-1])}-{os.urandom(3).hex()}"
         entry = {
             "checksums": {kind: checksum(array) for kind, array in arrays.items()},
-            "rounding": {part: getattr(rounded, part) for part in ("step", "error", "reach", "size")},
+            "rounding": {part: getattr(rounded, part) for part in ("step", "error", "reach", "size", "spherical")},
         }
         with files.whole_folder(self.folder / name) as place:
             for kind, array in arrays.items():
@@ -94,7 +96,7 @@ class Cache:
 
 def checksum(array: np.ndarray) -> int:
     """CRC-32 of the content."""
-    content = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else memoryview(b"")
+    content = memoryview(np.ascontiguousarray(array).data).cast("B") if array.size else memoryview(b"")
     value = 0
     for start in range(0, len(content), CHUNK):
         value = zlib.crc32(content[start : start + CHUNK], value)

@@ -11,7 +11,13 @@ from pathlib import Path
 from lookalike.errors import UserError
 
 WAIT = 60.0  # seconds for another writer
-SETTINGS = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "temp_store = MEMORY", "cache_size = -65536")
+SETTINGS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "temp_store = MEMORY",
+    "cache_size = -65536",
+)
 
 
 class Database:
@@ -52,7 +58,9 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
-                connection.execute("INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time()))
+                connection.execute(
+                    "INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time())
+                )
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:

@@ -65,8 +65,8 @@ def insert(connection: sqlite3.Connection, items: Sequence[Item], first: int, ti
     connection.executemany(
         f"INSERT INTO items ({fields}) VALUES ({marks})",
         (
-            (first + place, time, *_fields(item), *(_adapted(item.columns.get(name), kind) for name, (_, kind) in own.items()))
-            for place, item in enumerate(items)
+            (key, time, *_fields(item), *(_adapted(item.columns.get(name), kind) for name, (_, kind) in own.items()))
+            for key, item in enumerate(items, start=first)
         ),
     )  # fmt: skip
 
@@ -134,11 +134,22 @@ def keys_of(connection: sqlite3.Connection, ids: Sequence[str], complete: bool =
     return found
 
 
+def keys_at(connection: sqlite3.Connection, paths: Sequence[str]) -> Keys:
+    """The keys of the items at these paths; paths of no item are passed over."""
+    stored = [_as_stored(path) for path in paths]
+    found: list[int] = []
+    for start in range(0, len(stored), CHUNK):
+        some = stored[start : start + CHUNK]
+        statement = f"SELECT key FROM items WHERE path IN ({', '.join('?' * len(some))})"
+        found += [row[0] for row in connection.execute(statement, some)]
+    return np.array(found, np.int64)
+
+
 def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
     """Delete items with their vectors of all generations; the change that is being made says so."""
     change = connection.execute("SELECT max(number) + 1 FROM changes").fetchone()[0]
     tables = [f"vectors_{number}" for (number,) in connection.execute("SELECT number FROM generations").fetchall()]
-    for table in ("items", *tables):
+    for table in ("items", "pictures", *tables):
         connection.executemany(f"DELETE FROM {table} WHERE key = ?", ((key,) for key in keys))
     connection.executemany("INSERT INTO removals VALUES (?, ?)", ((key, change) for key in keys))
 

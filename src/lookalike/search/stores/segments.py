@@ -14,7 +14,7 @@ from lookalike.search import scan
 from lookalike.search.items import Vectors
 from lookalike.search.scan import Rounded
 
-Keys = Int64[np.ndarray, " n"]
+Keys = Int64[np.ndarray, " keys"]
 Places = Int64[np.ndarray, " m"]
 Mask = Bool[np.ndarray, " n"]
 NOTHING: Keys = np.empty(0, np.int64)
@@ -35,17 +35,17 @@ class Segment:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def without(self, removed: Keys) -> "Segment":
+    def without(self, removed: Int64[np.ndarray, " removed"]) -> "Segment":
         places = places_of(self.keys, removed)
         return self if not len(places) else replace(self, dead=np.union1d(self.dead, places))
 
 
-def places_of(keys: Keys, some: Keys) -> Places:
+def places_of(keys: Keys, some: Int64[np.ndarray, " some"]) -> Int64[np.ndarray, " there"]:
     """Where some keys stand among rising keys; those that are not there are passed over."""
     if not len(keys):
         return NOTHING
     places = np.minimum(np.searchsorted(keys, some), len(keys) - 1)
-    return places[keys[places] == some]
+    return np.asarray(places[keys[places] == some])
 
 
 def build(keys: Keys, vectors: Vectors, spherical: bool) -> Segment:
@@ -118,9 +118,10 @@ class View:
                       for segment, out in zip(self.segments, scores, strict=True)]  # fmt: skip
             for hidden, out in zip(masks, scores, strict=True):
                 out[:, hidden] = -np.inf
+            living = [len(segment) - _count(hidden) for segment, hidden in zip(self.segments, masks, strict=True)]
             for row, query in enumerate(some):
-                looks = [_Look(segment, out[row], float(bound[row]), len(segment) - _count(hidden))
-                         for segment, out, bound, hidden in zip(self.segments, scores, bounds, masks, strict=True)]  # fmt: skip
+                parts = zip(self.segments, scores, bounds, living, strict=True)
+                looks = [_Look(segment, out[row], float(bound[row]), count) for segment, out, bound, count in parts]
                 yield self._proven(query, k, looks)
 
     def _mask(self, segment: Segment, allowed: Keys | None) -> Mask | Places:
@@ -178,13 +179,13 @@ def _count(hidden: Mask | Places) -> int:
     return int(hidden.sum()) if hidden.dtype == bool else len(hidden)
 
 
-def _last(scores: Sequence[Float64[np.ndarray, " m"]], k: int) -> float:
+def _last(scores: Sequence[np.ndarray], k: int) -> float:
     """The k-th best score; the lowest float32 where there are fewer, which every living item reaches."""
     every = np.concatenate(scores) if scores else np.empty(0)
     return float(np.partition(every, len(every) - k)[len(every) - k]) if len(every) >= k else scan.LOWEST
 
 
-def _best(keys: Sequence[Keys], scores: Sequence[Float64[np.ndarray, " m"]], k: int, certified: bool) -> Candidates:
+def _best(keys: Sequence[np.ndarray], scores: Sequence[np.ndarray], k: int, certified: bool) -> Candidates:
     """What reaches the k-th best score, ties included."""
     if not keys:
         return Candidates(NOTHING, np.empty(0), certified)

@@ -10,8 +10,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast, overload
 
 import numpy as np
 from jaxtyping import Float32
@@ -42,6 +44,7 @@ CREATE INDEX items_label ON items (label);
 CREATE TABLE changes (number INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL, time REAL NOT NULL);
 CREATE TABLE removals (key INTEGER PRIMARY KEY, change INTEGER NOT NULL);
 CREATE INDEX removals_change ON removals (change);
+CREATE TABLE pictures (key INTEGER PRIMARY KEY, content BLOB NOT NULL);
 CREATE TABLE feedback (query TEXT, id TEXT, mark TEXT NOT NULL, time REAL NOT NULL, PRIMARY KEY (query, id));
 """
 
@@ -52,7 +55,9 @@ class SqliteStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         file = folder / FILE
-        check(file.is_file(), f"there is no index in '{folder}': make one with lookalike index MODEL DATA --out {folder}")
+        check(
+            file.is_file(), f"there is no index in '{folder}': make one with lookalike index MODEL DATA --out {folder}"
+        )
         self.database, self.cache = Database(file), Cache(folder / "cache")
         self._view: View | None = None
         self._refreshing = threading.Lock()
@@ -90,7 +95,7 @@ class SqliteStore:
         with self.database.reading() as connection:
             return _identity(connection)
 
-    def put(self, items: Sequence[Item], vectors: Vectors) -> None:
+    def put(self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None) -> None:
         ids = [item.id for item in items]
         check(len(set(ids)) == len(ids), "two items of one batch have the same id: ids must be unique")
         with self.database.writing() as connection:
@@ -100,6 +105,8 @@ class SqliteStore:
             first = rows.next_key(connection)
             rows.insert(connection, items, first, time.time())
             _insert_vectors(connection, identity.generation, range(first, first + len(items)), vectors)
+            kept = {first + place: (pictures or {}).get(item.id) for place, item in enumerate(items)}
+            connection.executemany("INSERT INTO pictures VALUES (?, ?)", [row for row in kept.items() if row[1]])
 
     def remove(self, ids: Sequence[str]) -> int:
         with self.database.writing() as connection:
@@ -111,31 +118,39 @@ class SqliteStore:
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
     ) -> list[Answer]:
         check(k > 0, f"k must be at least 1, not {k}")
-        with self.database.reading() as connection:
-            queries = checked(queries, len(queries), _identity(connection).dim)
-            names = rows.names_of(connection)
-            if group is not None and group not in names:
-                raise unknown("column", group, names)
-            view = self._refreshed(connection)
-            search = _Search(connection, view, k, _allowed(connection, where),
-                             list(rows.keys_of(connection, leave_out).values()))  # fmt: skip
-            if group is None:
-                return search.answers(queries)
-            return [search.grouped(query, names[group][0]) for query in queries]
+        while True:
+            with self.database.reading() as connection:
+                view = self._refreshed(connection)
+                if view is None:  # another thread has seen a later change: look at that one
+                    continue
+                queries = checked(queries, len(queries), _identity(connection).dim)
+                names = rows.names_of(connection)
+                if group is not None and group not in names:
+                    raise unknown("column", group, names)
+                left_out = list(rows.keys_of(connection, leave_out).values())
+                search = _Search(connection, view, k, _allowed(connection, where), left_out)
+                if group is None:
+                    return search.answers(queries)
+                return [search.grouped(query, names[group][0]) for query in queries]
 
-    def _refreshed(self, connection: sqlite3.Connection) -> View:
-        """The segments as of this snapshot: those in memory, else those on disk, else built again; then what is new."""
+    def _refreshed(self, connection: sqlite3.Connection) -> View | None:
+        """The segments as of this snapshot, or None where those in memory are ahead of it.
+
+        They are those in memory, else those on disk, else built again; then what is new is added.
+        """
         with self._refreshing:
             identity = _identity(connection)
             spherical = identity.geometry == "sphere"
-            change, token = connection.execute("SELECT number, token FROM changes ORDER BY number DESC LIMIT 1").fetchone()
+            change, token = connection.execute(
+                "SELECT number, token FROM changes ORDER BY number DESC LIMIT 1"
+            ).fetchone()
             view = self._view
             if view is None or not _known(connection, view, identity):
                 view = self.cache.load(identity.generation, spherical)
             if view is None or not _known(connection, view, identity):
                 view = View((), identity.generation, 0, "", spherical)
-            if view.change > change:  # another thread has seen more than this snapshot
-                return view
+            if view.change > change:
+                return None
             if (view.change, view.token) != (change, token):
                 new = _new_segment(connection, view, identity.dim)
                 gone = connection.execute("SELECT key FROM removals WHERE change > ? ORDER BY key", (view.change,))
@@ -160,7 +175,8 @@ class SqliteStore:
                 identity = _identity(connection)
                 clause, parameters = as_sql(where, rows.names_of(connection))
                 block = connection.execute(
-                    f"SELECT key, id FROM items WHERE id > ? AND {clause} ORDER BY id LIMIT {BLOCK}", (after or "", *parameters)
+                    f"SELECT key, id FROM items WHERE id > ? AND {clause} ORDER BY id LIMIT {BLOCK}",
+                    (after or "", *parameters),
                 ).fetchall()
                 if not block:
                     return
@@ -169,6 +185,75 @@ class SqliteStore:
                 vectors = rows.vectors_of(connection, identity.generation, keys.tolist(), identity.dim)
             yield items, vectors
             after = block[-1][1]
+
+    def with_ids(self, ids: Sequence[str]) -> list[Item]:
+        with self.database.reading() as connection:
+            keys = rows.keys_of(connection, ids, complete=False)
+            return rows.select(connection, np.array(list(keys.values()), np.int64))
+
+    def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
+        with self.database.reading() as connection:
+            items = rows.select(connection, rows.keys_at(connection, paths))
+        return {item.path: item for item in items if item.path is not None}
+
+    def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:
+        while True:
+            with self.database.reading() as connection:
+                clause, parameters = as_sql(where, rows.names_of(connection))
+                statement = f"SELECT key FROM items WHERE id > ? AND {clause} ORDER BY id LIMIT {BLOCK}"
+                keys = np.fromiter((row[0] for row in connection.execute(statement, (after, *parameters))), np.int64)
+                block = rows.select(connection, keys)
+            if not block:
+                return
+            yield from block
+            after = block[-1].id
+
+    def picture(self, id_: str) -> bytes | None:
+        with self.database.reading() as connection:
+            key = rows.keys_of(connection, [id_])[id_]
+            row = connection.execute("SELECT content FROM pictures WHERE key = ?", (key,)).fetchone()
+            return None if row is None else bytes(row[0])
+
+    def begin_generation(self, identity: Identity) -> Identity:
+        with self.database.writing() as connection:
+            for (number,) in connection.execute("SELECT number FROM generations WHERE current = 0").fetchall():
+                connection.execute("DELETE FROM generations WHERE number = ?", (number,))
+                connection.execute(f"DROP TABLE vectors_{number}")
+            identity = replace(identity, generation=_identity(connection).generation + 1)
+            _begin_generation(connection, identity, current=False)
+        return identity
+
+    def next_generation(self) -> Identity | None:
+        with self.database.reading() as connection:
+            return _identity(connection, current=False)
+
+    def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
+        with self.database.reading() as connection:
+            statement = f"""SELECT key FROM items WHERE id > ? AND key NOT IN (SELECT key FROM vectors_{generation})
+                            ORDER BY id LIMIT ?"""
+            keys = np.fromiter((row[0] for row in connection.execute(statement, (after, count))), np.int64)
+            return rows.select(connection, keys)
+
+    def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
+        with self.database.writing() as connection:
+            identity = _identity(connection, current=False)
+            assert identity is not None and identity.generation == generation  # noqa: PT018
+            keys = rows.keys_of(connection, ids, complete=False)  # some may have been removed meanwhile
+            named = zip(ids, checked(vectors, len(ids), identity.dim), strict=True)
+            statement = f"INSERT OR REPLACE INTO vectors_{generation} VALUES (?, ?)"
+            connection.executemany(statement, [(keys[one], vector.tobytes()) for one, vector in named if one in keys])
+
+    def switch(self, generation: int) -> int:
+        with self.database.writing() as connection:
+            old = _identity(connection).generation
+            missing = connection.execute(
+                f"SELECT count(*) FROM items WHERE key NOT IN (SELECT key FROM vectors_{generation})"
+            ).fetchone()[0]
+            if not missing:
+                connection.execute("DELETE FROM generations WHERE number = ?", (old,))
+                connection.execute("UPDATE generations SET current = 1 WHERE number = ?", (generation,))
+                connection.execute(f"DROP TABLE vectors_{old}")
+            return int(missing)
 
     def count(self, where: Filter = ()) -> int:
         with self.database.reading() as connection:
@@ -199,6 +284,46 @@ class SqliteStore:
             connection.executemany(
                 "INSERT OR REPLACE INTO models VALUES (?, ?, ?)", [(fingerprint, *file) for file in content.items()]
             )
+
+    def check(self) -> list[str]:
+        """What is wrong with the truth, one line each."""
+        with self.database.reading() as connection:
+            lines = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            generation = _identity(connection).generation
+            for what, statement in (
+                ("no vector", f"SELECT count(*) FROM items WHERE key NOT IN (SELECT key FROM vectors_{generation})"),
+                (
+                    "a vector but no entry",
+                    f"SELECT count(*) FROM vectors_{generation} WHERE key NOT IN (SELECT key FROM items)",
+                ),
+            ):
+                count = connection.execute(statement).fetchone()[0]
+                lines += [f"{count} item{'s have' if count > 1 else ' has'} {what}"] if count else []
+        return lines
+
+    def compact(self) -> None:
+        """Give back the space of what was removed, and merge all segments into one."""
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM removals")
+            connection.execute("DELETE FROM changes")
+        with explained(self.database.file):
+            self.database.connection().execute("VACUUM")
+        with self.database.reading() as connection:
+            self._refreshed(connection)
+
+    def backup(self, file: Path) -> None:
+        """A copy of the truth as of now, in one file, while others read and write."""
+        partial = file.with_name(f".{file.name}{files.PARTIAL}")
+        try:
+            with explained(file), closing(sqlite3.connect(partial)) as copy:
+                self.database.connection().backup(copy)
+            files.sync(partial)
+            partial.replace(file)
+            files.sync_folder(file.parent)
+        except OSError as error:
+            raise files.cannot_write(file, error) from error
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 class _Search:
@@ -242,9 +367,15 @@ def checked(vectors: Vectors, count: int, dim: int) -> Vectors:
     """Vectors as the store keeps them; what cannot be compared is refused."""
     array = np.ascontiguousarray(vectors, np.float32)
     check(array.ndim == 2, f"vectors form a matrix n × d, not an array of shape {array.shape}")
-    check(array.shape == (count, dim), f"{array.shape[0]} vectors of {array.shape[1]} dimensions, expected {count} of {dim}")
+    check(
+        array.shape == (count, dim),
+        f"{array.shape[0]} vectors of {array.shape[1]} dimensions, expected {count} of {dim}",
+    )
     check(bool(np.isfinite(array).all()), "a vector holds NaN or infinity: embed its image again")
-    check(not len(array) or float(np.abs(array).max()) < LONGEST, f"a vector is longer than {LONGEST:g}: normalise the vectors")
+    check(
+        not len(array) or float(np.abs(array).max()) < LONGEST,
+        f"a vector is longer than {LONGEST:g}: normalise the vectors",
+    )
     return array
 
 
@@ -256,10 +387,15 @@ def _begin_generation(connection: sqlite3.Connection, identity: Identity, curren
     connection.execute(f"CREATE TABLE vectors_{identity.generation} (key INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
 
 
-def _identity(connection: sqlite3.Connection) -> Identity:
-    row = connection.execute("SELECT fingerprint, geometry, dim, number FROM generations WHERE current = 1").fetchone()
-    fingerprint, geometry, dim, number = row
-    return Identity(fingerprint, cast(Geometry, geometry), dim, number)
+@overload
+def _identity(connection: sqlite3.Connection) -> Identity: ...
+@overload
+def _identity(connection: sqlite3.Connection, current: Literal[False]) -> Identity | None: ...
+def _identity(connection: sqlite3.Connection, current: bool = True) -> Identity | None:
+    """The generation that answers, or the one that is being filled."""
+    statement = "SELECT fingerprint, geometry, dim, number FROM generations WHERE current = ?"
+    row = connection.execute(statement, (int(current),)).fetchone()
+    return None if row is None else Identity(row[0], cast(Geometry, row[1]), row[2], row[3])
 
 
 def _insert_vectors(connection: sqlite3.Connection, generation: int, keys: Sequence[int], vectors: Vectors) -> None:
@@ -294,6 +430,8 @@ def _new_segment(connection: sqlite3.Connection, view: View, dim: int) -> segmen
     if not count:
         return None
     keys, vectors = np.empty(count, np.int64), np.empty((count, dim), np.float32)
-    for place, (key, content) in enumerate(connection.execute(f"SELECT key, vector FROM {table} WHERE key > ? ORDER BY key", last)):
+    for place, (key, content) in enumerate(
+        connection.execute(f"SELECT key, vector FROM {table} WHERE key > ? ORDER BY key", last)
+    ):
         keys[place], vectors[place] = key, np.frombuffer(content, np.float32)
     return segments.build(keys, vectors, view.spherical)

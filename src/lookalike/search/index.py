@@ -1,0 +1,181 @@
+"""The index: images that can be found by how they look.
+
+shop = Index.create("shop.index", model="run/model")
+shop.add("photos/")
+answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lookalike.errors import UserError, check
+from lookalike.models import Model
+from lookalike.search import filters, sources, vectors
+from lookalike.search.filters import Where
+from lookalike.search.items import Answer, Identity, Vectors
+from lookalike.search.model_copy import load_model, model_content
+from lookalike.search.queries import Box, combined, pixels_of
+from lookalike.search.sources import Source
+from lookalike.search.stores import Store
+from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.update import Progress, Update, prune, update
+
+BULK = 10_000  # vectors of one transaction
+Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
+
+
+class Index:
+    """Images with their vectors, kept on disk; see `create`, `open`, `add` and `search`."""
+
+    def __init__(self, store: Store, place: Path) -> None:
+        self.store, self.place = store, place
+        self._model: Model | None = None
+
+    @staticmethod
+    def create(place: str | Path, model: str | Path | Model | None = None, *, dim: int | None = None,
+               geometry: str = "sphere") -> "Index":  # fmt: skip
+        """A new index for the images of a model; without one, for vectors of `dim` dimensions made elsewhere."""
+        if model is None:
+            check(dim is not None, "give the model that embeds the images, or dim for vectors made elsewhere")
+            return Index(SqliteStore.create(Path(place), Identity(None, geometry, dim)), Path(place))  # type: ignore[arg-type]
+        loaded = model if isinstance(model, Model) else Model.load(model)
+        index = Index(SqliteStore.create(Path(place), _identity(loaded)), Path(place))
+        index.store.keep_model(loaded.fingerprint, model_content(loaded))
+        index._model = loaded
+        return index
+
+    @staticmethod
+    def open(place: str | Path) -> "Index":
+        """An index that is there already."""
+        return Index(SqliteStore(Path(place)), Path(place))
+
+    @staticmethod
+    def exists(place: str | Path) -> bool:
+        return (Path(place) / FILE).is_file()
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __len__(self) -> int:
+        return self.store.count()
+
+    @property
+    def identity(self) -> Identity:
+        return self.store.identity
+
+    @property
+    def model(self) -> Model:
+        """The model that embeds what is added and what is asked."""
+        fingerprint = self.identity.fingerprint
+        if fingerprint is None:
+            raise UserError("this index holds vectors made elsewhere and has no model: search by vector or by id")
+        if self._model is None or self._model.fingerprint != fingerprint:
+            self._model = load_model(self.store, fingerprint, self.place / "model")
+        return self._model
+
+    def check_model(self, model: Model) -> None:
+        """Refuse a model whose vectors cannot be compared with those of the index."""
+        check(
+            model.fingerprint == self.identity.fingerprint,
+            "the index was made with another model: use that one, or embed everything again with --new-generation",
+        )
+
+    def add(self, source: Source, *, prune_missing: bool = False, progress: Progress | None = None) -> Update:
+        """Add images, or bring those of the same source up to date; only what is new or changed is embedded.
+
+        Nothing is removed unless `prune_missing` is set, and then only what came from the same source.
+        """
+        if vectors.holds_vectors(source):
+            return self.add_vectors(Path(str(source)), progress)
+        listing = sources.listing(source)
+        result = update(self.store, listing, self._encode, progress)
+        if prune_missing:
+            result.removed = prune(self.store, listing)
+        return result
+
+    def add_vectors(self, file: Path, progress: Progress | None = None) -> Update:
+        """Add vectors made elsewhere, with their ids and columns."""
+        items, content, fingerprint = vectors.read(file)
+        own = self.identity.fingerprint
+        check(fingerprint in (None, own), f"the vectors in '{file.name}' come from another model than this index's")
+        known = {item.id for start in range(0, len(items), BULK)
+                 for item in self.store.with_ids([item.id for item in items[start : start + BULK]])}  # fmt: skip
+        for start in range(0, len(items), BULK):
+            self.store.put(items[start : start + BULK], content[start : start + BULK])
+            if progress is not None:
+                progress(min(start + BULK, len(items)), len(items))
+        return Update(added=len(items) - len(known), changed=len(known))
+
+    def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
+        """Remove items by id, or those that conditions select; how many there were."""
+        chosen = list(ids)
+        conditions = filters.parse(where)
+        if conditions:
+            chosen += [item.id for item in self.store.listed(conditions)]
+        check(bool(chosen) or bool(conditions), "say what to remove: ids, or a condition")
+        return self.store.remove(chosen) if chosen else 0
+
+    def search(
+        self, query: Query = None, k: int = 10, *, where: Where = None, group: str | None = None,
+        box: Box | None = None, like: Sequence[Query] = (), unlike: Sequence[Query] = (),
+    ) -> Answer:  # fmt: skip
+        """The k items nearest to a picture: a file, a PIL image, an array, an item's id, or a vector.
+
+        `box` (x, y, width, height in pixels) searches inside a part of the picture; `like` and `unlike` are further
+        examples; `where` are conditions on columns; `group` gives the best item of each value of a column.
+        """
+        examples = ([] if query is None else [query]) + list(like)
+        check(bool(examples), "give something to search for: an image, the id of an item, or a vector")
+        positive = self.vectors_of(examples, box if len(examples) == 1 else None)
+        negative = self.vectors_of(unlike) if len(unlike) else None
+        vector = combined(positive, negative, self.identity.geometry)
+        ids = [example for example in (*examples, *unlike) if isinstance(example, str) and self._is_item(example)]
+        return self.answer(vector, k, where=where, group=group, leave_out=ids)
+
+    def answer(self, vector: Vectors, k: int = 10, *, where: Where = None, group: str | None = None,
+               leave_out: Sequence[str] = ()) -> Answer:  # fmt: skip
+        """The nearest items of one vector, with its verdict."""
+        (answer,) = self.store.search(vector, k, filters.parse(where), group, leave_out)
+        return answer
+
+    def search_many(
+        self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
+    ) -> list[Answer]:
+        """One answer each, in one pass over the index."""
+        return self.store.search(self.vectors_of(queries), k, filters.parse(where), group)
+
+    def vectors_of(self, queries: Sequence[Query], box: Box | None = None) -> Vectors:
+        """Queries as vectors, in their order."""
+        result: list[Any] = [None] * len(queries)
+        images: dict[int, Any] = {}
+        for place, query in enumerate(queries):
+            if _is_vector(query):
+                result[place] = np.asarray(query, np.float32)
+            elif isinstance(query, str) and box is None and self._is_item(query):
+                result[place] = self.store.vectors([query])[0]
+            else:
+                images[place] = pixels_of(query, box)
+        if images:
+            embedded = self._encode(list(images.values()))
+            for place, vector in zip(images, embedded, strict=True):
+                result[place] = vector
+        return np.stack(result)
+
+    def _is_item(self, text: str) -> bool:
+        return not Path(text).is_file() and bool(self.store.with_ids([text]))
+
+    def _encode(self, images: Sequence[Any]) -> Vectors:
+        return np.asarray(self.model.encode(images).numpy(), np.float32)
+
+
+def _identity(model: Model) -> Identity:
+    dim = getattr(model.embedder, "dim", None)
+    check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
+    return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
+
+
+def _is_vector(query: Any) -> bool:
+    return getattr(query, "ndim", None) == 1

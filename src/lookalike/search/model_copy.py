@@ -1,0 +1,35 @@
+"""The model of an index: its files are part of the truth, a folder of them is derived."""
+
+import tempfile
+from pathlib import Path
+
+from lookalike import files
+from lookalike.errors import UserError, check
+from lookalike.models import Model
+from lookalike.search.stores import Store
+
+
+def model_content(model: Model) -> dict[str, bytes]:
+    """The files of a model folder."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "model"
+        model.save(folder)
+        return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def load_model(store: Store, fingerprint: str, place: Path) -> Model:
+    """The model of a generation, from its folder or from the store, which fills the folder again."""
+    folder = place / fingerprint
+    try:
+        model = Model.load(folder)
+        if model.fingerprint == fingerprint:
+            return model
+    except UserError:
+        pass  # missing or damaged: the store has it
+    content = store.model_files(fingerprint)
+    check(bool(content), "the index has lost the files of its model: restore it from a backup")
+    place.mkdir(parents=True, exist_ok=True)
+    with files.whole_folder(folder) as partial:
+        for name, part in content.items():
+            (partial / name).write_bytes(part)
+    return Model.load(folder)

@@ -1,0 +1,153 @@
+"""What can be added to an index: folders, tables, single images, globs, data sets, and vectors made elsewhere.
+
+Every image becomes an `Entry`: an item, and a way to read its picture. A label is the folder above an image, the label
+column of a table, or none; further folders and columns are metadata for filters.
+"""
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lookalike import data
+from lookalike.data import Dataset
+from lookalike.data.dataset import ROLES, SPLITS
+from lookalike.data.formats.folder import is_image, walk
+from lookalike.data.formats.table import KINDS, cells
+from lookalike.data.images.source import Files
+from lookalike.errors import UserError, check
+from lookalike.search.items import Item, Value
+
+NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")  # what is surely meant as one: 00123 and 1e5 stay text
+RESERVED = ("id", "path", "label", "root", "added")
+Source = str | Path | Dataset | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An image that may be added. `pixels` reads it where there is no file."""
+
+    item: Item
+    pixels: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Everything that a source names. `root` is the place that a later look compares with."""
+
+    root: str
+    entries: Sequence[Entry]
+
+
+def listing(source: Source) -> Listing:
+    """The images that a source names, in the order of their names."""
+    if isinstance(source, Dataset):
+        return _of_dataset(source, source.name)
+    if isinstance(source, list | tuple):
+        return _of_files([Path(path).expanduser() for path in source], "a list of files")
+    text = str(source)
+    path = Path(text).expanduser()
+    if path.is_dir() and data.recognised(path) == "folder":
+        return _of_folder(path)
+    if path.is_file():
+        return _of_table(path) if path.suffix.lower() in KINDS else _of_files([path], str(path.resolve()))
+    if glob.has_magic(text) and not path.exists():
+        matches = sorted(Path(match) for match in glob.glob(str(path), recursive=True) if is_image(match))
+        check(bool(matches), f"no image matches '{text}': check the pattern")
+        return _of_files(matches, text)
+    return _of_dataset(data.load(source), text)  # type: ignore[arg-type]
+
+
+def _of_folder(root: Path) -> Listing:
+    names = sorted(name for name in walk(root) if is_image(name))
+    check(bool(names), f"there are no images below '{root}': give a folder of photos")
+    place = root.resolve()
+    return Listing(str(place), [_file_entry(place / name, f"{place.name}/{name}", place, name) for name in names])
+
+
+def _file_entry(path: Path, id_: str, root: Path, name: str) -> Entry:
+    folders = name.split("/")[:-1]
+    label = "/".join(folders) or None
+    levels = (
+        {f"folder_{level}": printable(part) for level, part in enumerate(folders, start=1)} if len(folders) > 1 else {}
+    )
+    return Entry(Item(printable(id_), str(path), None if label is None else printable(label), levels, str(root)))
+
+
+def _of_files(paths: Sequence[Path], root: str) -> Listing:
+    for path in paths:
+        check(path.is_file(), f"there is no image '{path}': check its name")
+    return Listing(
+        root, [Entry(Item(printable(str(path.resolve())), str(path.resolve()), root=root)) for path in paths]
+    )
+
+
+def _of_table(file: Path) -> Listing:
+    lines = cells(file)
+    header = [name.strip() for name in next(lines, [])]
+    lower = [name.lower() for name in header]
+    check("path" in lower, f"'{file.name}' has no column path: its first line is {', '.join(header) or 'empty'}")
+    rows = [row for row in lines if any(row)]
+    for number, row in enumerate(rows, start=2):
+        check(
+            len(row) == len(header), f"'{file.name}' line {number} has {len(row)} cells, its first line {len(header)}"
+        )
+    own = {place: name for place, name in enumerate(header) if name.lower() not in RESERVED and name}
+    typed = {name: _typed([row[place].strip() for row in rows]) for place, name in own.items()}
+    root = str(file.resolve())
+    entries = []
+    for number, row in enumerate(rows):
+        cell = dict(zip(lower, (value.strip() for value in row), strict=True))
+        check(bool(cell["path"]), f"'{file.name}' line {number + 2} has no path: every row names an image")
+        path = Path(os.path.abspath(file.parent / cell["path"]))
+        columns = {name: values[number] for name, values in typed.items()}
+        id_ = cell.get("id") or f"{file.stem}/{cell['path']}"
+        entries.append(Entry(Item(printable(id_), str(path), printable(cell.get("label", "")) or None, columns, root)))
+    return Listing(root, entries)
+
+
+def _typed(values: Sequence[str]) -> list[Value]:
+    """A column as numbers where every value is one, else as text; an empty cell is missing."""
+    if all(NUMBER.fullmatch(value) for value in values if value):
+        return [None if not value else float(value) if "." in value else int(value) for value in values]
+    return [printable(value) or None for value in values]
+
+
+def _of_dataset(dataset: Dataset, name: str) -> Listing:
+    root = str(Path(name.partition("=")[2] or name).expanduser().resolve()) if dataset.root is not None else name
+    return Listing(root, list(_rows(dataset, root)))
+
+
+def _rows(dataset: Dataset, root: str) -> Iterator[Entry]:
+    for row in range(len(dataset)):
+        columns: dict[str, Value] = {}
+        if dataset.categories is not None and int(dataset.categories[row]) >= 0:
+            columns["category"] = dataset.category_names[int(dataset.categories[row])]
+        for kind, column, names in (("split", dataset.splits, SPLITS), ("role", dataset.roles, ROLES)):
+            if column is not None and int(column[row]) >= 0:
+                columns[kind] = names[int(column[row])]
+        label = printable(dataset.label_names[int(dataset.labels[row])])
+        id_ = printable(f"{dataset.name}/{dataset.images.name(row)}")
+        if isinstance(dataset.images, Files):
+            path = os.path.abspath(dataset.images.path(row))
+            yield Entry(Item(id_, path, label, columns, root))
+        else:
+            yield Entry(Item(id_, None, label, columns, root), lambda row=row: dataset.images.open(row).decode())  # type: ignore[misc]
+
+
+def printable(text: str) -> str:
+    """Text that is UTF-8 for certain: bytes of a file name that are not are written out.
+
+    >>> printable("caf\\udce9.jpg")
+    'caf\\\\xe9.jpg'
+    """
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def refuse_vectors(source: Source) -> None:
+    """Vectors have their own way into an index."""
+    if isinstance(source, str | Path) and Path(source).suffix.lower() in (".npz", ".npy"):
+        raise UserError(f"'{source}' holds vectors, not images: give it to add_vectors")

@@ -1,0 +1,90 @@
+"""Vectors made elsewhere: .npz and .npy of NumPy, or Parquet, with ids and whatever else is known of each row."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lookalike.errors import UserError, check
+from lookalike.search.items import Item, Value, Vectors
+from lookalike.search.sources import RESERVED, printable
+
+KINDS = (".npz", ".npy", ".parquet")
+VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called
+SINGULAR = {"ids": "id", "labels": "label", "paths": "path"}
+
+
+def holds_vectors(source: object) -> bool:
+    """Whether a source is a file of vectors rather than of images."""
+    if not isinstance(source, str | Path):
+        return False
+    suffix = Path(source).suffix.lower()
+    if suffix == ".parquet" and Path(source).is_file():
+        return any(name in VECTORS for name in _parquet(Path(source)).schema_arrow.names)
+    return suffix in (".npz", ".npy")
+
+
+def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
+    """The items and vectors in a file, and the fingerprint of the model that made them, if it says so."""
+    check(file.is_file(), f"there is no file '{file}': check its name")
+    columns = _columns(file)
+    name = next((name for name in VECTORS if name in columns), None)
+    check(
+        name is not None,
+        f"'{file.name}' has no array embeddings or vectors: it holds {', '.join(columns) or 'nothing'}",
+    )
+    vectors = np.asarray(columns.pop(str(name)), dtype=np.float32)
+    check(vectors.ndim == 2, f"the vectors in '{file.name}' form a matrix n × d, not an array of shape {vectors.shape}")
+    fingerprint = columns.pop("fingerprint", None)
+    named = {SINGULAR.get(column, column): values for column, values in columns.items() if np.ndim(values) == 1}
+    for column, values in named.items():
+        check(len(values) == len(vectors), f"'{file.name}' has {len(values)} {column} for {len(vectors)} vectors")
+    items = [_item(file, row, {column: values[row] for column, values in named.items()}) for row in range(len(vectors))]
+    return items, vectors, None if fingerprint is None else str(fingerprint)
+
+
+def _item(file: Path, row: int, cells: dict[str, Any]) -> Item:
+    path = cells.get("path")
+    id_ = cells.get("id", path if path is not None else f"{file.stem}/{row}")
+    label = cells.get("label")
+    own = {name: _plain(value) for name, value in cells.items() if name not in RESERVED}
+    return Item(
+        printable(str(id_)), None if path is None else str(path), None if label is None else printable(str(label)), own,
+        str(file.resolve()),
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Value:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and value != value:
+        return None
+    return printable(value) if isinstance(value, str) else value if isinstance(value, bool | int | float) else None
+
+
+def _columns(file: Path) -> dict[str, Any]:
+    if file.suffix.lower() == ".parquet":
+        table = _parquet(file).read()
+        return {name: _as_array(name, table.column(name)) for name in table.column_names}
+    try:
+        content = np.load(file, allow_pickle=False)
+        return {"vectors": content} if isinstance(content, np.ndarray) else dict(content)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(
+            f"'{file}' cannot be read as vectors ({error}): write it with numpy.savez or numpy.save"
+        ) from None
+
+
+def _as_array(name: str, column: Any) -> Any:
+    return np.array(column.to_pylist(), np.float32) if name in VECTORS else column.to_pylist()
+
+
+def _parquet(file: Path) -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise UserError(f"'{file.name}' is a Parquet file: pip install 'lookalike[parquet]' reads it") from None
+    try:
+        return parquet.ParquetFile(file)
+    except (OSError, ValueError) as error:
+        raise UserError(f"'{file}' cannot be read as Parquet: {error}") from None

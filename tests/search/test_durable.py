@@ -1,0 +1,270 @@
+"""What an index was told it keeps: through kill -9, damage to its cache, another writer, a full disk."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.search.items import Identity
+from lookalike.search.stores.sqlite import FILE, SqliteStore
+from tests.search.brute import Brute, on, same, some_items
+
+DIM = 8
+WRITER = """
+    import sys, itertools
+    from pathlib import Path
+    import numpy as np
+    from lookalike.search.items import Item
+    from lookalike.search.stores.sqlite import SqliteStore
+
+    place, seed = Path(sys.argv[1]), int(sys.argv[2])
+    store, draw = SqliteStore(place), np.random.default_rng(seed)
+    for turn in itertools.count():
+        name = f"{seed}-{turn}"
+        if turn % 4 == 3:
+            store.remove([f"{seed}-{turn - 1}-{row}" for row in range(10)])
+            print("removed", turn - 1, flush=True)
+        else:
+            vectors = draw.standard_normal((20, 8)).astype(np.float32)
+            store.put([Item(f"{name}-{row}") for row in range(20)], vectors)
+            print("added", turn, flush=True)
+        if turn % 5 == 0:
+            store.search(vectors[:1], 3)
+        if turn % 16 == 15:
+            store.compact()
+"""
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = SqliteStore.create(tmp_path / "index", Identity("f", "none", DIM))
+    yield made
+    made.close()
+
+
+def killed(place, seed, lines):
+    """A writer that is killed after some lines; what it had acknowledged."""
+    command = [sys.executable, "-c", textwrap.dedent(WRITER), str(place), str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        said = [writer.stdout.readline().split() for _ in range(lines)]
+        writer.send_signal(signal.SIGKILL)
+        said += [line.split() for line in writer.stdout.read().splitlines() if len(line.split()) == 2]
+    return said
+
+
+@pytest.mark.slow
+def test_every_acknowledged_change_survives_kill_9(store):
+    draw = np.random.default_rng(0)
+    for seed in range(12):
+        said = killed(store.folder, seed, int(draw.integers(1, 40)))
+        ids = {item.id for item in store.listed()}
+        for what, turn in said:
+            present = [f"{seed}-{turn}-{row}" in ids for row in range(20)]
+            removed = ["removed", turn] in said
+            assert all(present[10:])
+            assert removed or all(present) or int(turn) % 4 == 2 or what == "removed"
+            assert not (removed and any(present[:10]))
+        again = SqliteStore(store.folder)
+        brute = Brute("none")
+        for items, vectors in again.scan():
+            brute.put(items, vectors)
+        query = draw.standard_normal((1, DIM)).astype(np.float32)
+        assert same(again.search(query, 7)[0], brute.search(query[0], 7))
+        assert again.check() == []
+        again.close()
+
+
+def filled(store, number=200):
+    draw = np.random.default_rng(1)
+    items, vectors = some_items(number, draw=draw), on("none", draw.standard_normal((number, DIM)))
+    store.put(items, vectors)
+    brute = Brute("none")
+    brute.put(items, vectors)
+    return brute, vectors
+
+
+@pytest.mark.parametrize(
+    "name", ["items.npy", "vectors.npy", "keys.npy", "offsets.npy", "segment.json", "segments.json"]
+)
+@pytest.mark.parametrize("harm", ["flip", "truncate", "delete"])
+def test_a_damaged_cache_heals_itself(store, name, harm):
+    brute, vectors = filled(store)
+    store.search(vectors[:1], 3)
+    (file,) = list((store.folder / "cache").rglob(name))
+    content = bytearray(file.read_bytes())
+    if harm == "delete":
+        file.unlink()
+    elif harm == "truncate":
+        file.write_bytes(content[: len(content) // 2])
+    else:
+        content[-9] ^= 0x40
+        file.write_bytes(content)
+    again = SqliteStore(store.folder)
+    assert same(again.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+    again.close()
+
+
+def test_a_cache_of_another_history_is_not_used(store, tmp_path):
+    """A backup that is put back has the same number of changes, but not the same changes."""
+    filled(store, 50)
+    copy = tmp_path / "copy.sqlite"
+    store.backup(copy)
+    draw = np.random.default_rng(5)
+    store.put(some_items(10, start=900), draw.standard_normal((10, DIM)).astype(np.float32))
+    store.search(np.zeros((1, DIM), np.float32), 3)
+    store.close()
+    for file in store.folder.glob(f"{FILE}*"):
+        file.unlink()
+    copy.rename(store.folder / FILE)
+    again = SqliteStore(store.folder)
+    vectors = draw.standard_normal((10, DIM)).astype(np.float32)
+    again.put(some_items(10, start=500), vectors)
+    brute = Brute("none")
+    for items, rows in again.scan():
+        brute.put(items, rows)
+    assert same(again.search(vectors[:1], 60)[0], brute.search(vectors[0], 60))
+    again.close()
+
+
+def test_a_damaged_truth_is_named(store):
+    filled(store)
+    store.close()
+    file = store.folder / FILE
+    file.write_bytes(b"no longer a database" + file.read_bytes()[20:])
+    with pytest.raises(UserError, match=r"index\.sqlite.*damaged: restore it from a backup"):
+        SqliteStore(store.folder)
+
+
+def test_a_read_only_folder_answers_and_refuses_changes(store):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    brute, vectors = filled(store)
+    store.close()
+    store.folder.chmod(0o500)
+    try:
+        again = SqliteStore(store.folder)
+        assert same(again.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+        with pytest.raises(UserError, match="cannot be written"):
+            again.remove(["item-000001"])
+    finally:
+        store.folder.chmod(0o700)
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(store):
+    brute, vectors = filled(store)
+    connection = store.database.connection()
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(UserError, match="the disk is full: free some space"):
+        store.put(some_items(5000, start=10_000), np.zeros((5000, DIM), np.float32))
+    connection.execute("PRAGMA max_page_count = 1000000")
+    assert store.count() == 200
+    assert same(store.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+
+
+def test_readers_do_not_wait_for_a_writer(store):
+    brute, vectors = filled(store)
+    other = SqliteStore(store.folder)
+    with store.database.writing():
+        assert same(other.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+    other.close()
+
+
+def test_a_second_writer_is_told(store):
+    filled(store)
+    other = SqliteStore(store.folder)
+    other.database.connection().execute("PRAGMA busy_timeout = 50")
+    with store.database.writing(), pytest.raises(UserError, match="another process is writing to it"):
+        other.remove(["item-000001"])
+    other.close()
+
+
+def test_threads_search_while_another_adds(store):
+    _, vectors = filled(store)
+    failures = []
+
+    def ask():
+        try:
+            for _ in range(60):
+                assert len(store.search(vectors[:2], 5)[1].hits) == 5
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for turn in range(30):
+        store.put(
+            some_items(10, start=1000 + 10 * turn), on("none", np.random.default_rng(turn).standard_normal((10, DIM)))
+        )
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert store.count() == 500
+
+
+def test_a_change_is_on_the_disk_before_it_is_acknowledged(store):
+    """SQLite is told to flush every commit; a traced run shows the calls where strace is installed."""
+    connection = store.database.connection()
+    assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+    assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+
+
+def test_generations_do_not_mix(store):
+    _, vectors = filled(store, 60)
+    new = store.begin_generation(Identity("g", "none", 4))
+    assert store.identity.fingerprint == "f"
+    draw = np.random.default_rng(2)
+    while items := store.unfilled(new.generation, 25):
+        store.fill(
+            new.generation, [item.id for item in items], draw.standard_normal((len(items), 4)).astype(np.float32)
+        )
+        assert len(store.search(vectors[:1], 3)[0].hits) == 3  # the old one answers
+    store.put(some_items(1, start=777), np.zeros((1, DIM), np.float32))  # written meanwhile
+    assert store.switch(new.generation) == 1
+    store.fill(new.generation, ["item-000777"], np.zeros((1, 4), np.float32))
+    assert store.switch(new.generation) == 0
+    assert store.identity == Identity("g", "none", 4, 2)
+    brute = Brute("none")
+    for items, rows in store.scan():
+        brute.put(items, rows)
+    query = draw.standard_normal((1, 4)).astype(np.float32)
+    assert same(store.search(query, 9)[0], brute.search(query[0], 9))
+
+
+def test_facts_and_models_are_kept(store):
+    store.write_fact("calibration", json.dumps({"sure": 0.9}))
+    store.keep_model("f", {"model.json": b"{}"})
+    again = SqliteStore(store.folder)
+    assert json.loads(again.read_fact("calibration")) == {"sure": 0.9}
+    assert again.model_files("f") == {"model.json": b"{}"}
+    again.write_fact("calibration", None)
+    assert store.read_fact("calibration") is None
+    again.close()
+
+
+def test_the_backup_is_a_whole_index(store, tmp_path):
+    brute, vectors = filled(store)
+    (tmp_path / "copy").mkdir()
+    store.backup(tmp_path / "copy" / FILE)
+    copy = SqliteStore(tmp_path / "copy")
+    assert same(copy.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+    copy.close()
+
+
+def test_check_names_what_is_wrong(store):
+    filled(store)
+    assert store.check() == []
+    raw = sqlite3.connect(store.folder / FILE)
+    raw.execute("DELETE FROM vectors_1 WHERE key = 7")
+    raw.commit()
+    raw.close()
+    assert store.check() == ["1 item has no vector"]
