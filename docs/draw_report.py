@@ -12,7 +12,7 @@ from typing import Any
 
 from PIL import Image
 
-from tests.report.browser import chromium, show
+from docs.chromium import chromium, missing, show
 
 FOLDER = Path(__file__).parent / "pictures" / "report"
 HOVER = """
@@ -26,13 +26,13 @@ for (const key of ["ArrowRight", "ArrowDown"]) canvas.dispatchEvent(new Keyboard
 def save(window: Any, name: str, box: tuple[float, float, float, float]) -> None:
     x, y, width, height = box
     clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
-    taken = window.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
-    image = Image.open(BytesIO(base64.b64decode(taken["data"]))).convert("RGB")
+    shot = window.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
+    image = Image.open(BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
     image.save(FOLDER / f"{name}.png", optimize=True)
 
 
 def box_of(window: Any, selector: str) -> tuple[float, float, float, float]:
-    """Where an element is on the page, with a little air."""
+    """Where an element is on the page, with a margin."""
     box = window.execute_script(
         "const b = document.querySelector(arguments[0]).getBoundingClientRect();"
         "return [b.left + scrollX, b.top + scrollY, b.width, b.height]",
@@ -42,6 +42,8 @@ def box_of(window: Any, selector: str) -> tuple[float, float, float, float]:
 
 
 def main(page: Path) -> None:
+    if missing():
+        sys.exit(missing())
     FOLDER.mkdir(parents=True, exist_ok=True)
     with chromium() as window:
         show(window, page)

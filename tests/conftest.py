@@ -7,6 +7,8 @@ cores.
 import os
 import sys
 import types
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -26,6 +28,17 @@ from hypothesis import settings
 torch.set_num_threads(1)
 settings.register_profile("lookalike", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("lookalike")
+
+
+@pytest.fixture(scope="session")
+def window() -> Iterator[Any]:
+    """A real browser. Where there is none the test is skipped, but not in CI, where nobody would notice."""
+    from docs.chromium import chromium, missing
+
+    if missing():
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing())
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A run folder as training leaves it, made in a moment: clusters of vectors, coloured squares, names that bite."""
+"""A run's folder as training leaves it, made in a moment: clusters of vectors, coloured squares, hostile names."""
 
 import json
 from pathlib import Path
@@ -11,6 +11,7 @@ from lookalike import report
 CLASSES, EACH, DIM = 24, 8, 12
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "\"quoted\" & 'so' on", "nul\x00 ] ]>"]
 NAMES = [*HOSTILE, *(f"class {number}" for number in range(len(HOSTILE), CLASSES))]
+PATHS = [f"birds/{row // EACH}/<i>{row}.jpg" for row in range(CLASSES * EACH)]
 STEPS = 120
 
 
@@ -32,7 +33,8 @@ def picture(row: int) -> np.ndarray:
 
 
 def log_lines() -> list[str]:
-    events = [{"event": "start", "time": "2026-11-16T09:00:00"}]
+    events = [{"event": "start", "time": "2026-11-16T09:00:00", "command": "lookalike fit birds/ --seed 17"},
+              {"event": "start", "time": "2026-11-16T10:00:00", "command": "lookalike fit --resume"}]  # fmt: skip
     for step in range(1, STEPS + 1):
         loss = float("nan") if step == 7 else 1 / step
         events.append(
@@ -57,9 +59,9 @@ RESULT = {
         },
     ],
     "differences": [{"against": "raw pixels", "metric": "map@r", "mean": 0.6, "interval": [0.55, 0.65]}],
-    "training": {"steps": STEPS, "best_step": 100, "seed": 17},
+    "training": {"steps": STEPS, "best_step": 100, "seed": 17, "seconds": 200.0, "memory": 1_234_567_890},
     "versions": {"lookalike": "0.1.0"},
-    "command": "lookalike fit birds/ --seed 17",
+    "command": "lookalike fit --resume",
 }  # fmt: skip
 TRUNCATED = {"kind": "truncated", "count": 1, "meaning": "left out", "items": [{"path": "<i>.jpg", "detail": "x"}]}
 AUDIT = {"name": "birds", "verdict": "usable: 3 of 4 images can be read", "findings": [TRUNCATED]}
@@ -68,7 +70,7 @@ AUDIT = {"name": "birds", "verdict": "usable: 3 of 4 images can be read", "findi
 def fill(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     kinds = [f"kind {number % 3}" for number in range(CLASSES) for _ in range(EACH)]
-    np.savez(folder / "test.npz", embeddings=vectors(0.8), labels=labels(), categories=kinds)
+    np.savez(folder / "test.npz", embeddings=vectors(0.8), labels=labels(), categories=kinds, paths=PATHS)
     (folder / "log.jsonl").write_text("\n".join(log_lines()) + "\n")
     (folder / "result.json").write_text(json.dumps(RESULT))
     (folder / "audit.json").write_text(json.dumps(AUDIT))
@@ -80,5 +82,5 @@ def fill(folder: Path) -> Path:
 def run(tmp_path_factory) -> Path:
     """A complete run with its report; tests only read it."""
     folder = fill(tmp_path_factory.mktemp("runs") / "complete")
-    report.write(folder, picture)
+    report.write(folder, picture, png=True)
     return folder

@@ -8,16 +8,10 @@ from typer.testing import CliRunner
 
 from lookalike.cli import app
 from lookalike.errors import UserError
-from lookalike.report.charts import raster
 from lookalike.report.compare import as_text, compare, write
 from lookalike.report.compare.published import datasets, of_dataset
 from lookalike.runs import collect
 from tests.report.compared import finished, study
-
-
-@pytest.fixture(autouse=True)
-def no_png(monkeypatch):
-    monkeypatch.setattr(raster, "save", lambda *_: None)
 
 
 def test_seeds_are_one_method_and_other_settings_another(tmp_path):
@@ -89,8 +83,11 @@ def test_page_table_and_figures(tmp_path):
     assert "001_8fcd70de3c9af582.txt" in text
     names = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
     assert {"results", "difference_map_at_r", "curves_validation", "curves_loss", "cost_seconds"} <= names
-    told = json.loads((tmp_path / "out" / "compare.json").read_text())
-    assert {gap["verdict"] for gap in told["differences"]} <= {"better", "worse", "within the noise"}
+    assert not list((tmp_path / "out" / "figures").glob("*.png"))
+    cost = (tmp_path / "out" / "figures" / "cost_seconds.svg").read_text()
+    assert all(f'class="halo">{name}<' in cost for name in ("&lt;i&gt;a", "b", "c"))  # the dots carry names
+    numbers = json.loads((tmp_path / "out" / "compare.json").read_text())
+    assert {gap["verdict"] for gap in numbers["differences"]} <= {"better", "worse", "within the noise"}
     assert "published, not measured here" in as_text(content)
 
 

@@ -2,16 +2,10 @@
 
 import pytest
 
-from lookalike.report.charts import raster
+from docs.chromium import show
 from lookalike.report.compare import compare, write
-from tests.report.browser import check_quiet_alone_and_readable, chromium, show
+from tests.report.browser import check_quiet_alone_and_readable
 from tests.report.compared import finished
-
-
-@pytest.fixture(scope="module")
-def window():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +16,7 @@ def page(tmp_path_factory):
         for name, noise in (("a <img src=x onerror=alert(1)>", 0.9), ("margin", 0.2), ("nca", 0.5))
         for seed in (0, 1)
     ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(raster, "save", lambda *_: None)
-        return write(compare(runs, dataset="cub200"), folder / "out")
+    return write(compare(runs, dataset="cub200"), folder / "out")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -5,18 +5,19 @@ import pytest
 
 from lookalike.evaluation.pair_curves import Tally
 from lookalike.report.charts.chart import Axis, Chart, Mark, Series
-from lookalike.report.charts.svg import Frame, draw
+from lookalike.report.charts.layout import Frame, drawing
+from lookalike.report.charts.svg import draw
 from lookalike.report.charts.ticks import ticks
 from lookalike.report.run import embedding_map, measures
 from lookalike.report.run.figures.pairs import bins, evenly, shares, similarity_chart, thresholds
 from lookalike.report.run.figures.recall import recall_chart
 from lookalike.report.run.figures.training import column, training_charts
-from lookalike.report.run.reading import Run, Unseen
+from lookalike.report.run.record import RunRecord, UnseenImages
 from tests.report.conftest import labels, vectors
 
 
-def unseen(noise: float = 0.8) -> Unseen:
-    return Unseen(vectors(noise), labels(), None, [], None, None, "sphere")
+def unseen(noise: float = 0.8) -> UnseenImages:
+    return UnseenImages(vectors(noise), labels(), None, [], None, None, "sphere")
 
 
 def tally_by_loop(x: np.ndarray, names: list[str]) -> tuple[list[float], list[float]]:
@@ -84,7 +85,7 @@ def test_points_of_a_curve_lie_evenly_also_where_positives_are_rare():
 
 def test_the_map_draws_classes_not_single_images():
     names = [f"class {row // 5}" for row in range(60_000)]
-    rows = embedding_map._drawn(names, seed=0)
+    rows = embedding_map._sample(names, seed=0)
     assert len(rows) == len(set(rows.tolist())) == embedding_map.POINTS
     sizes = np.unique([names[row] for row in rows], return_counts=True)[1]
     assert (sizes == 5).mean() > 0.99
@@ -92,7 +93,7 @@ def test_the_map_draws_classes_not_single_images():
 
 def test_without_tsne_the_map_is_pca(monkeypatch):
     monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
-    found = embedding_map.find(unseen(), measures.measure(unseen()).result)
+    found = embedding_map.embedding_map(unseen(), measures.measure(unseen()).result)
     assert found.method == "PCA"
     x = vectors(0.8).astype(float)
     values = np.linalg.svd(x - x.mean(0), compute_uv=False)
@@ -120,7 +121,7 @@ def test_a_value_is_drawn_where_it_belongs():
     frame = Frame(chart)
     assert frame.x(10) == pytest.approx((frame.left + frame.right) / 2)
     assert (frame.y(0), frame.y(1)) == (frame.bottom, frame.top)
-    text = draw(chart)
+    text = draw(drawing(chart))
     assert f"M{frame.left:.1f} {frame.bottom:.1f}L{frame.x(10):.1f} {frame.top:.1f}" in text
     assert "&lt;b&gt;" in text
     assert "<b>" not in text
@@ -140,7 +141,7 @@ def test_ticks_are_few_round_and_inside(low, high):
 def test_a_curve_on_test_is_called_optimistic(tmp_path, on):
     lines = [{"event": "validation", "step": step, "map@r": step / 10} for step in range(3)]
     log = [line | ({"on": on} if on else {}) for line in lines]
-    run = Run(tmp_path, unseen(), "", log, None, {})
+    run = RunRecord(tmp_path, unseen(), "", log, None, {})
     (chart,) = training_charts(run)
     assert ("optimistic" in chart.title) == (on == "test")
     assert chart.title.startswith("Test" if on else "Validation")

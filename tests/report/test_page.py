@@ -10,18 +10,25 @@ from PIL import Image
 
 from lookalike import evaluate, report
 from lookalike.errors import UserError
-from lookalike.report.charts import raster
-from lookalike.report.charts.svg import clipped
-from lookalike.report.run import embedding_map
-from tests.report.conftest import CLASSES, EACH, HOSTILE, NAMES, fill, labels, picture, vectors
+from lookalike.report.charts.layout import clipped
+from lookalike.report.run import embedding_map, measures
+from lookalike.report.run.queries import Answer, Strip
+from tests.report.conftest import CLASSES, EACH, HOSTILE, NAMES, PATHS, RESULT, fill, labels, picture, vectors
 
 ORDER = ["results", "training", "queries", "confusions", "classes", "pairs", "map", "shape", "data", "repeat"]
-FIGURES = {
-    "results", "recall", "loss", "validation", "learning_rate", "speed", "similarity", "precision_recall", "roc", "map",
-    "spectrum",
-}  # fmt: skip
-
-
+AXES = {  # a list of names, a number without a unit and a rate need none
+    "results": ("value of the metric (%)", ""),
+    "recall": ("K, the number of answers looked at", "queries with a hit in K (%)"),
+    "loss": ("training step", "loss"),
+    "validation": ("training step", "validation metric (%)"),
+    "learning_rate": ("training step", "learning rate"),
+    "speed": ("training step", "images per second"),
+    "similarity": ("cosine similarity", "pairs of each kind (%)"),
+    "precision_recall": ("recall (% of same-class pairs)", "precision (% of accepted pairs)"),
+    "roc": ("false-accept rate", "true-accept rate"),
+    "map": ("first t-SNE axis", "second t-SNE axis"),
+    "spectrum": ("rank of the singular value", "share of the sum"),
+}
 TILES = {"queries_best", "queries_typical", "queries_worst", "confusions"}
 
 
@@ -42,9 +49,8 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(autouse=True)
-def no_rasters(monkeypatch, run):  # noqa: ARG001 - `run` is written first, with everything
-    """Only the one complete run has its figures as PNG and its map by t-SNE: they take most of the time."""
-    monkeypatch.setattr(raster, "save", lambda *_: None)
+def no_tsne(monkeypatch, run):  # noqa: ARG001 - `run` is written first, with everything
+    """Only the one complete run has its map by t-SNE, which takes most of the time."""
     monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
 
 
@@ -95,27 +101,58 @@ def test_main_numbers_intervals_and_baseline_are_at_the_top(reader):
     assert words.index("90.0 %") < words.index("Training loss")
 
 
-def test_settings_seed_versions_command_and_audit_are_there(reader):
+def test_settings_seed_versions_cost_and_audit_are_there(reader):
     words = "".join(reader.words)
-    for expected in ('name = "<b>bold</b>"', "seed17", "lookalike0.1.0", "lookalike fit birds/ --seed 17", "<i>.jpg"):
+    for expected in (
+        'name = "<b>bold</b>"',
+        "seed17",
+        "lookalike0.1.0",
+        "<i>.jpg",
+        "memory1.23 GB",
+        "seconds3 min 20 s",
+    ):
         assert expected in words
 
 
-def test_every_figure_has_units_a_caption_and_its_files(run, reader):
+def test_the_command_that_began_the_run_repeats_it(reader):
+    words = "".join(reader.words)
+    assert "lookalike fit birds/ --seed 17" in words
+    assert "--resume" not in words
+
+
+def test_files_are_named_in_tooltips_in_lists_and_on_the_map(run, reader, text):
+    worst = json.loads((run / "figures" / "queries_worst.json").read_text())[0]
+    assert worst["path"] == PATHS[worst["row"]]
+    answer = worst["answers"][0]
+    assert answer["path"] == PATHS[answer["row"]]
+    titles = [given["title"] for _, given in reader.elements if "title" in given]
+    assert f"query of class {worst['label']}\n{worst['path']}" in [title.replace("\ufffd", "\x00") for title in titles]
+    assert answer["path"] in reader.words
+    shown = json.loads(re.search(r'"names":(\[.*?\]),"states"', text, re.S).group(1))
+    assert set(shown) == set(PATHS)
+
+
+@pytest.mark.parametrize(("scores", "digits"), [((0.91, 0.89), 2), ((0.8214, 0.8211, 0.79), 4), ((0.5, 0.5), 2)])
+def test_similarities_have_enough_decimals_to_differ(scores, digits):
+    answers = [Answer(row, "a", score, True, "") for row, score in enumerate(scores)]
+    notes = [tile.note for tile in Strip("best", 9, "a", "", 1.0, answers).tiles()[1:]]
+    assert notes == [f"{score:.{digits}f}" for score in scores]
+
+
+def test_every_figure_has_axes_a_caption_and_its_files(run, reader):
     folder = run / "figures"
-    assert {file.stem for file in folder.glob("*.svg")} == FIGURES | TILES
-    assert {file.stem for file in folder.glob("*.png")} == FIGURES | TILES
-    for name in FIGURES:
+    assert {file.stem for file in folder.glob("*.svg")} == set(AXES) | TILES
+    assert {file.stem for file in folder.glob("*.png")} == set(AXES) | TILES
+    for name, axes in AXES.items():
         numbers = json.loads((folder / f"{name}.json").read_text())
         assert numbers["caption"].endswith(".")
-        assert re.search(r"\(.+\)$", numbers["x"]), numbers["x"]
-        assert re.search(r"\(.+\)$", numbers["y"]), numbers["y"]
+        assert (numbers["x"], numbers["y"]) == axes
         assert numbers["series"]
         assert "prefers-color-scheme" in (folder / f"{name}.svg").read_text()
         with Image.open(folder / f"{name}.png") as image:
             assert image.width > 600
     drawn = [given for tag, given in reader.elements if tag == "svg"]
-    assert len(drawn) == len(FIGURES) - 1  # the map is a canvas
+    assert len(drawn) == len(AXES) - 1  # the map is a canvas
     assert all(given["aria-label"] for given in drawn)
 
 
@@ -180,7 +217,8 @@ def test_pictures_are_read_from_the_files_of_the_run(tmp_path):
     for row in range(CLASSES * EACH - 1):  # one file is gone
         Image.fromarray(np.ascontiguousarray(picture(row))).save(folder / "photos" / f"{row}.png")
     with np.load(folder / "test.npz") as content:
-        np.savez(folder / "test.npz", **content, paths=[f"photos/{row}.png" for row in range(CLASSES * EACH)])
+        paths = [f"photos/{row}.png" for row in range(CLASSES * EACH)]
+        np.savez(folder / "test.npz", **{**content, "paths": paths})
     words = report.write(folder).read_text()
     assert words.count('src="data:image/webp') > 50
     cells = json.loads(re.search(r'"cells":(\[.*?\])', words).group(1))
@@ -195,6 +233,58 @@ def test_embeddings_alone_make_a_page(tmp_path):
     assert "training" not in [given["id"] for tag, given in found.elements if tag == "section"]
     expected = evaluate(vectors(0.5), np.arange(CLASSES * EACH) // EACH)
     assert f"{100 * expected['map@r']:.1f} %" in "".join(found.words)
+
+
+def test_png_only_when_asked_for(tmp_path):
+    folder = fill(tmp_path / "run")
+    report.write(folder, png=True)
+    assert (folder / "figures" / "roc.png").is_file()
+    report.write(folder)  # and what would show older numbers goes
+    assert not list((folder / "figures").glob("*.png"))
+    assert (folder / "figures" / "roc.svg").is_file()
+
+
+def test_what_was_measured_is_not_ranked_again(tmp_path, monkeypatch):
+    folder = fill(tmp_path / "run")
+    first = report.write(folder).read_text()
+    known = evaluate(vectors(0.8), labels(), categories=[f"kind {row // EACH % 3}" for row in range(CLASSES * EACH)])
+    ranked = []
+
+    def watched(*args, metrics, **more):
+        ranked.append(metrics)
+        return evaluate(*args, metrics=metrics, **more)
+
+    monkeypatch.setattr(measures, "evaluate", watched)
+    assert report.write(folder, result=known).read_text() == first
+    assert ranked == ["intra inter intra_inter"]
+    report.write(folder, result=evaluate(vectors(0.8)[::2], labels()[::2]))  # not these queries
+    assert ranked[1] == measures.METRICS
+
+
+VERDICT = {
+    "delivered": "head & <features>",
+    "sentences": ["Training helped: +3.1 points of map@r over the frozen network (+1.0 to +5.2)."],
+    "warnings": ["Validation is saturated."],
+    "next": ["More classes would help most."],
+    "candidates": [
+        {"name": "raw pixels", "metrics": {"map@r": 0.1, "recall@1": 0.3}, "dim": 768, "bytes_per_item": 3072},
+        {"name": "head & <features>", "metrics": {"map@r": 0.512, "recall@1": 0.9}, "dim": 128, "delivered": True,
+         "intervals": {"map@r": [0.48, 0.53]}, "milliseconds_per_image": 12.5, "bytes_per_item": 512},
+    ],
+}  # fmt: skip
+
+
+def test_the_verdict_stands_on_top(tmp_path):
+    folder = fill(tmp_path / "run")
+    (folder / "result.json").write_text(json.dumps(RESULT | {"verdict": VERDICT}))
+    page = Reader(report.write(folder).read_text())
+    assert [given["id"] for tag, given in page.elements if tag == "section"] == ["verdict", *ORDER]
+    words = "".join(page.words)
+    sentences = [VERDICT["sentences"][0], "Validation is saturated.", "More classes would help most."]
+    cells = ["51.2 % [48.0, 53.0]", "✓ head & <features> (delivered)", "12.50"]
+    for expected in ("Delivered: head & <features>", *sentences, *cells):
+        assert expected in words
+    assert words.index("Delivered") < words.index("Measured on")
 
 
 def test_a_gallery_of_its_own(tmp_path):
@@ -244,7 +334,7 @@ def test_mistakes_are_one_line(tmp_path, break_it, message):
     break_it(folder)
     with pytest.raises(UserError, match=message):
         report.write(folder)
-    with pytest.raises(UserError, match="is no folder"):
+    with pytest.raises(UserError, match="is not a folder"):
         report.write(tmp_path / "nowhere")
 
 

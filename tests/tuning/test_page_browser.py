@@ -2,20 +2,14 @@
 
 import pytest
 
+from docs.chromium import show
 from lookalike.recipe import of_tree
-from lookalike.report.charts import raster
 from lookalike.tuning import write
 from lookalike.tuning.search import Found
 from lookalike.tuning.space import Range
-from tests.report.browser import check_quiet_alone_and_readable, chromium, show
+from tests.report.browser import check_quiet_alone_and_readable
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def window():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +25,7 @@ def page(tmp_path_factory):
     ]  # fmt: skip
     best = max((trial for trial in trials if trial["state"] == "complete"), key=lambda trial: trial["value"])
     recipe = of_tree({"loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(raster, "save", lambda *_: None)
-        return write(Found(trials, best, recipe), ranges, tmp_path_factory.mktemp("search"))
+    return write(Found(trials, best, recipe), ranges, tmp_path_factory.mktemp("search"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -6,7 +6,6 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.recipe import load
-from lookalike.report.charts import raster
 from lookalike.runs.log import ignore
 from lookalike.training import StoppedError
 from lookalike.tuning import Search, search, write
@@ -20,8 +19,7 @@ def data(tmp_path_factory):
     return str(images(tmp_path_factory.mktemp("images") / "noise"))
 
 
-def test_a_search_ends_with_the_best_recipe_and_a_page(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(raster, "save", lambda *_: None)
+def test_a_search_ends_with_the_best_recipe_and_a_page(data, tmp_path):
     wanted = Search.read(recipe(tmp_path), tmp_path / "out", data)
     found = search(wanted, 2, ignore)
     assert [trial["state"] for trial in found.trials] == ["complete", "complete"]
@@ -68,12 +66,11 @@ def test_another_recipe_under_the_same_name_is_refused(data, tmp_path):
         search(other, 1, ignore)
 
 
-def test_the_numbers_of_a_page_are_files(tmp_path, monkeypatch):
+def test_the_numbers_of_a_page_are_files(tmp_path):
     from lookalike.recipe import of_tree
     from lookalike.tuning.search import Found
     from lookalike.tuning.space import Range
 
-    monkeypatch.setattr(raster, "save", lambda *_: None)
     ranges = [Range("optimiser.lr", 1e-5, 1e-3, log=True), Range("loss.margin", 0.1, 0.5),
               Range("loss.name", choices=("triplet", "<b>"))]  # fmt: skip
     trials = [

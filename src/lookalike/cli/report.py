@@ -12,7 +12,8 @@ EXAMPLE = "lookalike report runs/birds"
 
 
 def run(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run: at least test.npz in it.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run; it must hold test.npz.")],
+    png: Annotated[bool, typer.Option("--png", help="Also save every figure as PNG.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print where the page is and its main numbers as JSON.")
     ] = False,
@@ -21,7 +22,7 @@ def run(
     from lookalike import report
 
     with bar("writing the report") as progress:
-        page = report.write(folder, progress=progress)
+        page = report.write(folder, progress=progress, png=png)
     results = json.loads((folder / "figures" / "results.json").read_text(encoding="utf-8"))["results"]
     if as_json:
         typer.echo(json.dumps({"page": str(page), "results": results}, indent=2, ensure_ascii=False))

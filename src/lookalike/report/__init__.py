@@ -1,4 +1,4 @@
-"""The report of a run: one page that opens anywhere, and every figure of it as SVG, PNG and numbers."""
+"""The report of a run: one page that opens anywhere, and each of its figures as SVG and numbers."""
 
 from lookalike.report.run.write import write
 

@@ -6,18 +6,16 @@ wherever the search put them instead of from a grid.
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from lookalike.report.charts.chart import Axis, Chart, Series, around
+from lookalike.report.charts.files import save_charts
 from lookalike.report.charts.ticks import short
-from lookalike.report.compare.sections import Cell, table
-from lookalike.report.compare.write import save_charts
-from lookalike.report.page.markup import Html, element, join
-from lookalike.report.page.page import Section, figures, page
-from lookalike.report.run.facts import written
+from lookalike.report.markup import Html, element, join
+from lookalike.report.page.page import Section, figures, page, today
+from lookalike.report.page.tables import Cell, Number, sortable, written
 from lookalike.tuning.search import Found
 from lookalike.tuning.space import Range
 
@@ -28,7 +26,7 @@ Trials = Sequence[dict[str, Any]]
 
 
 def write(found: Found, ranges: Sequence[Range], out: Path) -> Path:
-    """OUT/tune.html, OUT/trials.json and every figure as SVG, PNG and numbers."""
+    """OUT/tune.html, OUT/trials.json and every figure as SVG and numbers."""
     complete = [trial for trial in found.trials if trial["state"] == "complete"]
     drawn = [_history(complete), *(_alone(each, complete) for each in ranges)]
     numeric = [each for each in ranges if not each.choices]
@@ -54,23 +52,23 @@ def _page(found: Found, ranges: Sequence[Range], charts: Sequence[Chart]) -> str
     sections = [
         Section("history", "How the search went", join(lead, figures(*history))),
         Section("settings", "Every setting alone", figures(*alone)),
-        Section("landscape", "Pairs of settings", figures(*pairs) if pairs else Html()),
+        Section("landscape", "Pairs of settings", figures(*pairs)),
         Section("trials", "All trials", _trials(found.trials, ranges)),
     ]
     told = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-    subtitle = f"{', '.join(told)} · {datetime.now():%-d %B %Y}"
-    return page("Search for settings", subtitle, [part for part in sections if part.body], Html())
+    subtitle = f"{', '.join(told)} · {today()}"
+    return page("Search for settings", subtitle, sections)
 
 
 def _trials(trials: Trials, ranges: Sequence[Range]) -> Html:
     rows: list[list[Cell]] = []
     for trial in trials:
         value = trial["value"]
-        figure: Cell = ("–", -1.0) if value is None else (f"{100 * value:.2f}", value)
+        figure = Number("–", -1.0) if value is None else Number(f"{100 * value:.2f}", value)
         params = [written(trial["params"][each.key]) if each.key in trial["params"] else "–" for each in ranges]
-        rows.append([(str(trial["number"]), float(trial["number"])), str(trial["state"]), figure, *params])
+        rows.append([Number(str(trial["number"]), trial["number"]), str(trial["state"]), figure, *params])
     heads = ["trial", "state", "map@r (%)", *(each.key for each in ranges)]
-    return table("trials", "A click on a heading sorts; pruned trials fell behind half of the others", heads, rows)
+    return sortable("trials", "A click on a heading sorts; pruned trials fell behind half of the others", heads, rows)
 
 
 def _values(values: Sequence[float]) -> Axis:

@@ -1,1 +1,1 @@
-"""Figures as data, and how they are drawn: SVG for pages, PNG for slides."""
+"""Figures as data, one layout for all, and two pens that draw it: SVG for pages, PNG for slides."""

@@ -1,10 +1,10 @@
-"""A figure as data: what is drawn, on which axes, and what to see in it. `svg` and `raster` draw it.
+"""A figure as data: the series, the axes, and what to see in it. `layout` draws it.
 
-There is no figure without axis labels, units and a caption: they are not optional here.
+Every figure has axes, a title and a caption: none of them is optional here.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,9 +13,9 @@ Style = Literal["line", "band", "dots", "area", "intervals"]
 
 @dataclass(frozen=True)
 class Axis:
-    """From `low` to `high`; `percent` shows 0 … 1 as 0 … 100 %. `names` are the positions 0, 1, … of a list."""
+    """From `low` to `high`; `percent` shows 0 … 1 as 0 … 100 %. `names` stand at the positions 0, 1, … of a list."""
 
-    label: str  # with its unit
+    label: str  # with the unit, if there is one; a list of names needs none
     low: float
     high: float
     log: bool = False
@@ -30,7 +30,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """Points in order. `low` and `high` are the edges of a band and the horizontal whiskers of intervals."""
+    """Points in order. `low` and `high` are the edges of a band or the horizontal whiskers of intervals."""
 
     name: str
     x: tuple[float, ...]
@@ -40,11 +40,12 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     faint: bool = False
+    names: tuple[str, ...] = ()  # of the points, written beside them where there is room
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A straight line across the figure at `at` of an axis, with a word beside it."""
+    """A straight line across the figure at position `at` of an axis, with a word beside it."""
 
     at: float
     text: str
@@ -60,7 +61,7 @@ class Chart:
     y: Axis
     series: tuple[Series, ...]
     marks: tuple[Mark, ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict)  # numbers told with the figure but not drawn
+    extra: dict[str, Any] = field(default_factory=dict)  # numbers saved with the figure but not drawn
 
     def numbers(self) -> dict[str, Any]:
         """What the figure shows, for other programs."""
@@ -68,18 +69,23 @@ class Chart:
             {key: value for key, value in part.__dict__.items() if key not in ("colour", "faint", "style") and value}
             for part in self.series
         ]
-        found: dict[str, Any] = {"title": self.title, "caption": self.caption, "x": self.x.label, "y": self.y.label}
-        if self.marks:
-            found["marks"] = [mark.__dict__ for mark in self.marks]
-        return found | {"series": series} | self.extra
+        heading = {"title": self.title, "caption": self.caption, "x": self.x.label, "y": self.y.label}
+        marks = {"marks": [mark.__dict__ for mark in self.marks]} if self.marks else {}
+        return heading | marks | {"series": series} | self.extra
 
 
 def around(values: Sequence[float], least: float = 0.0, margin: float = 0.05) -> tuple[float, float]:
-    """Ends of an axis that shows all values with some air; at least `least` wide.
+    """Ends of an axis that shows all values with a margin on both sides, at least `least` apart.
 
     >>> around([1.0, 2.0], margin=0.5)
     (0.5, 2.5)
     """
     low, high = min(values), max(values)
-    air = max(margin * (high - low), (least - (high - low)) / 2, 1e-9)
-    return low - air, high + air
+    space = max(margin * (high - low), (least - (high - low)) / 2, 1e-9)
+    return low - space, high + space
+
+
+def columns(points: Iterable[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Points as the x and y of a series."""
+    points = list(points)
+    return tuple(x for x, _ in points), tuple(y for _, y in points)

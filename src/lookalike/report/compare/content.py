@@ -1,4 +1,4 @@
-"""Everything a comparison says, before any of it is drawn: figures, differences in pairs, cost, published rows."""
+"""Everything a comparison says, before any of it is drawn: figures, paired differences, cost, published rows."""
 
 import math
 from collections.abc import Container, Sequence
@@ -13,11 +13,11 @@ from lookalike.report.compare.published import Figure, of_dataset
 from lookalike.runs import Collection, Method, collect
 
 MAIN = ("recall@1", "map@r")
-COSTS = {"steps": "steps", "seconds": "minutes", "memory": "memory, GB"}  # of `training` in result.json; as shown
+COSTS = {"steps": "steps", "seconds": "minutes", "memory": "memory (GB)"}  # of `training` in result.json; as shown
 
 
-class Gap(NamedTuple):
-    """How much higher `name` is than `against`; `why` says what a missing verdict lacks."""
+class MethodGap(NamedTuple):
+    """How much higher `name` is than `against`; `why` says why there is no verdict, if there is none."""
 
     name: str
     against: str
@@ -33,9 +33,13 @@ class Gap(NamedTuple):
             return "within the noise"
         return "better" if self.spread.mean > 0 else "worse"
 
+    def as_json(self) -> dict[str, Any]:
+        names = {"name": self.name, "against": self.against, "metric": self.metric, "verdict": self.verdict}
+        return names | self.spread.as_json() | {"clear": self.spread.clear}
+
 
 @dataclass(frozen=True)
-class Row:
+class MethodRow:
     """One method: its figures over seeds, and what it cost per run."""
 
     name: str
@@ -46,12 +50,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     collection: Collection
     metrics: tuple[str, ...]  # those with intervals and differences
-    rows: tuple[Row, ...]
-    gaps: tuple[Gap, ...]  # every method against the baseline
-    pairs: tuple[Gap, ...]  # every two methods, by the last metric
+    rows: tuple[MethodRow, ...]
+    gaps: tuple[MethodGap, ...]  # every method against the baseline
+    pairs: tuple[MethodGap, ...]  # every two methods, by the last metric
     published: tuple[Figure, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -64,7 +68,7 @@ class Comparison:
                  "metrics": {name: each.as_json() for name, each in row.metrics.items()}}
                 for row in self.rows
             ],
-            "differences": [_told(gap) for gap in self.gaps], "pairs": [_told(gap) for gap in self.pairs],
+            "differences": [gap.as_json() for gap in self.gaps], "pairs": [gap.as_json() for gap in self.pairs],
             "published": [figure.as_json() for figure in self.published],
         }  # fmt: skip
 
@@ -74,43 +78,48 @@ def compare(
     metrics: Sequence[str] = (),
     baseline: str | None = None,
     dataset: str | None = None,
-) -> Comparison:
-    """The runs in some folders, or a study's, against each other; `dataset` places published figures beside them."""
+) -> MethodComparison:
+    """The runs in some folders, or the rows of a study, against each other and beside published figures."""
     collection = collect(paths, baseline)
     methods, base = collection.methods, collection.baseline
-    chosen = _metrics(methods, metrics)
-    gaps = [_gap(method, base, metric) for metric in chosen for method in methods if method is not base]
-    pairs = [_gap(one, other, chosen[-1]) for other, one in combinations(methods, 2)]
-    return Comparison(
-        collection, chosen, tuple(_row(method, {*chosen, *MAIN}) for method in methods), _there(gaps), _there(pairs),
-        tuple(of_dataset(dataset)) if dataset else (),
-    )  # fmt: skip
+    names = _metrics(methods, metrics)
+    gaps = [_gap(method, base, metric) for metric in names for method in methods if method is not base]
+    pairs = [_gap(one, other, names[-1]) for other, one in combinations(methods, 2)]
+    return MethodComparison(
+        collection=collection,
+        metrics=names,
+        rows=tuple(_row(method, {*names, *MAIN}) for method in methods),
+        gaps=tuple(gap for gap in gaps if gap is not None),
+        pairs=tuple(gap for gap in pairs if gap is not None),
+        published=tuple(of_dataset(dataset)) if dataset else (),
+    )
 
 
-def _there(gaps: Sequence[Gap | None]) -> tuple[Gap, ...]:
-    return tuple(gap for gap in gaps if gap is not None)
-
-
-def _metrics(methods: Sequence[Method], wanted: Sequence[str]) -> tuple[str, ...]:
+def _metrics(methods: Sequence[Method], requested: Sequence[str]) -> tuple[str, ...]:
     shared = [metric for metric in _names(methods[0]) if all(metric in _names(method) for method in methods)]
-    for metric in wanted:
+    for metric in requested:
         check(metric in shared, f"not every run has measured '{metric}'. Possible: {', '.join(shared) or 'none'}")
     usual = [metric for metric in MAIN if metric in shared] or shared[:2]
-    check(bool(usual), "these runs have no metric in common: compare runs of one kind")
-    return tuple(wanted) or tuple(usual)
+    check(bool(usual), "these runs have no metric in common: compare runs that measured the same")
+    return tuple(requested) or tuple(usual)
 
 
 def _names(method: Method) -> list[str]:
     return list(next(iter(method.results().values()), {}))
 
 
-def _row(method: Method, wanted: Container[str]) -> Row:
-    found = method.results()
-    values = list(found.values())
-    shared = [name for name in values[0] if name in wanted and all(name in each for each in values)]
+def _row(method: Method, metrics: Container[str]) -> MethodRow:
+    by_seed = method.results()
+    results = list(by_seed.values())
+    shared = [name for name in results[0] if name in metrics and all(name in result for result in results)]
     costs = {name: _mean([run.training.get(name) for run in method.runs]) for name in COSTS}
-    known = {name: value for name, value in costs.items() if value is not None}
-    return Row(method.name, tuple(found), method.optimistic, {name: spread(values, name) for name in shared}, known)
+    return MethodRow(
+        name=method.name,
+        seeds=tuple(by_seed),
+        optimistic=method.optimistic,
+        metrics={name: spread(results, name) for name in shared},
+        cost={name: value for name, value in costs.items() if value is not None},
+    )
 
 
 def _mean(values: Sequence[Any]) -> float | None:
@@ -118,16 +127,10 @@ def _mean(values: Sequence[Any]) -> float | None:
     return sum(numbers) / len(numbers) if numbers else None
 
 
-def _gap(method: Method, other: Method, metric: str) -> Gap | None:
-    found = method.gap(other, metric)
-    if found is None:
+def _gap(method: Method, other: Method, metric: str) -> MethodGap | None:
+    spread_of_gap = method.gap(other, metric)
+    if spread_of_gap is None:
         return None
-    why = ""
-    if found.over_queries is None and found.over_seeds is None:
-        why = "cannot tell: other test images, one seed"
-    return Gap(method.name, other.name, metric, found, why)
-
-
-def _told(gap: Gap) -> dict[str, Any]:
-    told = {"name": gap.name, "against": gap.against, "metric": gap.metric, "verdict": gap.verdict}
-    return told | gap.spread.as_json() | {"clear": gap.spread.clear}
+    unpaired = spread_of_gap.over_queries is None and spread_of_gap.over_seeds is None
+    why = "cannot tell: different test images, one seed" if unpaired else ""
+    return MethodGap(method.name, other.name, metric, spread_of_gap, why)

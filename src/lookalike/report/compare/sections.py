@@ -1,63 +1,39 @@
 """The page of a comparison: results, differences, every pair, learning curves, cost, settings, published figures."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from lookalike.report.charts.chart import Chart
-from lookalike.report.compare.content import COSTS, Comparison, Gap
+from lookalike.report.compare.content import COSTS, MethodComparison, MethodGap
 from lookalike.report.compare.published import PROTOCOLS
 from lookalike.report.compare.text import figure, number, shown_cost, span, titled
-from lookalike.report.page.markup import Html, element, join
-from lookalike.report.page.page import Section, figures, note, page
-from lookalike.report.run.facts import definition_list, written
+from lookalike.report.markup import Html, element, join
+from lookalike.report.page.page import Section, figures, note, page, today
+from lookalike.report.page.tables import Cell, Number, facts, scrolling, sortable, written
 
 MOST = 12  # methods of which every pair is shown
-Cell = str | tuple[str, float]  # a word, or a number as written and as sorted
 
 
-def draw(content: Comparison, drawn: Sequence[Chart]) -> str:
+def draw(content: MethodComparison, charts: Sequence[Chart]) -> str:
     """The whole page as text."""
-    named = {chart.name: chart for chart in drawn}
-    differences = [chart for name, chart in named.items() if name.startswith("difference_")]
-    curves = [chart for name, chart in named.items() if name.startswith("curves_")]
-    costs = [chart for name, chart in named.items() if name.startswith("cost_")]
+
+    def group(name: str) -> Html:
+        return figures(*(chart for chart in charts if chart.name.startswith(name)))
+
+    costs = group("cost_")
     sections = [
-        Section("results", "How good are they?", join(_lead(content), figures(named["results"]), _results(content))),
-        Section("differences", "Larger than the noise?", join(_gaps(content), figures(*differences))),
+        Section("results", "How good are they?", join(_lead(content), group("results"), _results(content))),
+        Section("differences", "Larger than the noise?", join(_gaps(content), group("difference_"))),
         Section("pairs", "Every pair", _pairs(content)),
-        Section("curves", "Learning curves", figures(*curves) if curves else Html()),
-        Section("cost", "Cost against quality", join(figures(*costs), _costs(content)) if costs else Html()),
+        Section("curves", "Learning curves", group("curves_")),
+        Section("cost", "Cost and quality", join(costs, _costs(content)) if costs else Html()),
         Section("settings", "What differs", _settings(content)),
         Section("published", "Beside published figures", _published(content)),
     ]
-    subtitle = f"{len(content.rows)} methods · {datetime.now():%-d %B %Y}"
-    return page(content.collection.title, subtitle, [part for part in sections if part.body], Html())
+    return page(content.collection.title, f"{len(content.rows)} methods · {today()}", sections)
 
 
-def table(name: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Html:
-    """A table that sorts by a click on a heading."""
-    numbers = [any(isinstance(row[place], tuple) for row in rows) for place in range(len(heads))]
-    top = [
-        element("th", element("button", head, type="button"), scope="col", aria_sort="none",
-                class_="number" if number else None)
-        for head, number in zip(heads, numbers, strict=True)
-    ]  # fmt: skip
-    body = [element("tr", *(_cell(cell) for cell in row)) for row in rows]
-    drawn = element(
-        "table", element("caption", caption), element("thead", element("tr", *top)), element("tbody", *body),
-        class_=f"sortable {name}",
-    )  # fmt: skip
-    return element("div", drawn, class_="scroll", tabindex="0", role="region", aria_label=caption)
-
-
-def _cell(cell: Cell) -> Html:
-    if isinstance(cell, str):
-        return element("td", cell)
-    return element("td", cell[0], class_="number", data_value=f"{cell[1]:.6g}")
-
-
-def _lead(content: Comparison) -> Html:
+def _lead(content: MethodComparison) -> Html:
     clear = [gap for gap in content.gaps if gap.metric == content.metrics[-1] and gap.spread.clear]
     best = max(content.rows, key=lambda row: row.metrics[content.metrics[-1]].mean)
     words = (
@@ -67,52 +43,55 @@ def _lead(content: Comparison) -> Html:
     return element("p", words, class_="lead")
 
 
-def _results(content: Comparison) -> Html:
+def _results(content: MethodComparison) -> Html:
     rows = []
     for row in content.rows:
-        cells: list[Cell] = [titled(row), (str(len(row.seeds)), float(len(row.seeds)))]
+        cells: list[Cell] = [titled(row), Number(str(len(row.seeds)), len(row.seeds))]
         for metric in content.metrics:
-            found = row.metrics[metric]
-            ends = span(metric, found.over_seeds or found.over_queries)
-            cells.append((f"{figure(metric, found)} {ends}", found.mean))
+            spread = row.metrics[metric]
+            ends = span(metric, spread.over_seeds or spread.over_queries)
+            cells.append(Number(f"{figure(metric, spread)} {ends}", spread.mean))
         rows.append(cells)
     heads = ["method", "seeds", *(f"{metric} [95 %]" for metric in content.metrics)]
-    words = "Brackets: over seeds where there are several, else over queries. A click on a heading sorts."
-    return table("by-method", words, heads, rows)
+    words = "Brackets: over seeds where there are several, else over queries. Click a heading to sort."
+    return sortable("by-method", words, heads, rows)
 
 
-def _gaps(content: Comparison) -> Html:
+def _gaps(content: MethodComparison) -> Html:
     if not content.gaps:
         return note("There is only one method: give another run to compare it with.")
     heads = ["method", "metric", "difference", "over seeds", "over queries", "verdict"]
     words = (
-        f"Against {content.collection.baseline.name}, in pairs of equal seeds and equal queries; clear only where "
-        "every interval there is leaves out 0. Over seeds: another training; over queries: other test images."
+        f"Against {content.collection.baseline.name}, paired by seed and by query; a difference is clear only if every "
+        "interval excludes 0. Over seeds: would another training change it? Over queries: would other test images?"
     )
-    return table("differences", words, heads, [_gap_cells(gap) for gap in content.gaps])
+    return sortable("differences", words, heads, [_gap_cells(gap) for gap in content.gaps])
 
 
-def _gap_cells(gap: Gap) -> list[Cell]:
+def _gap_cells(gap: MethodGap) -> list[Cell]:
     spans = [span(gap.metric, ends, "+") or "–" for ends in (gap.spread.over_seeds, gap.spread.over_queries)]
-    return [gap.name, gap.metric, (number(gap.metric, gap.spread.mean, "+"), gap.spread.mean), *spans, gap.verdict]
+    mean = Number(number(gap.metric, gap.spread.mean, "+"), gap.spread.mean)
+    return [gap.name, gap.metric, mean, *spans, gap.verdict]
 
 
-def _pairs(content: Comparison) -> Html:
+def _pairs(content: MethodComparison) -> Html:
     names = [row.name for row in content.rows]
     if len(names) < 3 or len(names) > MOST:
         return Html()
-    found = {(gap.name, gap.against): gap for gap in content.pairs}
+    gaps = {(gap.name, gap.against): gap for gap in content.pairs}
     heads = [element("th", "is above →", scope="col"), *(element("th", name, scope="col") for name in names)]
-    body = [element("tr", element("th", one, scope="row"), *(_pair(found, one, other) for other in names))
-            for one in names]  # fmt: skip
-    chance = f" Of {len(content.pairs)} pairs of equal methods about one in twenty looks clear by chance."
-    caption = element("caption", f"Row minus column in {content.metrics[-1]}; * larger than the noise.{chance}")
-    drawn = element("table", caption, element("thead", element("tr", *heads)), element("tbody", *body), class_="matrix")
-    return element("div", drawn, class_="scroll", tabindex="0", role="region", aria_label="Every pair")
+    rows = [
+        element("tr", element("th", one, scope="row"), *(_pair(gaps, one, other) for other in names)) for one in names
+    ]
+    caption = (
+        f"Row minus column in {content.metrics[-1]}; * larger than the noise. Of {len(content.pairs)} pairs of equal "
+        "methods about one in twenty would look clear by chance."
+    )
+    return scrolling("matrix", caption, heads, rows)
 
 
-def _pair(found: dict[tuple[str, str], Gap], one: str, other: str) -> Html:
-    gap = found.get((one, other)) or found.get((other, one))
+def _pair(gaps: dict[tuple[str, str], MethodGap], one: str, other: str) -> Html:
+    gap = gaps.get((one, other)) or gaps.get((other, one))
     if gap is None:
         return element("td", "", class_="number")
     sign = 1 if gap.name == one else -1
@@ -120,17 +99,16 @@ def _pair(found: dict[tuple[str, str], Gap], one: str, other: str) -> Html:
     return element("td", number(gap.metric, sign * gap.spread.mean, "+") + star, class_="number")
 
 
-def _costs(content: Comparison) -> Html:
+def _costs(content: MethodComparison) -> Html:
     known = [name for name in COSTS if any(name in row.cost for row in content.rows)]
-    rows: list[list[Cell]] = []
-    for row in content.rows:
-        costs: list[Cell] = [(shown_cost(name, row.cost[name]), row.cost[name]) if name in row.cost else ("–", 0.0)
-                             for name in known]  # fmt: skip
-        rows.append([row.name, *costs])
-    return table("costs", "Means over the runs of a method", ["method", *(COSTS[name] for name in known)], rows)
+    rows: list[list[Cell]] = [
+        [row.name, *(Number(shown_cost(name, row.cost.get(name)), row.cost.get(name, 0.0)) for name in known)]
+        for row in content.rows
+    ]
+    return sortable("costs", "Means over the runs of a method", ["method", *(COSTS[name] for name in known)], rows)
 
 
-def _settings(content: Comparison) -> Html:
+def _settings(content: MethodComparison) -> Html:
     differing = content.collection.differing()
     if not differing:
         return Html()
@@ -138,39 +116,51 @@ def _settings(content: Comparison) -> Html:
         [method.name, *("–" if values[place] is None else written(values[place]) for values in differing.values())]
         for place, method in enumerate(content.collection.methods)
     ]
-    return table("settings", "The settings of the recipes in which they differ", ["method", *differing], rows)
+    return sortable("settings", "The settings in which the recipes differ", ["method", *differing], rows)
 
 
-def _published(content: Comparison) -> Html:
+def _published(content: MethodComparison) -> Html:
     if not content.published:
         return Html()
+    words = (
+        "Rows marked “published” are from papers; nothing here measured them. Compare only rows with the same data, "
+        "backbone, dimensions and protocol: a figure whose epoch was chosen on test images is higher than a fair one."
+    )
     metrics = list(dict.fromkeys([*content.metrics, "recall@1", "map@r"]))
     heads = ["row", "source", "backbone", "dimensions", "protocol", *metrics, "note"]
-    rows: list[list[Cell]] = []
-    for place, row in enumerate(content.rows):
-        settings = content.collection.methods[place].settings
-        facts = [str(settings.get("model.backbone", "–")), _number(settings.get("model.dim"))]
-        values = {name: each.mean for name, each in row.metrics.items()}
-        protocol = str(settings.get("protocol.name", "–"))
-        rows.append([titled(row), "yours", *facts, protocol, *_values(values, metrics), f"{len(row.seeds)} seeds"])
-    for printed in content.published:
-        facts = [printed.backbone, _number(printed.dim)]
-        cells = _values(printed.metrics, metrics)
-        rows.append([printed.method, printed.source, *facts, printed.protocol, *cells, printed.note])
-    told = {row.paper: f"{row.title}; document {row.document}" for row in content.published}
-    words = (
-        "Rows called published stand in papers; nothing here measured them. Compare only what has the same data, "
-        "backbone, dimensions and protocol: a figure whose test images chose the epoch is higher than a fair one."
-    )
+    rows = [*_own_rows(content, metrics), *_published_rows(content, metrics)]
+    documents = {row.paper: f"{row.title}; document {row.document}" for row in content.published}
     protocols = {name: PROTOCOLS[name] for name in dict.fromkeys(row.protocol for row in content.published)}
-    names = [element("h3", "Documents"), definition_list(told.items())]
-    names += [element("h3", "Their protocols"), definition_list(protocols.items())]
-    return join(note(words), table("published", f"{content.published[0].dataset}, in %", heads, rows), *names)
+    return join(
+        note(words),
+        sortable("published", f"{content.published[0].dataset}, in %", heads, rows),
+        join(element("h3", "Documents"), facts(documents.items())),
+        join(element("h3", "Their protocols"), facts(protocols.items())),
+    )
 
 
-def _values(found: dict[str, float], metrics: Sequence[str]) -> list[Cell]:
-    return [(number(name, found[name]), found[name]) if name in found else ("–", -1.0) for name in metrics]
+def _own_rows(content: MethodComparison, metrics: Sequence[str]) -> list[list[Cell]]:
+    rows: list[list[Cell]] = []
+    for row, method in zip(content.rows, content.collection.methods, strict=True):
+        backbone, dim = str(method.settings.get("model.backbone", "–")), _count(method.settings.get("model.dim"))
+        protocol = str(method.settings.get("protocol.name", "–"))
+        values = _values({name: spread.mean for name, spread in row.metrics.items()}, metrics)
+        rows.append([titled(row), "yours", backbone, dim, protocol, *values, f"{len(row.seeds)} seeds"])
+    return rows
 
 
-def _number(value: Any) -> Cell:
-    return (f"{value:,}", float(value)) if isinstance(value, int) else ("–", 0.0)
+def _published_rows(content: MethodComparison, metrics: Sequence[str]) -> list[list[Cell]]:
+    return [
+        [row.method, row.source, row.backbone, _count(row.dim), row.protocol, *_values(row.metrics, metrics), row.note]
+        for row in content.published
+    ]
+
+
+def _values(values: dict[str, float], metrics: Sequence[str]) -> list[Cell]:
+    return [
+        Number(number(name, values[name]), values[name]) if name in values else Number("–", -1.0) for name in metrics
+    ]
+
+
+def _count(value: Any) -> Cell:
+    return Number(f"{value:,}", value) if isinstance(value, int) else Number("–", 0.0)

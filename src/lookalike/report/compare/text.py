@@ -2,11 +2,11 @@
 
 from lookalike.evaluation.statistics.seeds import Interval, Spread
 from lookalike.evaluation.table import NOT_SHARES, aligned
-from lookalike.report.compare.content import COSTS, Comparison, Row
+from lookalike.report.compare.content import COSTS, MethodComparison, MethodRow
 from lookalike.report.compare.published import best_of_each
 
 
-def as_text(content: Comparison) -> str:
+def as_text(content: MethodComparison) -> str:
     base = content.collection.baseline.name
     lines = [f"{content.collection.title}: {len(content.rows)} methods, compared with {base}"]
     for metric in content.metrics:
@@ -15,7 +15,7 @@ def as_text(content: Comparison) -> str:
     heads = ["cost per run", "seeds", *COSTS.values()]
     lines += ["", *aligned([heads, *(_cost(row) for row in content.rows)])]
     if any(row.optimistic for row in content.rows):
-        lines += ["", "optimistic: the test images chose the weights (protocol.select = test_max)"]
+        lines += ["", "optimistic: the weights were chosen on the test images (protocol.select = test_max)"]
     return "\n".join(lines + _published(content))
 
 
@@ -28,17 +28,17 @@ def span(metric: str, ends: Interval | None, sign: str = "") -> str:
     return "" if ends is None else f"[{number(metric, ends[0], sign)}, {number(metric, ends[1], sign)}]"
 
 
-def figure(metric: str, found: Spread) -> str:
-    return number(metric, found.mean) + ("" if found.std is None else f" ± {number(metric, found.std)}")
+def figure(metric: str, spread: Spread) -> str:
+    return number(metric, spread.mean) + ("" if spread.std is None else f" ± {number(metric, spread.std)}")
 
 
-def titled(row: Row) -> str:
+def titled(row: MethodRow) -> str:
     return row.name + (" (optimistic)" if row.optimistic else "")
 
 
-def _line(content: Comparison, row: Row, metric: str) -> list[str]:
-    found = row.metrics[metric]
-    cells = [titled(row), figure(metric, found), span(metric, found.over_seeds or found.over_queries)]
+def _line(content: MethodComparison, row: MethodRow, metric: str) -> list[str]:
+    spread = row.metrics[metric]
+    cells = [titled(row), figure(metric, spread), span(metric, spread.over_seeds or spread.over_queries)]
     gap = next((gap for gap in content.gaps if (gap.name, gap.metric) == (row.name, metric)), None)
     if gap is None:
         return [*cells, "", "", "", ""]
@@ -46,17 +46,19 @@ def _line(content: Comparison, row: Row, metric: str) -> list[str]:
     return [*cells, number(metric, gap.spread.mean, "+"), *spans, gap.verdict]
 
 
-def shown_cost(name: str, value: float) -> str:
-    """Steps as a number, time in minutes, memory in GB."""
+def shown_cost(name: str, value: float | None) -> str:
+    """Steps as a number, time in minutes, memory in GB; a dash where it is not known."""
+    if value is None:
+        return "–"
     return {"steps": f"{value:,.0f}", "seconds": f"{value / 60:.1f}", "memory": f"{value / 1e9:.2f}"}[name]
 
 
-def _cost(row: Row) -> list[str]:
-    costs = [shown_cost(name, row.cost[name]) if name in row.cost else "" for name in COSTS]
+def _cost(row: MethodRow) -> list[str]:
+    costs = [shown_cost(name, row.cost.get(name)) for name in COSTS]
     return [row.name, str(len(row.seeds)), *costs]
 
 
-def _published(content: Comparison) -> list[str]:
+def _published(content: MethodComparison) -> list[str]:
     if not content.published:
         return []
     rows = [["published, not measured here", "backbone", "protocol", "dim", *content.metrics]]

@@ -1,36 +1,22 @@
-"""From folders of runs to compare.html and figures/."""
+"""From a comparison to compare.html, compare.json and figures/."""
 
-import json
 from pathlib import Path
 
-from lookalike.errors import UserError
-from lookalike.report.charts import raster, svg
-from lookalike.report.charts.chart import Chart
+from lookalike.files import write_text
+from lookalike.report.charts.files import save_charts, save_json
 from lookalike.report.compare.charts import charts
-from lookalike.report.compare.content import Comparison
+from lookalike.report.compare.content import MethodComparison
 from lookalike.report.compare.sections import draw
-from lookalike.report.run.export import finite
 
 
-def write(content: Comparison, folder: Path | str) -> Path:
-    """Write FOLDER/compare.html, compare.json and every figure as SVG, PNG and numbers; say where the page is."""
+def write(content: MethodComparison, folder: Path | str, png: bool = False) -> Path:
+    """Write FOLDER/compare.html, compare.json and every figure as SVG and numbers, with `png` also as PNG.
+
+    Returns where the page is.
+    """
     drawn, folder = charts(content), Path(folder)
-    target = folder / "compare.html"
-    try:
-        save_charts(drawn, folder / "figures")
-        numbers = json.dumps(finite(content.as_json()), indent=1, ensure_ascii=False, default=str)
-        (folder / "compare.json").write_text(numbers + "\n", encoding="utf-8")
-        target.write_text(draw(content, drawn), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write to {folder} ({error.strerror}): give another --out") from None
-    return target
-
-
-def save_charts(drawn: list[Chart], folder: Path) -> None:
-    """Every figure as a file of each kind."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for chart in drawn:
-        (folder / f"{chart.name}.svg").write_text(svg.standalone(svg.draw(chart)), encoding="utf-8")
-        raster.save(chart, folder / f"{chart.name}.png")
-        numbers = json.dumps(finite(chart.numbers()), indent=1, ensure_ascii=False, default=str)
-        (folder / f"{chart.name}.json").write_text(numbers + "\n", encoding="utf-8")
+    save_charts(drawn, folder / "figures", png)
+    save_json(content.as_json(), folder / "compare.json")
+    page = folder / "compare.html"
+    write_text(page, draw(content, drawn))
+    return page

@@ -1,1 +1,1 @@
-"""The self-contained page: markup, style and script."""
+"""The self-contained page: sections, tables, style and script."""

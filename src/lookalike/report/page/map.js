@@ -98,7 +98,7 @@
     }
     name.textContent = data.label_names[data.labels[index]];
     words.append(name);
-    const lines = [data.category_names[data.categories[index]], data.state_names[data.states[index]], `row ${data.rows[index]}`];
+    const lines = [data.category_names[data.categories[index]], data.state_names[data.states[index]], data.names[index]];
     for (const line of lines.filter(Boolean)) {
       const small = document.createElement("small");
       small.textContent = line;

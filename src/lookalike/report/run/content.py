@@ -1,60 +1,61 @@
-"""Everything the page says, before any of it is drawn."""
+"""Everything the page of a run says, before any of it is drawn."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from lookalike.report.charts.chart import Chart
-from lookalike.report.run import class_table, confusions, embedding_map, strips
-from lookalike.report.run import headline as summary
+from lookalike.report.run import class_table, confusions, queries
+from lookalike.report.run.embedding_map import EmbeddingMap, chart, embedding_map
 from lookalike.report.run.figures.pairs import precision_recall_chart, roc_chart, similarity_chart
 from lookalike.report.run.figures.recall import recall_chart
 from lookalike.report.run.figures.results import results_chart
 from lookalike.report.run.figures.spectrum import spectrum_chart
 from lookalike.report.run.figures.training import training_charts
-from lookalike.report.run.measures import Measured
-from lookalike.report.run.reading import Run
+from lookalike.report.run.headline import results_of
+from lookalike.report.run.measures import Measures
+from lookalike.report.run.record import RunRecord
 
 
 @dataclass(frozen=True)
 class Content:
-    run: Run
-    measured: Measured
+    run: RunRecord
+    measures: Measures
     results: list[dict[str, Any]]
     classes: list[dict[str, Any]]
     categories: list[dict[str, Any]]
-    strips: list[strips.Strip]
-    confused: list[confusions.Confused]
-    map: embedding_map.Map
+    strips: list[queries.Strip]
+    confused: list[confusions.ConfusedPair]
+    map: EmbeddingMap
     charts: dict[str, Chart]
 
-    def pictured(self) -> list[int]:
+    def pictured(self) -> set[int]:
         """The rows whose pictures stand on the page; those of the map are on a sheet of their own."""
-        queries = [row for strip in self.strips for row in strip.rows()]
-        return queries + [row for pair in self.confused for row in pair.rows()]
+        lines = [*(strip.tiles() for strip in self.strips), *(pair.tiles() for pair in self.confused)]
+        return {tile.row for line in lines for tile in line}
 
 
-def gather(run: Run, measured: Measured) -> Content:
-    result, taken = measured.result, confusions.every(measured.sample)
-    results = summary.results_of(run, result)
-    found = embedding_map.find(run.test, result)
+def gather(run: RunRecord, measures: Measures) -> Content:
+    result, all_confusions = measures.result, confusions.every(measures.sample)
+    results = results_of(run, result)
+    points = embedding_map(run.test, result)
     charts = [
         results_chart(results),
         recall_chart(result, results),
         *training_charts(run),
-        similarity_chart(measured.tally, run.test.geometry),
-        precision_recall_chart(measured.tally),
-        roc_chart(measured.tally),
-        embedding_map.chart(found),
-        spectrum_chart(measured.singular_values, measured.shape.get("rho")),
+        similarity_chart(measures.tally, run.test.geometry),
+        precision_recall_chart(measures.tally),
+        roc_chart(measures.tally),
+        chart(points),
+        spectrum_chart(measures.singular_values, measures.shape.get("rho")),
     ]
     return Content(
         run=run,
-        measured=measured,
+        measures=measures,
         results=results,
-        classes=class_table.classes(run.test, result, taken),
+        classes=class_table.classes(run.test, result, all_confusions),
         categories=class_table.categories(run.test, result),
-        strips=strips.find(run.test, result),
-        confused=confusions.find(run.test, measured.sample, taken),
-        map=found,
+        strips=queries.select(run.test, result),
+        confused=confusions.select(run.test, measures.sample, all_confusions),
+        map=points,
         charts={chart.name: chart for chart in charts if chart is not None},
     )

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from lookalike.evaluation import Result
 from lookalike.evaluation.inputs import Codes
 from lookalike.report.charts.chart import Axis, Chart, Series, around
-from lookalike.report.run.pictures import CELL, COLUMNS
-from lookalike.report.run.reading import Unseen
+from lookalike.report.run.record import UnseenImages
+from lookalike.report.run.thumbnails import CELL, COLUMNS
 
 POINTS = 1500
-LEAST_PER_CLASS = 12  # drawn of a class before the next one is begun
+LEAST_PER_CLASS = 12  # drawn of a class before the next one begins
 STATES = (
     "nearest neighbour of the same class",
     "nearest neighbour of another class",
@@ -25,7 +25,7 @@ STATES = (
 
 
 @dataclass(frozen=True)
-class Map:
+class EmbeddingMap:
     """Some queries as points; `states` index STATES."""
 
     method: str
@@ -34,20 +34,21 @@ class Map:
     states: list[int]
 
 
-def find(test: Unseen, result: Result, seed: int = 0) -> Map:
-    rows = _drawn(test.labels, seed)
+def embedding_map(test: UnseenImages, result: Result, seed: int = 0) -> EmbeddingMap:
+    rows = _sample(test.labels, seed)
     vectors = test.embeddings[rows].astype(np.float64)
     if test.geometry == "sphere":
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    method, points = (
-        ("t-SNE", _tsne(vectors, seed)) if find_spec("openTSNE") and len(rows) > 10 else ("PCA", _pca(vectors))
-    )
-    right = result.per_query["recall@1"][rows]
-    return Map(method, rows.tolist(), points, [2 if np.isnan(value) else int(value < 1) for value in right])
+    if find_spec("openTSNE") and len(rows) > 10:
+        method, points = "t-SNE", _tsne(vectors, seed)
+    else:
+        method, points = "PCA", _pca(vectors)
+    recall = result.per_query["recall@1"][rows]
+    return EmbeddingMap(method, rows.tolist(), points, [2 if np.isnan(value) else int(value < 1) for value in recall])
 
 
-def _drawn(labels: list[str], seed: int) -> Codes:
-    """All rows, or a limited number of whole classes: of single images no map would show which belong together."""
+def _sample(labels: list[str], seed: int) -> Codes:
+    """All rows, or a limited number of whole classes: single images would not show what belongs together."""
     if len(labels) <= POINTS:
         return np.arange(len(labels))
     generator = np.random.default_rng(seed)
@@ -65,8 +66,8 @@ def _pca(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     axes = np.vstack([axes, np.zeros((2, axes.shape[1]))])[:2]
     strongest = axes[[0, 1], np.abs(axes).argmax(1)]
     # the sign of a singular vector is arbitrary: fixed, so that a page written twice shows the same map
-    found: NDArray[np.float64] = centred @ (axes * np.where(strongest < 0, -1.0, 1.0)[:, None]).T
-    return found
+    points: NDArray[np.float64] = centred @ (axes * np.where(strongest < 0, -1.0, 1.0)[:, None]).T
+    return points
 
 
 def _tsne(vectors: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
@@ -78,42 +79,46 @@ def _tsne(vectors: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     return np.asarray(method.fit(vectors), np.float64)
 
 
-def chart(found: Map) -> Chart:
+def chart(shown: EmbeddingMap) -> Chart:
     series = []
     for state, name in enumerate(STATES):
-        chosen = [place for place, value in enumerate(found.states) if value == state]
-        if chosen:
-            xs, ys = (tuple(found.points[chosen, axis].tolist()) for axis in (0, 1))
+        places = [place for place, value in enumerate(shown.states) if value == state]
+        if places:
+            xs, ys = (tuple(shown.points[places, axis].tolist()) for axis in (0, 1))
             series.append(Series(name, xs, ys, "dots", state))
-    ends = [around(found.points[:, axis].tolist()) for axis in (0, 1)]
+    ends = [around(shown.points[:, axis].tolist()) for axis in (0, 1)]
     return Chart(
         "map", "Map of the embedding",
         "Each point is an image; tight, separate islands are classes the model tells apart, mixed ones it confuses.",
-        Axis(f"first {found.method} axis (no unit)", *ends[0]), Axis(f"second {found.method} axis (no unit)", *ends[1]),
-        tuple(series), extra={"rows": found.rows, "method": found.method},
+        Axis(f"first {shown.method} axis", *ends[0]), Axis(f"second {shown.method} axis", *ends[1]),
+        tuple(series), extra={"rows": shown.rows, "method": shown.method},
     )  # fmt: skip
 
 
-def for_script(found: Map, test: Unseen, cells: Mapping[int, int], address: str) -> dict[str, Any]:
-    """What the page's script needs to draw the map: points in 0 … 1, names once, the sheet of pictures."""
-    low, high = found.points.min(0), found.points.max(0)
+def for_script(shown: EmbeddingMap, test: UnseenImages, cells: Mapping[int, int], address: str) -> dict[str, Any]:
+    """What the page's script needs to draw the map: points in 0 … 1, every name once, the sheet of pictures."""
+    low, high = shown.points.min(0), shown.points.max(0)
     spread = np.where(high > low, high - low, 1.0)
-    points = ((found.points - low) / spread).round(4).tolist()
-    names = sorted({test.labels[row] for row in found.rows})
-    number = {name: place for place, name in enumerate(names)}
-    groups = sorted({test.categories[row] for row in found.rows}) if test.categories else []
-    group = {name: place for place, name in enumerate(groups)}
+    label_names, labels = _numbered([test.labels[row] for row in shown.rows])
+    category_names, categories = _numbered([test.categories[row] for row in shown.rows] if test.categories else [])
     return {
-        "points": points,
-        "rows": found.rows,
-        "states": found.states,
+        "points": ((shown.points - low) / spread).round(4).tolist(),
+        "names": [test.path(row) or f"row {row}" for row in shown.rows],
+        "states": shown.states,
         "state_names": STATES,
-        "labels": [number[test.labels[row]] for row in found.rows],
-        "label_names": names,
-        "categories": [group[test.categories[row]] for row in found.rows] if test.categories else [],
-        "category_names": groups,
-        "cells": [cells.get(row, -1) for row in found.rows],
+        "labels": labels,
+        "label_names": label_names,
+        "categories": categories,
+        "category_names": category_names,
+        "cells": [cells.get(row, -1) for row in shown.rows],
         "sheet": address,
         "cell": CELL,
         "columns": min(COLUMNS, max(1, len(cells))),
     }
+
+
+def _numbered(words: list[str]) -> tuple[list[str], list[int]]:
+    """The different words, sorted, and the number of each word among them."""
+    names = sorted(set(words))
+    number = {name: place for place, name in enumerate(names)}
+    return names, [number[word] for word in words]

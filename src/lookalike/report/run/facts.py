@@ -1,52 +1,30 @@
 """What went in: the data and what is wrong with it, the model, settings, versions, seed and the command."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from lookalike.report.page.markup import Html, element, join
-from lookalike.report.run.reading import Run
+from lookalike.report.markup import Html, element, join
+from lookalike.report.page.page import note
+from lookalike.report.page.tables import facts, written
+from lookalike.report.run.record import RunRecord
 
 EXAMPLES = 3  # of a finding
 
 
-def definition_list(pairs: Iterable[tuple[str, Any]]) -> Html:
-    rows = [
-        element("div", element("dt", name.replace("_", " ")), element("dd", written(value)))
-        for name, value in pairs
-        if value not in (None, "", [], {})
-    ]
-    return element("dl", *rows) if rows else Html()
-
-
-def written(value: Any) -> str:
-    """A value as people read it.
-
-    >>> written(12345), written({"a": 1, "b": [2, 3]})
-    ('12,345', 'a 1, b 2, 3')
-    """
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {written(part)}" for key, part in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(written(part) for part in value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
-
-
-def data_section(run: Run) -> Html:
+def data_section(run: RunRecord) -> Html:
     notes = [element("li", event.get("text", "")) for event in run.events("note")]
-    told = join(element("h3", "Notes of the run"), element("ul", *notes)) if notes else Html()
-    return join(definition_list((run.result.get("data") or {}).items()), told, _audit(run.audit))
+    listed = join(element("h3", "Notes of the run"), element("ul", *notes)) if notes else Html()
+    return join(facts(run.part("data").items()), listed, _audit(run.audit))
 
 
 def _audit(audit: Mapping[str, Any] | None) -> Html:
     if audit is None:
-        return element("p", "This run has no audit of its data.", class_="note")
+        return note("The data of this run were not audited.")
     findings = audit.get("findings") or []
     head = element("h3", "Audit of the data")
     verdict = element("p", str(audit.get("verdict", "")))
     if not findings:
-        return join(head, verdict, element("p", "Nothing was found wrong with it."))
+        return join(head, verdict, element("p", "The audit found nothing wrong."))
     return join(head, verdict, element("ul", *(_finding(finding) for finding in findings), class_="findings"))
 
 
@@ -65,12 +43,12 @@ def _example(item: Any) -> str:
         return " = ".join(_example(part) for part in item[:EXAMPLES]) + (" = …" if len(item) > EXAMPLES else "")
     if not isinstance(item, Mapping):
         return str(item)
-    note = item.get("detail") or item.get("looks_like")
-    return f"{item.get('path', '')} [{item.get('label', '')}]" + (f": {note}" if note else "")
+    detail = item.get("detail") or item.get("looks_like")
+    return f"{item.get('path', '')} [{item.get('label', '')}]" + (f": {detail}" if detail else "")
 
 
-def health(run: Run) -> Html:
-    """What watched over training said, once per kind."""
+def health(run: RunRecord) -> Html:
+    """The warnings of training, once per kind."""
     latest = {event.get("kind"): event for event in run.events("health")}
     items = [
         element("li", element("strong", f"{kind}"), f" (step {event.get('step', '?')}): {event.get('advice', '')}")
@@ -79,17 +57,28 @@ def health(run: Run) -> Html:
     return element("ul", *items, class_="findings") if items else Html()
 
 
-def repeat_section(run: Run) -> Html:
-    training = {**(run.result.get("training") or {})}
-    parts = [definition_list((run.result.get("model") or {}).items()), definition_list(training.items())]
-    command = run.result.get("command")
-    if command:
+def repeat_section(run: RunRecord) -> Html:
+    training = ((name, _measure(name, value)) for name, value in run.part("training").items())
+    parts = [facts(run.part("model").items()), facts(training)]
+    if run.command:
         button = element("button", "copy", type="button", class_="copy")
-        parts += [
-            element("h3", "Repeat it"),
-            element("div", element("pre", command, id="command"), button, class_="command"),
-        ]
-    if run.settings:
-        parts += [element("h3", "Settings"), element("pre", run.settings)]
-    versions = definition_list((run.result.get("versions") or {}).items())
+        box = element("div", element("pre", run.command, id="command"), button, class_="command")
+        parts += [element("h3", "Repeat it"), box]
+    if run.recipe:
+        parts += [element("h3", "Settings"), element("pre", run.recipe)]
+    versions = facts(run.part("versions").items())
     return join(*parts, join(element("h3", "Versions"), versions) if versions else Html())
+
+
+def _measure(name: str, value: Any) -> str:
+    """A fact of training with its unit.
+
+    >>> _measure("memory", 1_187_274_752), _measure("seconds", 95.0), _measure("steps", 1200)
+    ('1.19 GB', '1 min 35 s', '1,200')
+    """
+    if name == "memory" and isinstance(value, int | float):
+        return f"{value / 1e9:.2f} GB"
+    if name == "seconds" and isinstance(value, int | float):
+        minutes, seconds = divmod(round(value), 60)
+        return f"{minutes:,} min {seconds} s" if minutes else f"{seconds} s"
+    return written(value)

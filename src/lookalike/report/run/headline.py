@@ -1,12 +1,13 @@
-"""The top of the page: how good is it, against what baseline, with intervals."""
+"""How good is it, against what baseline, with intervals: the numbers at the top of the page."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lookalike.evaluation import Result
-from lookalike.report.page.markup import Html, element, join
+from lookalike.report.markup import Html, element, join
+from lookalike.report.page.tables import scrolling
 from lookalike.report.run.figures.results import MAIN
-from lookalike.report.run.reading import Run
+from lookalike.report.run.record import RunRecord
 
 MEANINGS = {
     "recall@1": "of queries have a nearest neighbour of their own class",
@@ -14,7 +15,7 @@ MEANINGS = {
 }
 
 
-def results_of(run: Run, result: Result) -> list[dict[str, Any]]:
+def results_of(run: RunRecord, result: Result) -> list[dict[str, Any]]:
     """What the run measured, the model first; where it says nothing, what the embeddings say."""
     own = {
         "name": "this model", "role": "model",
@@ -27,31 +28,23 @@ def results_of(run: Run, result: Result) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row.get("role") != "model")
 
 
-def headline(run: Run, result: Result, rows: Sequence[Mapping[str, Any]]) -> Html:
+def headline(run: RunRecord, result: Result, rows: Sequence[Mapping[str, Any]]) -> Html:
     """One sentence, the two numbers, and what they gain over the baselines."""
     facts = result.facts
-    words = (
-        f"Measured on {facts['queries']:,} images of {facts['classes']:,} classes never seen in training"
-        + (
-            f", searched among {facts['gallery']:,}"
-            if not facts["leave_one_out"]
-            else ", each searched among the others"
-        )
-        + (
-            f"; {facts['excluded']:,} without any other image of their class are not counted"
-            if facts["excluded"]
-            else ""
-        )
-        + "."
-    )
-    cards = [_card(name, rows[0], run.result.get("differences") or []) for name in MAIN if name in rows[0]["metrics"]]
+    among = ", each searched among the others" if facts["leave_one_out"] else f", searched among {facts['gallery']:,}"
+    excluded = facts["excluded"]
+    lonely = f"; {excluded:,} without any other image of their class are not counted" if excluded else ""
+    images = f"{facts['queries']:,} images of {facts['classes']:,} classes never seen in training"
+    words = f"Measured on {images}{among}{lonely}."
+    differences = run.result.get("differences") or []
+    cards = [_card(name, rows[0], differences) for name in MAIN if name in rows[0]["metrics"]]
     return join(element("p", words, class_="lead"), element("div", *cards, class_="cards"))
 
 
 def _card(metric: str, row: Mapping[str, Any], differences: Sequence[Mapping[str, Any]]) -> Html:
     ends = row.get("intervals", {}).get(metric)
     span = f"95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %" if ends else ""
-    gains = [_gain(gap) for gap in differences if gap.get("metric") == metric]
+    gains = [_gain(difference) for difference in differences if difference.get("metric") == metric]
     return element(
         "div", element("h3", metric), element("p", f"{100 * row['metrics'][metric]:.1f} %", class_="figure"),
         element("p", span, class_="interval"), element("p", MEANINGS[metric], class_="meaning"),
@@ -59,11 +52,12 @@ def _card(metric: str, row: Mapping[str, Any], differences: Sequence[Mapping[str
     )  # fmt: skip
 
 
-def _gain(gap: Mapping[str, Any]) -> Html:
-    low, high = gap.get("interval") or (gap["mean"], gap["mean"])
-    sure = "" if low > 0 or high < 0 else ", which may be chance"
-    words = f" points against {gap['against']} ({_signed(low)} to {_signed(high)}{sure})"
-    return element("li", element("strong", _signed(gap["mean"])), words)
+def _gain(difference: Mapping[str, Any]) -> Html:
+    mean = difference["mean"]
+    low, high = difference.get("interval") or (mean, mean)
+    doubt = "" if low > 0 or high < 0 else ", which may be chance"
+    words = f" points against {difference['against']} ({_signed(low)} to {_signed(high)}{doubt})"
+    return element("li", element("strong", _signed(mean)), words)
 
 
 def _signed(value: float) -> str:
@@ -76,9 +70,7 @@ def results_table(rows: Sequence[Mapping[str, Any]]) -> Html:
     heads = [element("th", "metric", scope="col")]
     heads += [element("th", row.get("name", ""), scope="col", class_="number") for row in rows]
     body = [element("tr", element("th", name, scope="row"), *(_value(row, name) for row in rows)) for name in names]
-    caption = element("caption", "Every metric, in % where it is a share; brackets are 95 % intervals")
-    table = element("table", caption, element("thead", element("tr", *heads)), element("tbody", *body))
-    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label="Every metric")
+    return scrolling(None, "Every metric, in % where it is a share; brackets are 95 % intervals", heads, body)
 
 
 def _value(row: Mapping[str, Any], name: str) -> Html:

@@ -1,83 +1,82 @@
-"""Rows of pictures as a file of their own: the queries and the confused classes as SVG and PNG."""
+"""Small pictures with their class below them: on the page, and in rows as a drawing of their own."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from lookalike.report.charts.raster import COLOURS
-from lookalike.report.charts.svg import clipped
-from lookalike.report.page.markup import Html, element, join
-from lookalike.report.run.pictures import Pixels, data_address
+from lookalike.report.charts.drawing import SOLID, Drawing, Pen, Pixels
+from lookalike.report.charts.layout import clipped
+from lookalike.report.markup import Html, element
 
 SIDE, STEP, LINE, TOP = 64, 76, 104, 34
 LETTERS = 9  # of a name under a picture
-INKS = {"query": "#1b1f24", "hit": COLOURS[2], "miss": COLOURS[1], "plain": "#8a939e"}
 SIGNS = {"hit": "✓", "miss": "✕"}
+Kind = Literal["query", "hit", "miss", "plain"]
 
 
 class Tile(NamedTuple):
     row: int
     label: str
-    kind: str  # query, hit, miss or plain
-    gap: bool = False  # some air before it
+    kind: Kind
+    words: str = ""  # what it shows, for those who cannot see it
+    path: str = ""
+    note: str = ""  # below the name
+    gap: bool = False  # some space before it
 
 
-def as_svg(title: str, lines: Sequence[Sequence[Tile]], pictures: Mapping[int, Pixels]) -> Html:
-    width, height = _size(lines)
-    parts = [element("text", title, x=8, y=20)]
-    for number, line in enumerate(lines):
-        for left, tile in _placed(line):
-            parts.append(_tile(tile, left, TOP + LINE * number, pictures))
-    return element(
-        "svg", *parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width} {height}", class_="chart", role="img",
-        aria_label=title,
-    )  # fmt: skip
+def tile(shown: Tile, addresses: Mapping[int, str]) -> Html:
+    """A picture with its class below it and its file in the tooltip; without a picture, the name alone."""
+    if shown.row in addresses:
+        picture = element("img", src=addresses[shown.row], alt=shown.words, width=64, height=64)
+    else:
+        picture = element("span", shown.label, class_="nameless", role="img", aria_label=shown.words)
+    sign = SIGNS.get(shown.kind, "")
+    mark = element("span", sign, class_="sign", aria_hidden="true") if sign else Html()
+    note = element("small", shown.note) if shown.note else Html()
+    caption = element("span", shown.label, note, class_="name", aria_hidden="true")
+    title = f"{shown.words}\n{shown.path}" if shown.path else shown.words
+    return element("span", picture, mark, caption, class_=f"tile {shown.kind}", title=title)
 
 
-def _size(lines: Sequence[Sequence[Tile]]) -> tuple[int, int]:
-    return max((_placed(line)[-1][0] + STEP for line in lines), default=0) + 8, TOP + LINE * len(lines) + 4
+def drawing(title: str, lines: Sequence[Sequence[Tile]], pictures: Mapping[int, Pixels]) -> Drawing:
+    """Rows of tiles."""
+    width = max((_placed(line)[-1][0] + STEP for line in lines), default=0) + 8
+
+    def paint(pen: Pen) -> None:
+        pen.text(title, 8, 20)
+        for number, line in enumerate(lines):
+            for left, shown in _placed(line):
+                _paint(pen, shown, left, TOP + LINE * number, pictures)
+
+    return Drawing(width, TOP + LINE * len(lines) + 4, title, paint)
 
 
 def _placed(line: Sequence[Tile]) -> list[tuple[int, Tile]]:
     """Every tile with its left edge."""
-    found, left = [], 8
-    for tile in line:
-        left += 20 if tile.gap else 0
-        found.append((left, tile))
+    placed, left = [], 8
+    for shown in line:
+        left += 20 if shown.gap else 0
+        placed.append((left, shown))
         left += STEP
-    return found
+    return placed
 
 
-def _tile(tile: Tile, left: int, top: int, pictures: Mapping[int, Pixels]) -> Html:
-    shown = Html()
-    if tile.row in pictures:
-        shown = element("image", href=data_address(pictures[tile.row]), x=left, y=top, width=SIDE, height=SIDE)
-    frame = element(
-        "rect", x=left, y=top, width=SIDE, height=SIDE, fill="none", stroke=INKS[tile.kind], stroke_width=3,
-        stroke_dasharray="6 4" if tile.kind == "miss" else None,
-    )  # fmt: skip
-    words = f"{SIGNS.get(tile.kind, '')} {clipped(tile.label, LETTERS)}".strip()
-    return join(shown, frame, element("text", words, x=left, y=top + SIDE + 17))
+def _paint(pen: Pen, shown: Tile, left: int, top: int, pictures: Mapping[int, Pixels]) -> None:
+    if shown.row in pictures:
+        pen.picture(pictures[shown.row], left, top, SIDE)
+    right, bottom = left + SIDE, top + SIDE
+    frame = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+    if shown.kind == "hit":
+        pen.line(frame, "frame", 2)
+    elif shown.kind == "miss":
+        pen.line(frame, "frame", 1, (6, 4))
+    else:
+        pen.line(frame, f"{shown.kind} frame", None, SOLID)
+    pen.text(f"{SIGNS.get(shown.kind, '')} {clipped(shown.label, LETTERS)}".strip(), left, bottom + 17)
 
 
-def save_png(path: Path, title: str, lines: Sequence[Sequence[Tile]], pictures: Mapping[int, Pixels]) -> None:
-    from matplotlib import get_data_path
-    from PIL import Image, ImageDraw, ImageFont
-
-    paper = Image.new("RGB", _size(lines), "white")
-    pen, letters = (
-        ImageDraw.Draw(paper),
-        ImageFont.truetype(str(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")), 12),
-    )
-    pen.text((8, 8), title, INKS["query"], letters)
-    for number, line in enumerate(lines):
-        for left, tile in _placed(line):
-            top = TOP + LINE * number
-            if tile.row in pictures:
-                paper.paste(Image.fromarray(pictures[tile.row]).resize((SIDE, SIDE)), (left, top))
-            pen.rectangle((left, top, left + SIDE - 1, top + SIDE - 1), outline=INKS[tile.kind], width=3)
-            if tile.kind == "miss":  # a shape besides the colour
-                pen.line((left, top, left + 14, top + 14), INKS["miss"], 3)
-                pen.line((left, top + 14, left + 14, top), INKS["miss"], 3)
-            pen.text((left, top + SIDE + 4), clipped(tile.label, LETTERS), INKS["query"], letters)
-    paper.save(path)
+def file_names(tiles: Sequence[Tile]) -> Html:
+    """The files behind some tiles, folded away: to be copied where a tooltip cannot be reached."""
+    rows = [
+        element("li", element("code", shown.path, class_="path"), f" {shown.label}") for shown in tiles if shown.path
+    ]
+    return element("details", element("summary", "files"), element("ol", *rows), class_="files") if rows else Html()

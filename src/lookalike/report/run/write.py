@@ -1,38 +1,48 @@
-"""From a run folder to report.html and figures/: read, measure, choose, fetch pictures, draw."""
+"""From a run's folder to report.html and figures/: read, measure, choose, fetch pictures, draw."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from lookalike.report.run import pictures
+from lookalike.evaluation import Result
+from lookalike.files import write_text
 from lookalike.report.run.content import gather
-from lookalike.report.run.export import export
+from lookalike.report.run.files import save_figures
 from lookalike.report.run.measures import measure
-from lookalike.report.run.reading import read
+from lookalike.report.run.record import read
 from lookalike.report.run.sections import draw
+from lookalike.report.run.thumbnails import Images, thumbnails
 
 STAGES = 5
 Progress = Callable[[int, int], None]
 
 
-def write(run: Path | str, images: pictures.Images | None = None, progress: Progress | None = None) -> Path:
-    """Write RUN/report.html and RUN/figures/, and say where the page is.
+def write(
+    run: Path | str,
+    images: Images | None = None,
+    progress: Progress | None = None,
+    *,
+    result: Result | None = None,
+    png: bool = False,
+) -> Path:
+    """Write RUN/report.html and RUN/figures/, and return where the page is.
 
     `images(row)` is the picture (uint8, h × w × 3) of a row of test.npz, gallery rows counted after the queries.
     Without it, pictures come from RUN/thumbnails.npz or from the files that test.npz names; without any, the page
-    shows names instead.
+    shows names instead. `result` is what `evaluate` returned for the queries of test.npz: then they are not ranked
+    again. With `png`, every figure is also saved as PNG.
     """
     folder = Path(run)
-    tell = progress or (lambda *_: None)
-    source = read(folder)
-    measured = measure(source.test)
-    tell(1, STAGES)
-    content = gather(source, measured)
-    tell(2, STAGES)
-    found = pictures.collect(source, content.pictured() + content.map.rows, images)
-    tell(3, STAGES)
-    export(content, found, folder / "figures")
-    tell(4, STAGES)
-    target = folder / "report.html"
-    target.write_text(draw(content, found), encoding="utf-8")
-    tell(STAGES, STAGES)
-    return target
+    advance = progress or (lambda *_: None)
+    record = read(folder)
+    measures = measure(record.test, result)
+    advance(1, STAGES)
+    content = gather(record, measures)
+    advance(2, STAGES)
+    pictures = thumbnails(record, [*content.pictured(), *content.map.rows], images)
+    advance(3, STAGES)
+    save_figures(content, pictures, folder / "figures", png)
+    advance(4, STAGES)
+    page = folder / "report.html"
+    write_text(page, draw(content, pictures))
+    advance(STAGES, STAGES)
+    return page

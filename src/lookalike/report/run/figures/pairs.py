@@ -1,13 +1,13 @@
 """Same class or not? Distributions of similarity, the threshold for a target precision, PR and ROC over pairs."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lookalike.evaluation import pair_curves
-from lookalike.evaluation.engine.ranks import Values
+from lookalike.evaluation import Tally, pair_curves
 from lookalike.evaluation.inputs import Codes
-from lookalike.evaluation.pair_curves import Tally
 from lookalike.geometry import Geometry
 from lookalike.report.charts.chart import Axis, Chart, Mark, Series
 
@@ -15,6 +15,7 @@ BINS = 60
 POINTS = 200
 TARGETS = (0.5, 0.8, 0.9, 0.95, 0.99)
 TARGET = 0.9  # the one drawn
+Values = NDArray[np.float64]
 
 
 class Threshold(NamedTuple):
@@ -27,19 +28,18 @@ class Threshold(NamedTuple):
 
 
 def score_name(geometry: Geometry) -> str:
-    return "cosine similarity (−1 to 1)" if geometry == "sphere" else "similarity (−½ squared distance)"
+    return "cosine similarity" if geometry == "sphere" else "similarity (−½ squared distance)"
 
 
 def thresholds(tally: Tally) -> list[Threshold]:
     """For every target precision that some threshold reaches."""
-    found = []
+    rows = []
     for target in TARGETS:
-        good = np.flatnonzero(tally.precision >= target)
-        if len(good):
-            last = good[-1]
-            measured = (float(column[last]) for column in (tally.threshold, tally.precision, tally.recall))
-            found.append(Threshold(target, *measured))
-    return found
+        places = np.flatnonzero(tally.precision >= target)
+        if len(places):
+            columns = (tally.threshold, tally.precision, tally.recall)
+            rows.append(Threshold(target, *(float(column[places[-1]]) for column in columns)))
+    return rows
 
 
 def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
@@ -47,33 +47,42 @@ def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
     same, other = (shares(tally, counts, edges) for counts in (tally.same, tally.other))
     middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
     table = thresholds(tally)
-    chosen = [row for row in table if row.target == TARGET]
-    marks = tuple(Mark(row.threshold, f"{100 * row.target:.0f} % precise") for row in chosen)
-    found = (
-        f"right of the line 9 of 10 pairs are of one class, {100 * chosen[0].recall:.1f} % of all such"
-        if chosen
-        else ""
-    )
+    drawn = [row for row in table if row.target == TARGET]
+    reading = "no threshold makes 9 of 10 pairs right"
+    if drawn:
+        reading = (
+            f"right of the line 9 of 10 pairs are of one class, which finds {share(drawn[0].recall)} of all such pairs"
+        )
     return Chart(
-        "similarity", "Similarity of pairs",
-        f"The less the two overlap, the better; {found or 'no threshold makes 9 of 10 pairs right'}.",
+        "similarity", "Similarity of pairs", f"The less the two overlap, the better; {reading}.",
         Axis(score_name(geometry), float(edges[0]), float(edges[-1])),
-        Axis("pairs of its kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
+        Axis("pairs of each kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
         (Series("same class", middles, tuple(same.tolist()), "area", 0),
          Series("different classes", middles, tuple(other.tolist()), "area", 1)),
-        marks, {"thresholds": [row._asdict() for row in table]},
+        tuple(Mark(row.threshold, f"{100 * row.target:.0f} % precise") for row in drawn),
+        {"thresholds": [row._asdict() for row in table]},
     )  # fmt: skip
 
 
+def share(value: float) -> str:
+    """A share in percent, with enough decimals to see that it is not 0.
+
+    >>> share(0.5), share(0.0004), share(0.0)
+    ('50.0 %', '0.04 %', '0.0 %')
+    """
+    places = 1 if value >= 0.001 or not value else min(6, -math.floor(math.log10(100 * value)))
+    return f"{100 * value:.{places}f} %"
+
+
 def bins(tally: Tally) -> Values:
-    """Edges of equal bins around all scores, in whole steps of the tally's own, lest some hold one step more."""
+    """Edges of equal bins around all scores, in whole steps of the tally's own: else some would hold one step more."""
     low, high = float(tally.threshold[-1]), float(tally.threshold[0])
     step = 2.0 / pair_curves.BINS
     if high - low < BINS * step:
         return np.linspace(low, high + max(1e-6, (high - low) / BINS), BINS + 1)
     width = np.ceil((high - low) / step / BINS) * step
     first = np.floor(low / step) * step
-    # a hair below the steps, so that rounding does not move a score to the bin before
+    # slightly below the steps, so that rounding does not move a score to the bin before
     edges: Values = first + width * np.arange(np.floor((high - first) / width) + 2) - 1e-9
     return edges
 
@@ -81,8 +90,8 @@ def bins(tally: Tally) -> Values:
 def shares(tally: Tally, counts: Values, edges: Values) -> Values:
     """The share of pairs in each bin, from the number above each threshold (thresholds fall)."""
     above = np.searchsorted(-tally.threshold, -edges, side="right")
-    found: Values = -np.diff(np.r_[0.0, counts][above]) / counts[-1]
-    return found
+    parts: Values = -np.diff(np.r_[0.0, counts][above]) / counts[-1]
+    return parts
 
 
 def precision_recall_chart(tally: Tally) -> Chart:
@@ -92,9 +101,9 @@ def precision_recall_chart(tally: Tally) -> Chart:
         "precision_recall", "Precision and recall of pairs",
         f"Nearer to the top right corner is better; area {area:.3f}, by chance {tally.precision[-1]:.4f}.",
         Axis("recall (% of same-class pairs)", 0.0, 1.0, percent=True),
-        Axis("precision (% of accepted)", 0.0, 1.0, percent=True),
-        (Series("all thresholds", _of(tally.recall, kept), _of(tally.precision, kept)),),
-        extra={"area": area, "threshold": _of(tally.threshold, kept)},
+        Axis("precision (% of accepted pairs)", 0.0, 1.0, percent=True),
+        (Series("all thresholds", _at(tally.recall, kept), _at(tally.precision, kept)),),
+        extra={"area": area, "threshold": _at(tally.threshold, kept)},
     )  # fmt: skip
 
 
@@ -102,23 +111,22 @@ def roc_chart(tally: Tally) -> Chart:
     positive = np.flatnonzero(tally.far > 0)
     kept = evenly(np.log10(tally.far[positive]))
     area = pair_curves.roc_area(tally)
-    rates, found = tally.far[positive], tally.recall[positive]
+    rates, recall = tally.far[positive], tally.recall[positive]
     low = 10.0 ** np.floor(np.log10(rates[0])) if len(rates) and rates[0] < 0.5 else 0.1
     return Chart(
-        "roc", "ROC of pairs", f"Higher at the left is better: more found at few false alarms; area {area:.4f}.",
-        Axis("false-accept rate (share of pairs)", max(float(low), 1e-7), 1.0, log=True),
-        Axis("true-accept rate (%)", 0.0, 1.0, percent=True),
-        (Series("all thresholds", _of(np.maximum(rates, 1e-7), kept), _of(found, kept)),),
-        extra={"area": area, "threshold": _of(tally.threshold[positive], kept)},
+        "roc", "ROC of pairs", f"Higher at the left is better: more hits at few false alarms; area {area:.4f}.",
+        Axis("false-accept rate", max(float(low), 1e-7), 1.0, log=True), Axis("true-accept rate", 0.0, 1.0),
+        (Series("all thresholds", _at(np.maximum(rates, 1e-7), kept), _at(recall, kept)),),
+        extra={"area": area, "threshold": _at(tally.threshold[positive], kept)},
     )  # fmt: skip
 
 
 def evenly(values: Values) -> Codes:
     """Places of points that lie evenly along a rising axis: both ends, and none twice."""
-    wanted = np.searchsorted(values, np.linspace(values[0], values[-1], POINTS), side="left")
-    kept: Codes = np.unique(np.r_[0, np.minimum(wanted, len(values) - 1), len(values) - 1])
-    return kept
+    near = np.searchsorted(values, np.linspace(values[0], values[-1], POINTS), side="left")
+    places: Codes = np.unique(np.r_[0, np.minimum(near, len(values) - 1), len(values) - 1])
+    return places
 
 
-def _of(values: Values, kept: Codes) -> tuple[float, ...]:
-    return tuple(values[kept].tolist())
+def _at(values: Values, places: Codes) -> tuple[float, ...]:
+    return tuple(values[places].tolist())

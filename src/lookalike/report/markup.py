@@ -1,4 +1,4 @@
-"""HTML and SVG by construction: whatever is not markup already is escaped, so that names from data stay text."""
+"""HTML and SVG by construction: whatever is not markup already is escaped, so that names from the data stay text."""
 
 import json
 import re
@@ -6,13 +6,11 @@ from html import escape
 from typing import Any
 
 VOID = frozenset({"br", "img", "input", "meta"})
-CONTROL = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]"
-)  # neither XML nor people can read them
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # not allowed in XML
 
 
 class Html(str):
-    """Text that is markup already."""
+    """Text that is already markup."""
 
     __slots__ = ()
 
@@ -27,7 +25,7 @@ def text(value: object) -> Html:
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Html:
-    """One element. `class_` is written class, `stroke_width` stroke-width; an attribute that is None is left out.
+    """One element. `class_` becomes class, `stroke_width` becomes stroke-width; attributes that are None are left out.
 
     >>> element("p", "1 < 2", class_="note", id=None)
     '<p class="note">1 &lt; 2</p>'
@@ -47,7 +45,7 @@ def join(*children: object) -> Html:
 
 
 def data_block(identifier: str, content: Any) -> Html:
-    """JSON for the page's script. No `<` is left in it, so nothing in it can end the element.
+    """JSON for the page's script. It contains no `<`, so nothing in it can end the element.
 
     >>> data_block("names", ["</script>"])
     '<script type="application/json" id="names">["\\\\u003c/script>"]</script>'

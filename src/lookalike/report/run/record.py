@@ -1,7 +1,8 @@
-"""A run folder as the report reads it. Only `test.npz` must be there; what else is missing is missing on the page."""
+"""What the report knows of a run. Only `test.npz` must be there; what else is missing is missing on the page."""
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from lookalike.runs.finished import read_json
 
 
 @dataclass(frozen=True)
-class Unseen:
+class UnseenImages:
     """The embeddings of images of unseen classes. Rows count queries first, then the gallery if there is one."""
 
     embeddings: NDArray[np.float32]
@@ -34,37 +35,50 @@ class Unseen:
         """The row of the first gallery item: 0 where queries are their own gallery."""
         return 0 if self.gallery is None else len(self.embeddings)
 
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """The embeddings of all rows."""
+    @cached_property
+    def all_vectors(self) -> NDArray[np.float32]:
         return self.embeddings if self.gallery is None else np.concatenate((self.embeddings, self.gallery))
 
-    @property
+    @cached_property
     def all_labels(self) -> list[str]:
         return self.labels + (self.gallery_labels or [])
 
+    def path(self, row: int) -> str:
+        """The file of a row, or nothing where it has none."""
+        return self.paths[row] if self.paths else ""
+
 
 @dataclass(frozen=True)
-class Run:
+class RunRecord:
     folder: Path
-    test: Unseen
-    settings: str
+    test: UnseenImages
+    recipe: str
     log: list[dict[str, Any]]
     audit: dict[str, Any] | None
-    result: dict[str, Any]
+    result: dict[str, Any]  # result.json
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.log if event.get("event") == kind]
 
+    def part(self, name: str) -> dict[str, Any]:
+        """A table of result.json, empty where it has none."""
+        return dict(self.result.get(name) or {})
 
-def read(folder: Path) -> Run:
-    check(folder.is_dir(), f"'{folder}' is no folder: give the folder of a run")
+    @property
+    def command(self) -> str:
+        """The command that began the run: one that resumed it does not repeat it."""
+        begun = next((event["command"] for event in self.events("start") if event.get("command")), None)
+        return str(begun or self.result.get("command") or "")
+
+
+def read(folder: Path) -> RunRecord:
+    check(folder.is_dir(), f"'{folder}' is not a folder: give the folder of a run")
     result = read_json(folder / "result.json") or {}
-    settings = folder / "recipe.toml"
-    return Run(
+    recipe = folder / "recipe.toml"
+    return RunRecord(
         folder=folder,
         test=_test(folder / "test.npz", (result.get("model") or {}).get("geometry") or "sphere"),
-        settings=settings.read_text(encoding="utf-8", errors="replace") if settings.is_file() else "",
+        recipe=recipe.read_text(encoding="utf-8", errors="replace") if recipe.is_file() else "",
         log=_log(folder / "log.jsonl"),
         audit=read_json(folder / "audit.json"),
         result=result,
@@ -86,7 +100,7 @@ def _log(path: Path) -> list[dict[str, Any]]:
     return events
 
 
-def _test(path: Path, geometry: Any) -> Unseen:
+def _test(path: Path, geometry: Any) -> UnseenImages:
     check(path.is_file(), f"'{path.parent}' holds no test.npz, the embeddings of the test images: is the run complete?")
     try:
         with np.load(path, allow_pickle=False) as content:
@@ -99,7 +113,7 @@ def _test(path: Path, geometry: Any) -> Unseen:
     check((gallery is None) == ("gallery_labels" not in arrays), f"'{path}' needs both gallery arrays, or neither")
     paths = _words(arrays.get("paths")) + ([] if gallery is None else _words(arrays.get("gallery_paths")))
     rows = len(arrays["labels"]) + (0 if gallery is None else len(gallery))
-    return Unseen(
+    return UnseenImages(
         embeddings=arrays["embeddings"],
         labels=_words(arrays["labels"]),
         categories=_words(arrays["categories"]) if arrays.get("categories", np.empty(0)).size else None,

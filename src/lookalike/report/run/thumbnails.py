@@ -1,47 +1,46 @@
-"""Pictures of test rows, as small squares: from the training code, from the run folder, or from the files themselves.
+"""Pictures of test rows as small squares: from the training code, from the run's folder, or from the files themselves.
 
-Rows count queries first, then the gallery. What is fetched once through `images` is kept in thumbnails.npz, so that the
-page can be written again when the images are gone.
+Rows count queries first, then the gallery. What `images` returned once is kept in thumbnails.npz, so that the page can
+be written again when the images are gone.
 """
 
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from lookalike.data.images.decode import Encoded, resize
 from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check
-from lookalike.report.run.reading import Run
+from lookalike.files import whole_file
+from lookalike.report.charts.drawing import Pixels
+from lookalike.report.charts.svg import data_address
+from lookalike.report.run.record import RunRecord
 
 SIZE = 64  # pixels of a side at most
 CELL = 48  # of a picture in the sheet of the map
 COLUMNS = 32  # of that sheet
-QUALITY = 72
-Pixels = NDArray[np.uint8]
 Images = Callable[[int], Any]
 
 
-def collect(run: Run, rows: Iterable[int], images: Images | None) -> dict[int, Pixels]:
-    """The pictures of some rows; a row whose picture cannot be had is left out."""
-    wanted = sorted(set(rows))
+def thumbnails(run: RunRecord, rows: Iterable[int], images: Images | None) -> dict[int, Pixels]:
+    """The pictures of some rows; a row whose picture cannot be read is left out."""
+    needed = sorted(set(rows))
     file = run.folder / "thumbnails.npz"
     if images is not None:
-        found = _gathered(wanted, images)
-        if found:
-            np.savez_compressed(file, rows=np.array(list(found), np.int64), pixels=np.stack(list(found.values())))
-        return found
-    kept = _kept(file)
-    missing = [row for row in wanted if row not in kept]
-    return {row: kept[row] for row in wanted if row in kept} | _gathered(missing, _reader(run))
+        squares = _squares(needed, images)
+        if squares:
+            with whole_file(file) as stream:
+                np.savez_compressed(stream, rows=np.array(list(squares)), pixels=np.stack(list(squares.values())))
+        return squares
+    kept = _saved(file)
+    missing = [row for row in needed if row not in kept]
+    return {row: kept[row] for row in needed if row in kept} | _squares(missing, _reader(run))
 
 
-def _gathered(rows: list[int], images: Images) -> dict[int, Pixels]:
+def _squares(rows: list[int], images: Images) -> dict[int, Pixels]:
     """All of one size: that of the largest, but no more than SIZE."""
     squares: dict[int, Pixels] = {}
     for row in rows:
@@ -54,13 +53,13 @@ def _gathered(rows: list[int], images: Images) -> dict[int, Pixels]:
 
 
 def square(picture: Pixels, at_most: int) -> Pixels:
-    """The middle of a picture (h × w × 3), no larger than `at_most`.
+    """The middle of a picture (height × width × 3), no larger than `at_most`.
 
     >>> square(np.zeros((100, 300, 3), np.uint8), 64).shape
     (64, 64, 3)
     """
     fits = picture.ndim == 3 and picture.shape[2] == 3
-    check(fits, f"a picture must be height × width × 3, not of shape {picture.shape}: what does images(row) give?")
+    check(fits, f"a picture must be height × width × 3, not of shape {picture.shape}: what does images(row) return?")
     height, width = picture.shape[:2]
     side = min(height, width)
     top, left = (height - side) // 2, (width - side) // 2
@@ -68,41 +67,31 @@ def square(picture: Pixels, at_most: int) -> Pixels:
 
 
 def _sized(picture: Pixels, side: int) -> Pixels:
-    pixels = torch.from_numpy(np.array(picture))  # a copy: torch warns about read-only ones
-    pixels = pixels.permute(2, 0, 1)
+    pixels = torch.from_numpy(np.array(picture)).permute(2, 0, 1)  # a copy: torch warns about read-only ones
     return np.ascontiguousarray(resize(pixels, side, side).permute(1, 2, 0).numpy())
 
 
-def _kept(file: Path) -> dict[int, Pixels]:
+def _saved(file: Path) -> dict[int, Pixels]:
     if not file.is_file():
         return {}
     with np.load(file, allow_pickle=False) as content:
         return dict(zip(content["rows"].tolist(), content["pixels"], strict=True))
 
 
-def _reader(run: Run) -> Images:
+def _reader(run: RunRecord) -> Images:
     """Pictures from the files that test.npz names, absolute or below the data's folder."""
-    source = str((run.result.get("data") or {}).get("source") or "")
+    source = str(run.part("data").get("source") or "")
     folders = [Path(source.partition("=")[2] or source), run.folder]
 
     def read(row: int) -> Pixels:
-        if not run.test.paths or not run.test.paths[row]:
+        if not run.test.path(row):
             raise FileNotFoundError(row)
-        places = [folder / run.test.paths[row] for folder in folders]
+        places = [folder / run.test.path(row) for folder in folders]
         path = next((place for place in places if place.is_file()), places[0])
         image = Encoded(path.read_bytes())
         return image.decode(SIZE / min(image.height, image.width)).permute(1, 2, 0).numpy()
 
     return read
-
-
-def data_address(picture: Pixels) -> str:
-    """The picture inside its own address, so that no file is needed."""
-    from PIL import Image
-
-    file = BytesIO()
-    Image.fromarray(picture).save(file, "WEBP", quality=QUALITY)
-    return "data:image/webp;base64," + b64encode(file.getvalue()).decode()
 
 
 def sheet(pictures: Mapping[int, Pixels], rows: list[int]) -> tuple[str, dict[int, int]]:

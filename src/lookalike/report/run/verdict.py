@@ -1,0 +1,65 @@
+"""The verdict of a run, on top of its page: what was delivered, why, and what to do next.
+
+It is `verdict` in result.json: {"delivered": name, "sentences": […], "warnings": […], "next": […], "candidates": […]}.
+A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), `dim`,
+`milliseconds_per_image`, `bytes_per_item` and `delivered`. Whatever is missing is left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lookalike.report.markup import Html, element, join
+from lookalike.report.page.tables import Cell, Number, sortable
+
+METRICS = ("map@r", "recall@1")
+
+
+def draw(verdict: Mapping[str, Any]) -> Html:
+    if not verdict:
+        return Html()
+    delivered, candidates = verdict.get("delivered"), verdict.get("candidates") or []
+    return join(
+        element("p", "Delivered: ", element("strong", delivered), class_="lead") if delivered else "",
+        *(element("p", sentence) for sentence in verdict.get("sentences") or []),
+        _list("Warnings", "warnings", verdict.get("warnings") or []),
+        _list("What would help next", "next", verdict.get("next") or []),
+        _table(candidates) if candidates else Html(),
+    )  # fmt: skip
+
+
+def _list(title: str, kind: str, sentences: Sequence[str]) -> Html:
+    if not sentences:
+        return Html()
+    return element(
+        "div", element("h3", title), element("ul", *(element("li", sentence) for sentence in sentences)), class_=kind
+    )
+
+
+def _table(candidates: Sequence[Mapping[str, Any]]) -> Html:
+    heads = ["candidate", *METRICS, "dimensions", "ms per image", "bytes per item"]
+    words = "Every candidate on the validation classes, with 95 % intervals over classes; the best of them is delivered"
+    return sortable("candidates", words, heads, [_cells(candidate) for candidate in candidates])
+
+
+def _cells(candidate: Mapping[str, Any]) -> list[Cell]:
+    name = str(candidate.get("name", ""))
+    title = element("strong", f"✓ {name} (delivered)") if candidate.get("delivered") else name
+    metrics, intervals = candidate.get("metrics") or {}, candidate.get("intervals") or {}
+    return [
+        title,
+        *(_metric(metrics.get(metric), intervals.get(metric)) for metric in METRICS),
+        _number(candidate.get("dim"), "{:,}"),
+        _number(candidate.get("milliseconds_per_image"), "{:,.2f}"),
+        _number(candidate.get("bytes_per_item"), "{:,.0f}"),
+    ]
+
+
+def _metric(value: Any, ends: Sequence[float] | None) -> Cell:
+    if value is None:
+        return Number("–", -1.0)
+    span = f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else ""
+    return Number(f"{100 * value:.1f} %{span}", value)
+
+
+def _number(value: Any, how: str) -> Cell:
+    return Number("–", -1.0) if value is None else Number(how.format(value), value)
