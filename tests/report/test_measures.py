@@ -13,6 +13,8 @@ from lookalike.report.run.figures.pairs import bins, evenly, shares, similarity_
 from lookalike.report.run.figures.recall import recall_chart
 from lookalike.report.run.figures.training import column, training_charts
 from lookalike.report.run.record import RunRecord, UnseenImages
+from lookalike.runs import RunFolder
+from lookalike.runs.log import Log
 from tests.report.conftest import labels, vectors
 
 
@@ -141,7 +143,7 @@ def test_ticks_are_few_round_and_inside(low, high):
 def test_a_curve_on_test_is_called_optimistic(tmp_path, on):
     lines = [{"event": "validation", "step": step, "map@r": step / 10} for step in range(3)]
     log = [line | ({"on": on} if on else {}) for line in lines]
-    run = RunRecord(tmp_path, unseen(), "", log, None, {})
+    run = RunRecord(RunFolder(tmp_path), unseen(), "", Log(log, 0), None, {})
     (chart,) = training_charts(run)
     assert ("optimistic" in chart.title) == (on == "test")
     assert chart.title.startswith("Test" if on else "Validation")

@@ -12,7 +12,7 @@ EXAMPLES = 3  # of a finding
 
 
 def data_section(run: RunRecord) -> Html:
-    notes = [element("li", event.get("text", "")) for event in run.events("note")]
+    notes = [element("li", event.get("text", "")) for event in run.log.of("note")]
     listed = join(element("h3", "Notes of the run"), element("ul", *notes)) if notes else Html()
     return join(facts(run.part("data").items()), listed, _audit(run.audit))
 
@@ -49,7 +49,7 @@ def _example(item: Any) -> str:
 
 def health(run: RunRecord) -> Html:
     """The warnings of training, once per kind."""
-    latest = {event.get("kind"): event for event in run.events("health")}
+    latest = {event.get("kind"): event for event in run.log.of("health")}
     items = [
         element("li", element("strong", f"{kind}"), f" (step {event.get('step', '?')}): {event.get('advice', '')}")
         for kind, event in latest.items()

@@ -1,6 +1,5 @@
 """What the report knows of a run. Only `test.npz` must be there; what else is missing is missing on the page."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,10 @@ from numpy.typing import NDArray
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, check_geometry
-from lookalike.runs.finished import read_json
+from lookalike.runs import RunFolder
+from lookalike.runs.embeddings import Arrays
+from lookalike.runs.finished import load_test, read_json
+from lookalike.runs.log import Log, read_log
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,12 @@ class UnseenImages:
 
 @dataclass(frozen=True)
 class RunRecord:
-    folder: Path
+    folder: RunFolder
     test: UnseenImages
     recipe: str
-    log: list[dict[str, Any]]
+    log: Log
     audit: dict[str, Any] | None
     result: dict[str, Any]  # result.json
-
-    def events(self, kind: str) -> list[dict[str, Any]]:
-        return [event for event in self.log if event.get("event") == kind]
 
     def part(self, name: str) -> dict[str, Any]:
         """A table of result.json, empty where it has none."""
@@ -67,62 +66,42 @@ class RunRecord:
     @property
     def command(self) -> str:
         """The command that began the run: one that resumed it does not repeat it."""
-        begun = next((event["command"] for event in self.events("start") if event.get("command")), None)
+        begun = next((event["command"] for event in self.log.of("start") if event.get("command")), None)
         return str(begun or self.result.get("command") or "")
 
 
-def read(folder: Path) -> RunRecord:
-    check(folder.is_dir(), f"'{folder}' is not a folder: give the folder of a run")
-    result = read_json(folder / "result.json") or {}
-    recipe = folder / "recipe.toml"
+def read(path: Path) -> RunRecord:
+    check(path.is_dir(), f"'{path}' is not a folder: give the folder of a run")
+    folder = RunFolder(path)
+    arrays = load_test(path)
+    if arrays is None:
+        name = folder.test.name
+        raise UserError(f"'{path}' holds no {name}, the embeddings of the test images: is the run complete?")
+    result = read_json(folder.result, {})
     return RunRecord(
         folder=folder,
-        test=_test(folder / "test.npz", (result.get("model") or {}).get("geometry") or "sphere"),
-        recipe=recipe.read_text(encoding="utf-8", errors="replace") if recipe.is_file() else "",
-        log=_log(folder / "log.jsonl"),
-        audit=read_json(folder / "audit.json"),
+        test=_test(arrays, (result.get("model") or {}).get("geometry") or "sphere"),
+        recipe=folder.recipe.read_text(encoding="utf-8", errors="replace") if folder.recipe.is_file() else "",
+        log=read_log(folder.log),
+        audit=read_json(folder.audit),
         result=result,
     )
 
 
-def _log(path: Path) -> list[dict[str, Any]]:
-    """The events of a log; a last line cut off by a crash is left out."""
-    if not path.is_file():
-        return []
-    events = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            events.append(event)
-    return events
-
-
-def _test(path: Path, geometry: Any) -> UnseenImages:
-    check(path.is_file(), f"'{path.parent}' holds no test.npz, the embeddings of the test images: is the run complete?")
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = dict(content)
-    except (OSError, ValueError) as error:
-        raise UserError(f"'{path}' cannot be read as .npz ({error}): repeat the run's evaluation") from None
-    for name in ("embeddings", "labels"):
-        check(name in arrays, f"'{path}' has no array '{name}': it holds {', '.join(arrays) or 'none'}")
+def _test(arrays: Arrays, geometry: Any) -> UnseenImages:
     gallery = arrays.get("gallery_embeddings")
-    check((gallery is None) == ("gallery_labels" not in arrays), f"'{path}' needs both gallery arrays, or neither")
-    paths = _words(arrays.get("paths")) + ([] if gallery is None else _words(arrays.get("gallery_paths")))
-    rows = len(arrays["labels"]) + (0 if gallery is None else len(gallery))
+    labels, gallery_labels = _words(arrays, "labels"), _words(arrays, "gallery_labels")
+    paths = _words(arrays, "paths") + _words(arrays, "gallery_paths")
     return UnseenImages(
         embeddings=arrays["embeddings"],
-        labels=_words(arrays["labels"]),
-        categories=_words(arrays["categories"]) if arrays.get("categories", np.empty(0)).size else None,
-        paths=paths if len(paths) == rows else [],
+        labels=labels,
+        categories=_words(arrays, "categories") or None,
+        paths=paths if len(paths) == len(labels) + len(gallery_labels) else [],
         gallery=gallery,
-        gallery_labels=None if gallery is None else _words(arrays["gallery_labels"]),
+        gallery_labels=None if gallery is None else gallery_labels,
         geometry=check_geometry(geometry),
     )
 
 
-def _words(array: NDArray[Any] | None) -> list[str]:
-    return [] if array is None else [str(value) for value in array.tolist()]
+def _words(arrays: Arrays, name: str) -> list[str]:
+    return [str(value) for value in arrays[name].tolist()] if name in arrays else []

@@ -40,7 +40,7 @@ def draw(content: Content, pictures: Mapping[int, Pixels]) -> str:
         Section("data", "Data", facts.data_section(run)),
         Section("repeat", "Settings", facts.repeat_section(run)),
     ]
-    title = str(run.result.get("title") or run.folder.resolve().name)
+    title = str(run.result.get("title") or run.folder.path.resolve().name)
     return page(title, _subtitle(content), sections, data_block("map-data", script))
 
 

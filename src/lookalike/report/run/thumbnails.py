@@ -28,7 +28,7 @@ Images = Callable[[int], Any]
 def thumbnails(run: RunRecord, rows: Iterable[int], images: Images | None) -> dict[int, Pixels]:
     """The pictures of some rows; a row whose picture cannot be read is left out."""
     needed = sorted(set(rows))
-    file = run.folder / "thumbnails.npz"
+    file = run.folder.thumbnails
     if images is not None:
         squares = _squares(needed, images)
         if squares:
@@ -81,7 +81,7 @@ def _saved(file: Path) -> dict[int, Pixels]:
 def _reader(run: RunRecord) -> Images:
     """Pictures from the files that test.npz names, absolute or below the data's folder."""
     source = str(run.part("data").get("source") or "")
-    folders = [Path(source.partition("=")[2] or source), run.folder]
+    folders = [Path(source.partition("=")[2] or source), run.folder.path]
 
     def read(row: int) -> Pixels:
         if not run.test.path(row):

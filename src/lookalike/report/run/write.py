@@ -31,18 +31,16 @@ def write(
     shows names instead. `result` is what `evaluate` returned for the queries of test.npz: then they are not ranked
     again. With `png`, every figure is also saved as PNG.
     """
-    folder = Path(run)
     advance = progress or (lambda *_: None)
-    record = read(folder)
+    record = read(Path(run))
     measures = measure(record.test, result)
     advance(1, STAGES)
     content = gather(record, measures)
     advance(2, STAGES)
     pictures = thumbnails(record, [*content.pictured(), *content.map.rows], images)
     advance(3, STAGES)
-    save_figures(content, pictures, folder / "figures", png)
+    save_figures(content, pictures, record.folder.figures, png)
     advance(4, STAGES)
-    page = folder / "report.html"
-    write_text(page, draw(content, pictures))
+    write_text(record.folder.report, draw(content, pictures))
     advance(STAGES, STAGES)
-    return page
+    return record.folder.report

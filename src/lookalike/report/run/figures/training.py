@@ -15,7 +15,7 @@ Column = list[tuple[float, float]]
 
 def training_charts(run: RunRecord) -> list[Chart]:
     """Those of the four for which the log has numbers."""
-    steps, checks = run.events("step"), run.events("validation")
+    steps, checks = run.log.of("step"), run.log.of("validation")
     marks = _best(run)
     charts = [
         _loss(column(steps, "loss"), marks),
@@ -41,7 +41,7 @@ def column(events: Sequence[dict[str, Any]], name: str) -> Column:
 
 
 def _best(run: RunRecord) -> tuple[Mark, ...]:
-    ends = [event["best_step"] for event in run.events("end") if isinstance(event.get("best_step"), int | float)]
+    ends = [event["best_step"] for event in run.log.of("end") if isinstance(event.get("best_step"), int | float)]
     best = ends[-1] if ends else run.part("training").get("best_step")
     return (Mark(float(best), f"best at step {best:,.0f}"),) if isinstance(best, int | float) else ()
 
