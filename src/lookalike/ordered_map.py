@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 Result = TypeVar("Result")
-AHEAD = 64  # results in flight: enough to keep the threads busy, little memory
+AHEAD = 64  # results in flight: enough to keep the threads busy, few enough to hold in memory
 
 
 def in_order(function: Callable[[int], Result], count: int, threads: int) -> Iterator[Result]:

@@ -39,7 +39,7 @@ def test_mistakes(lookalike, finished, photos, tmp_path):
     lookalike("embed", run, photos).refused(str(run))
     lookalike("embed", run / "model", tmp_path / "nowhere").refused("there is no folder or table")
     lookalike("embed", run / "model", photos, "--split", "test").refused("has no split column")
-    lookalike("embed", run / "model", photos, "--device", "abacus").refused("no such device")
+    lookalike("embed", run / "model", photos, "--device", "abacus").refused("there is no device 'abacus'")
     lookalike("embed", run / "model", photos, "--out", tmp_path / "no" / "folder.npz").refused("cannot write")
     (tmp_path / "empty").mkdir()
     lookalike("embed", run / "model", tmp_path / "empty").refused("empty")

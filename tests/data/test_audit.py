@@ -1,4 +1,4 @@
-"""A folder with every kind of broken file: all is told, nothing stops it, what is good can be used."""
+"""A folder with every kind of broken file: each is listed, none stops the audit, the good ones can be used."""
 
 import json
 import subprocess
@@ -42,9 +42,9 @@ def kinds(result):
     return {finding.kind: finding.count for finding in result.findings}
 
 
-def test_every_bad_file_is_told(broken):
-    seen = []
-    result = data.audit(data.folder(broken.root), progress=lambda done, total: seen.append((done, total)))
+def test_every_bad_file_is_listed(broken):
+    calls = []
+    result = data.audit(data.folder(broken.root), progress=lambda done, total: calls.append((done, total)))
     assert kinds(result) == {
         "empty": 1,
         "not an image": 1,
@@ -59,11 +59,11 @@ def test_every_bad_file_is_told(broken):
     assert result.usable
     assert (result.images, result.readable) == (13, 8)
     assert result.class_sizes == {"1": 1, "2–3": 1, "4–7": 1}
-    assert seen[-1] == (13, 13)
+    assert calls[-1] == (13, 13)
     json.dumps(result.as_json())
 
 
-def test_training_goes_on_with_the_rest(broken):
+def test_training_continues_with_the_rest(broken):
     dataset = data.folder(broken.root)
     good = data.readable(dataset)
     assert len(good) == 8
@@ -81,7 +81,7 @@ def test_training_goes_on_with_the_rest(broken):
     assert not view.problems()
 
 
-def test_copies_are_found_by_content_and_near_copies_by_sight(pictures):
+def test_copies_are_detected_by_content_and_near_copies_by_sight(pictures):
     pixels = [pictures.pixels(150, 200) for _ in range(6)]
     first = pictures.save("train/hen/0.jpg", pixels[0], quality=95)
     pictures.save("train/hen/1.jpg", pixels[1], quality=95)
@@ -106,17 +106,17 @@ def test_copies_are_found_by_content_and_near_copies_by_sight(pictures):
     assert "near duplicates across splits" not in kinds(data.audit(split))
 
 
-def test_a_thousand_blank_pages_are_no_near_duplicates():
+def test_a_thousand_blank_pages_are_not_near_duplicates():
     """Images without structure have random hashes; only the same bytes make them equal."""
     random = np.random.default_rng(0)
     blank = (250 + random.integers(0, 3, (40, 32, 32))).astype(np.uint8)
     dataset = data.arrays(blank, list(range(20)) * 2)
-    seen = scan(dataset)
-    assert (near_groups(seen) < 0).all()
-    assert (exact_groups(seen) < 0).all()
+    scanned = scan(dataset)
+    assert (near_groups(scanned) < 0).all()
+    assert (exact_groups(scanned) < 0).all()
 
 
-def test_the_same_hash_is_not_yet_the_same_photo():
+def test_the_same_hash_alone_does_not_make_the_same_photo():
     random = np.random.default_rng(3)
     vectors = random.normal(size=(3, 256)).astype(np.float32)
     vectors[1] = vectors[0] + 0.5 * vectors[1]  # correlates by about 0.9
@@ -126,14 +126,14 @@ def test_the_same_hash_is_not_yet_the_same_photo():
     assert near_groups(Scan(np.ones(3, bool), digests, np.zeros(3, np.uint64), vectors, ())).tolist() == [0, -1, 0]
 
 
-def brute_force(seen):
+def brute_force(scanned):
     """Near duplicates by plain loops and sets."""
-    count = len(seen.hashes)
+    count = len(scanned.hashes)
     group = list(range(count))
     for i in range(count):
         for j in range(i):
-            close = bin(int(seen.hashes[i]) ^ int(seen.hashes[j])).count("1") <= 10
-            if close and float(seen.shapes[i] @ seen.shapes[j]) >= 0.97:
+            close = bin(int(scanned.hashes[i]) ^ int(scanned.hashes[j])).count("1") <= 10
+            if close and float(scanned.shapes[i] @ scanned.shapes[j]) >= 0.97:
                 group = [group[i] if value == group[j] else value for value in group]
     return group
 
@@ -144,10 +144,10 @@ def test_groups_agree_with_plain_loops():
     thumbs = np.stack([np.asarray(Image.fromarray(base[i % 12]).resize((32, 32), 3)) for i in range(60)])
     noise = random.normal(0, random.integers(0, 30, (60, 1, 1)), thumbs.shape)
     thumbs = (thumbs + noise).clip(0, 255).astype(np.uint8)
-    seen = Scan(
+    scanned = Scan(
         np.ones(60, bool), random.integers(0, 255, (60, 16), np.uint8), perceptual_hashes(thumbs), shapes(thumbs), ()
     )
-    ours, plain = near_groups(seen).tolist(), brute_force(seen)
+    ours, plain = near_groups(scanned).tolist(), brute_force(scanned)
     assert len(set(ours)) > 3
     for i in range(60):
         for j in range(i):
@@ -188,7 +188,7 @@ def test_the_command_prints_a_table_and_writes_json(broken, tmp_path):
     assert json.loads(printed.stdout) == written
 
 
-def test_the_command_tells_unusable_data_by_its_exit_code(pictures, tmp_path):
+def test_the_exit_code_of_the_command_says_that_data_are_unusable(pictures, tmp_path):
     pictures.save("hen/a.jpg")
     assert CliRunner().invoke(app, ["audit", str(pictures.root)]).exit_code == 1
     np.save(tmp_path / "vectors.npy", np.ones((1, 3), np.float32))
@@ -225,8 +225,8 @@ def test_importing_data_is_light():
 
 
 @pytest.mark.slow
-def test_planted_pairs_are_found_among_many():
-    """How long 100,000 take is told by benchmarks.images."""
+def test_planted_pairs_are_detected_among_many():
+    """benchmarks.images measures the time for 100,000."""
     random = np.random.default_rng(0)
     hashes = random.integers(0, 2**63, 30_000, dtype=np.uint64)
     vectors = random.normal(size=(30_000, 256)).astype(np.float32)

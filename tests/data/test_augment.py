@@ -14,7 +14,7 @@ sides = st.integers(1, 700)
 
 
 @given(st.sampled_from(sorted(PRESETS)), st.booleans(), sides, sides, st.integers(0, 99))
-def test_every_cut_lies_within_the_image(name, training, height, width, seed):
+def test_every_cut_is_within_the_image(name, training, height, width, seed):
     part = preset(name).train if training else preset(name).evaluation
     cut = part.cut(height, width, torch.Generator().manual_seed(seed))
     top, left, rows, columns = cut.box

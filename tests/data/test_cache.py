@@ -1,4 +1,4 @@
-"""Caches are complete or not there, however their builders end."""
+"""Caches are complete or absent, however their builders end."""
 
 import multiprocessing
 import os
@@ -108,20 +108,20 @@ def photos(pictures):
 
 
 def test_the_decoded_cache_holds_reduced_images(photos):
-    seen = []
-    kept = decoded(data.folder(photos.root), 20, progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (8, 8)
-    assert len(kept) == 7
-    assert [(problem.path, problem.kind) for problem in kept.problems] == [("owl/bad.jpg", "not an image")]
-    sizes = [tuple(kept.images.open(row).decode().shape) for row in range(7)]
+    calls = []
+    reduced = decoded(data.folder(photos.root), 20, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (8, 8)
+    assert len(reduced) == 7
+    assert [(problem.path, problem.kind) for problem in reduced.problems] == [("owl/bad.jpg", "not an image")]
+    sizes = [tuple(reduced.images.open(row).decode().shape) for row in range(7)]
     assert sizes[0] == (3, 20, 30)
     assert sizes[6] == (3, 10, 12)
-    assert [kept.images.name(row) for row in (0, 6)] == ["hen/0.png", "owl/small.png"]
+    assert [reduced.images.name(row) for row in (0, 6)] == ["hen/0.png", "owl/small.png"]
     plain = data.folder(photos.root).images.open(7).decode()
-    assert (kept.images.open(6).decode() == plain).all()
+    assert (reduced.images.open(6).decode() == plain).all()
 
 
-def test_the_cache_is_found_again_and_follows_the_content(photos, monkeypatch):
+def test_the_cache_is_used_again_and_follows_the_content(photos, monkeypatch):
     first = decoded(data.folder(photos.root), 20)
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules[decoded.__module__], "_write", lambda *_: pytest.fail("built again"))
@@ -143,9 +143,9 @@ def test_protocols_that_resize_first_see_the_same_crops(pictures, name):
     pictures.save("hen/b.jpg", pictures.pixels(700, 310), quality=95)
     dataset = data.folder(pictures.root)
     train = data.preset(name).train
-    plain, kept = data.AugmentedImages(dataset, train), data.AugmentedImages(decoded(dataset, 256), train)
-    assert (plain[1].image == kept[1].image).all()
-    assert (plain[0].image == kept[0].image).all()
+    plain, reduced = data.AugmentedImages(dataset, train), data.AugmentedImages(decoded(dataset, 256), train)
+    assert (plain[1].image == reduced[1].image).all()
+    assert (plain[0].image == reduced[0].image).all()
 
 
 def _shape(source: Decoded) -> tuple[int, ...]:
@@ -153,10 +153,10 @@ def _shape(source: Decoded) -> tuple[int, ...]:
 
 
 def test_worker_processes_map_the_file_again(photos):
-    kept = decoded(data.folder(photos.root), 20).subset([5, 1])
+    reduced = decoded(data.folder(photos.root), 20).subset([5, 1])
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        assert pool.apply(_shape, (kept.images,)) == _shape(kept.images)
-    view = data.AugmentedImages(kept, data.preset("roth").resized(16, 20).train)
+        assert pool.apply(_shape, (reduced.images,)) == _shape(reduced.images)
+    view = data.AugmentedImages(reduced, data.preset("roth").resized(16, 20).train)
     [sample] = data.loader(view, data.Tickets([[0, 1]]), workers=1)
     assert sample.image.shape == (2, 3, 16, 16)
 

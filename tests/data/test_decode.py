@@ -64,7 +64,7 @@ def test_palette_one_bit_and_grey():
         assert difference(decode(encoded(converted, "PNG")), converted) < 0.6
 
 
-def test_transparency_lies_over_white():
+def test_transparent_pixels_lie_over_white():
     image = photo().convert("RGBA")
     image.putalpha(Image.new("L", image.size, 0))
     assert int(decode(encoded(image, "PNG")).min()) == 255
@@ -88,7 +88,7 @@ def test_sixteen_bits_keep_their_brightness():
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("form", ["JPEG", "PNG"])
-def test_photos_stand_upright(orientation, form):
+def test_photos_are_turned_upright(orientation, form):
     exif = Image.Exif()
     exif[0x0112] = orientation
     data = encoded(photo(), form, exif=exif)
@@ -132,7 +132,7 @@ def test_resizing_agrees_with_pillow():
         (encoded(photo(), "GIF")[:60], "not an image"),
     ],
 )
-def test_bad_files_are_told_apart(data, kind):
+def test_kinds_of_bad_files_are_distinguished(data, kind):
     with pytest.raises(UnreadableError) as caught:
         decode(data)
     assert caught.value.kind == kind
@@ -149,7 +149,7 @@ def test_bombs_are_not_decoded():
     st.binary(max_size=200),
     st.sampled_from([b"", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"RIFF", b"BM", b"II*\0"]),
 )
-def test_no_bytes_crash_it(data, beginning):
+def test_no_bytes_crash_the_decoder(data, beginning):
     with suppress(UnreadableError):
         assert decode(beginning + data).shape[0] == 3
 

@@ -15,47 +15,47 @@ def test_classes_are_folders(pictures):
         else:
             pictures.save(name)
     pictures.save(".thumbnails/hen/a.jpg")
-    found = data.folder(pictures.root)
-    assert list(found.images.paths) == ["hen/a.png", "hen/b.JPG", "owl night/ü 1.jpeg"]
-    assert found.label_names == ("hen", "owl night")
-    assert found.labels.tolist() == [0, 0, 1]
-    assert found.categories is None
-    assert found.splits is None
-    assert found.images.open(2).decode().shape == (3, 24, 32)
+    dataset = data.folder(pictures.root)
+    assert list(dataset.images.paths) == ["hen/a.png", "hen/b.JPG", "owl night/ü 1.jpeg"]
+    assert dataset.label_names == ("hen", "owl night")
+    assert dataset.labels.tolist() == [0, 0, 1]
+    assert dataset.categories is None
+    assert dataset.splits is None
+    assert dataset.images.open(2).decode().shape == (3, 24, 32)
 
 
 def test_nested_folders_are_categories(pictures):
     for name in ("birds/hen/a.jpg", "birds/owl/a.jpg", "cats/lynx/a.jpg", "stone/a.jpg"):
         pictures.save(name)
-    found = data.folder(pictures.root)
-    assert found.label_names == ("birds/hen", "birds/owl", "cats/lynx", "stone")
-    assert found.category_names == ("birds", "cats")
-    assert found.categories.tolist() == [0, 0, 1, -1]
+    dataset = data.folder(pictures.root)
+    assert dataset.label_names == ("birds/hen", "birds/owl", "cats/lynx", "stone")
+    assert dataset.category_names == ("birds", "cats")
+    assert dataset.categories.tolist() == [0, 0, 1, -1]
 
 
 def test_part_folders_are_splits_and_roles(pictures):
     for name in ("train/hen/a.jpg", "val/hen/a.jpg", "query/owl/a.jpg", "gallery/owl/a.jpg"):
         pictures.save(name)
-    found = data.folder(pictures.root)
-    assert found.label_names == ("hen", "owl")
-    assert sorted(found.splits.tolist()) == [0, 1, 2, 2]
-    assert sorted(found.roles.tolist()) == [-1, -1, 0, 1]
+    dataset = data.folder(pictures.root)
+    assert dataset.label_names == ("hen", "owl")
+    assert sorted(dataset.splits.tolist()) == [0, 1, 2, 2]
+    assert sorted(dataset.roles.tolist()) == [-1, -1, 0, 1]
 
 
 def test_a_class_may_be_called_test(pictures):
     for name in ("test/a.jpg", "train/a.jpg"):
         pictures.save(name)
-    found = data.folder(pictures.root)
-    assert found.label_names == ("test", "train")
-    assert found.splits is None
+    dataset = data.folder(pictures.root)
+    assert dataset.label_names == ("test", "train")
+    assert dataset.splits is None
 
 
 def test_link_loops_end(pictures):
     pictures.save("hen/a.jpg")
     os.symlink(pictures.root, pictures.root / "hen" / "again")
     os.symlink(pictures.root / "hen" / "nowhere.jpg", pictures.root / "hen" / "broken.jpg")
-    found = data.folder(pictures.root)
-    assert list(found.images.paths) == ["hen/a.jpg", "hen/broken.jpg"]
+    dataset = data.folder(pictures.root)
+    assert list(dataset.images.paths) == ["hen/a.jpg", "hen/broken.jpg"]
 
 
 def test_links_to_images_elsewhere_are_followed(pictures, tmp_path):
@@ -69,22 +69,22 @@ def test_links_to_images_elsewhere_are_followed(pictures, tmp_path):
 def test_images_in_no_class_are_listed(pictures):
     pictures.save("hen/a.jpg")
     pictures.save("lost.jpg")
-    found = data.folder(pictures.root)
-    assert [(problem.path, problem.kind) for problem in found.problems] == [("lost.jpg", "no class")]
+    dataset = data.folder(pictures.root)
+    assert [(problem.path, problem.kind) for problem in dataset.problems] == [("lost.jpg", "no class")]
 
 
-def test_what_is_no_folder_of_images_is_refused(pictures, tmp_path):
+def test_a_place_without_images_is_refused(pictures, tmp_path):
     (tmp_path / "empty").mkdir()
     for place, message in (
         (tmp_path / "none", "there is no folder"),
-        (tmp_path / "empty", "no images in class folders"),
+        (tmp_path / "empty", "there are no images in class folders"),
     ):
         with pytest.raises(UserError, match=message):
             data.folder(place)
     file = pictures.save("a.jpg")
     with pytest.raises(UserError, match="is a file"):
         data.folder(file)
-    with pytest.raises(UserError, match="1 lie in no class folder"):
+    with pytest.raises(UserError, match="1 are in no class folder"):
         data.folder(pictures.root)
 
 
@@ -92,18 +92,18 @@ def test_what_is_no_folder_of_images_is_refused(pictures, tmp_path):
 def test_closed_folders_are_listed(pictures):
     pictures.save("hen/a.jpg")
     pictures.save("owl/a.jpg").parent.chmod(0)
-    found = data.folder(pictures.root)
+    dataset = data.folder(pictures.root)
     (pictures.root / "owl").chmod(0o755)
-    assert [(problem.path, problem.kind) for problem in found.problems] == [("owl", "closed folder")]
+    assert [(problem.path, problem.kind) for problem in dataset.problems] == [("owl", "closed folder")]
 
 
-def test_photos_of_a_phone_are_not_passed_over(pictures):
+def test_photos_of_a_phone_are_not_ignored(pictures):
     """HEIC needs a plugin of Pillow; without it the audit says so, instead of finding no image."""
     pictures.save("hen/a.jpg")
     (pictures.root / "hen" / "b.HEIC").write_bytes(b"\0\0\0\x18ftypheic")
-    found = data.folder(pictures.root)
-    assert len(found) == 2
-    assert data.audit(found).findings[0].kind == "not an image"
+    dataset = data.folder(pictures.root)
+    assert len(dataset) == 2
+    assert data.audit(dataset).findings[0].kind == "not an image"
 
 
 def test_a_name_is_a_dataset_and_a_path_is_a_folder(pictures, monkeypatch):

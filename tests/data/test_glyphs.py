@@ -1,4 +1,4 @@
-"""The dataset that is always there."""
+"""The built-in data set."""
 
 import sys
 
@@ -26,21 +26,21 @@ def raw_recall(dataset):
 
 
 @pytest.mark.usefixtures("shared")
-def test_it_is_there_and_well_formed():
-    found = data.load("glyphs")
-    assert found.classes == found.present > 750
-    assert int(found.class_sizes().min()) >= 12
-    assert int(found.class_sizes().max()) <= 16
-    assert {"Latin", "Greek", "Cyrillic", "Armenian", "Georgian"} <= set(found.category_names)
-    assert found.images.open(0).decode().shape == (3, 32, 32)
-    train, test = found.where(split="train"), found.where(split="test")
-    assert len(train) + len(test) == len(found)
+def test_it_is_well_formed():
+    dataset = data.load("glyphs")
+    assert dataset.classes == dataset.present > 750
+    assert int(dataset.class_sizes().min()) >= 12
+    assert int(dataset.class_sizes().max()) <= 16
+    assert {"Latin", "Greek", "Cyrillic", "Armenian", "Georgian"} <= set(dataset.category_names)
+    assert dataset.images.open(0).decode().shape == (3, 32, 32)
+    train, test = dataset.where(split="train"), dataset.where(split="test")
+    assert len(train) + len(test) == len(dataset)
     assert not set(train.labels.tolist()) & set(test.labels.tolist())
-    for name in found.category_names:
+    for name in dataset.category_names:
         halves = [part.where(category=name).present for part in (train, test)]
         assert abs(halves[0] - halves[1]) <= 1
-    heart = found.categories[found.labels == found.label_id("♥")]
-    assert {found.category_names[place] for place in heart.tolist()} == {"Shapes"}
+    heart = dataset.categories[dataset.labels == dataset.label_id("♥")]
+    assert {dataset.category_names[place] for place in heart.tolist()} == {"Shapes"}
 
 
 @pytest.mark.usefixtures("shared")
@@ -52,17 +52,17 @@ def test_raw_pixels_are_far_from_solving_it():
 
 def test_the_same_seed_gives_the_same_images(monkeypatch, tmp_path):
     monkeypatch.setattr(sys.modules[data.glyphs.__module__], "FONTS", ("DejaVuSans.ttf", "STIXGeneral.ttf"))
-    seen = []
-    found = []
+    calls = []
+    datasets = []
     for place, seed in (("a", 3), ("b", 3), ("c", 4)):
         monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / place))
-        found.append(data.glyphs(seed=seed, progress=lambda done, total: seen.append((done, total))))
-    one, again, other = found
+        datasets.append(data.glyphs(seed=seed, progress=lambda done, total: calls.append((done, total))))
+    one, again, other = datasets
     assert np.array_equal(one.images.stack, again.images.stack)
     assert torch.equal(one.splits, again.splits)
     assert not np.array_equal(one.images.stack, other.images.stack)
     assert not torch.equal(one.splits, other.splits)
-    assert seen[-1] == (4, 4)
+    assert calls[-1] == (4, 4)
 
 
 def test_difficulty_and_seed_change_the_images():
@@ -108,15 +108,15 @@ def test_no_two_classes_of_a_sample_have_one_shape():
 
 
 @pytest.mark.slow
-def test_the_kept_list_is_what_measuring_gives():
+def test_the_list_of_classes_is_what_measuring_gives():
     """Each character is compared with those before it, so the first ones can be measured without the rest."""
     candidates = glyph_shapes.candidates()
     assert len(candidates) > 1500
     some = candidates[:450]
     measured = glyph_shapes.first_of_each_shape(some)
-    kept = {character for character, _ in glyph_shapes.glyph_classes()} & set(some)
-    assert len(kept) > 200
-    assert len(kept & set(measured)) / len(kept | set(measured)) > 0.97
+    listed = {character for character, _ in glyph_shapes.glyph_classes()} & set(some)
+    assert len(listed) > 200
+    assert len(listed & set(measured)) / len(listed | set(measured)) > 0.97
 
 
 def test_scripts_of_the_list_are_those_of_the_characters():

@@ -127,12 +127,12 @@ def reader(module):
 
 @layouts
 def test_a_part_of_the_data_loads_on_demand(pictures, build, module, counts):
-    found = reader(module)(build(pictures), check_counts=False)
+    dataset = reader(module)(build(pictures), check_counts=False)
     for part, [(classes, images)] in counts.items():
-        rows = found.where(role=part) if part in ("query", "gallery") else found.where(split=part)
+        rows = dataset.where(role=part) if part in ("query", "gallery") else dataset.where(split=part)
         assert (rows.present, len(rows)) == (classes, images), part
-    assert all(found.images.open(row).decode().shape == (3, 24, 32) for row in range(len(found)))
-    assert not found.problems
+    assert all(dataset.images.open(row).decode().shape == (3, 24, 32) for row in range(len(dataset)))
+    assert not dataset.problems
 
 
 @layouts
@@ -162,7 +162,7 @@ def test_missing_images_are_named(pictures, build, module, counts, monkeypatch):
     lost.unlink()
     if module is omniglot:  # it has no list: the folder is the list
         lost.parent.rmdir()
-        with pytest.raises(UserError, match="test has 0 classes with 0 images where 1 classes with 1 images belong"):
+        with pytest.raises(UserError, match="test has 0 classes with 0 images instead of 1 classes with 1 images"):
             reader(module)(root)
         return
     with pytest.raises(UserError, match=f"1 of {len(whole)} listed images are missing: .*{re.escape(lost.name)}"):
@@ -190,9 +190,9 @@ def test_a_folder_is_recognised(pictures, build, module, counts):
 
 
 def test_halves_follow_the_class_number(pictures):
-    found = data.build("cub200", root=cub(pictures), check_counts=False)
-    assert found.splits.tolist() == [0] * 4 + [2] * 4
-    assert found.category_names == ("Albatross", "Pelican", "Yellowthroat")
+    dataset = data.build("cub200", root=cub(pictures), check_counts=False)
+    assert dataset.splits.tolist() == [0] * 4 + [2] * 4
+    assert dataset.category_names == ("Albatross", "Pelican", "Yellowthroat")
 
 
 def test_a_gap_in_a_list_is_named(pictures):
@@ -205,15 +205,15 @@ def test_cars_of_both_layouts_agree(pictures, tmp_path):
     one = data.build("cars196", root=cars_one(pictures), check_counts=False)
     pictures.root = tmp_path / "two"
     two = data.build("cars196", root=cars_two(pictures), check_counts=False)
-    for found in (one, two):
-        assert sorted(name.split()[0] for name in found.label_names) == ["001", "098", "099", "196"]
-        assert {found.label_names[i][:3]: int(s) for i, s in zip(found.labels, found.splits, strict=True)} == {
+    for dataset in (one, two):
+        assert sorted(name.split()[0] for name in dataset.label_names) == ["001", "098", "099", "196"]
+        assert {dataset.label_names[i][:3]: int(s) for i, s in zip(dataset.labels, dataset.splits, strict=True)} == {
             "001": 0,
             "098": 0,
             "099": 2,
             "196": 2,
         }
-        assert set(found.category_names) <= {"Make0", "Make1", "Make2"}
+        assert set(dataset.category_names) <= {"Make0", "Make1", "Make2"}
 
 
 def test_damaged_mat_files_are_refused(pictures):
@@ -226,8 +226,13 @@ def test_damaged_mat_files_are_refused(pictures):
 
 
 def test_vehicles_without_a_model_have_no_category(pictures):
-    found = data.build("vehicle_id", root=vehicles(pictures), check_counts=False)
-    assert [found.category_names[i] if i >= 0 else None for i in found.categories.tolist()] == ["17", "17", None, "3"]
+    dataset = data.build("vehicle_id", root=vehicles(pictures), check_counts=False)
+    assert [dataset.category_names[i] if i >= 0 else None for i in dataset.categories.tolist()] == [
+        "17",
+        "17",
+        None,
+        "3",
+    ]
     with pytest.raises(UserError, match="unknown test list 'smal': did you mean 'small'"):
         data.build("vehicle_id", root=pictures.root, test="smal")
 
@@ -243,13 +248,13 @@ def test_clothes_know_their_category(pictures):
     not (REAL / "CUB_200_2011").is_dir(), reason="set LOOKALIKE_REAL_DATA to a folder with CUB_200_2011"
 )
 def test_the_real_birds():
-    found = data.build("cub200", root=REAL)
-    assert (len(found), found.present) == (11788, 200)
+    dataset = data.build("cub200", root=REAL)
+    assert (len(dataset), dataset.present) == (11788, 200)
 
 
 @pytest.mark.skipif(
     not (REAL / "images_background").is_dir(), reason="set LOOKALIKE_REAL_DATA to a folder with Omniglot"
 )
 def test_the_real_drawings():
-    found = data.build("omniglot", root=REAL)
-    assert (len(found), found.present) == (32460, 1623)
+    dataset = data.build("omniglot", root=REAL)
+    assert (len(dataset), dataset.present) == (32460, 1623)

@@ -35,7 +35,7 @@ def test_classes_are_disjoint_complete_and_stratified(labels, categories, seed):
         assert abs(len(train & members) - 0.5 * len(members)) <= 1.5
 
 
-def test_splits_hang_on_the_seed_alone():
+def test_splits_depend_on_the_seed_alone():
     dataset = labelled(range(40))
     shares = {"train": 0.5, "test": 0.5}
     one, again, other = (data.class_disjoint(dataset, shares, seed=seed).splits for seed in (1, 1, 2))
@@ -53,7 +53,7 @@ def test_what_belongs_together_stays_together(rows, seed):
     assert not sets(split)[0] & sets(split)[2]
 
 
-def test_groups_of_the_dataset_are_kept_by_default():
+def test_groups_of_the_dataset_are_respected_by_default():
     dataset = labelled([0, 1, 2, 3], groups=["x", "x", None, "x"])
     split = data.class_disjoint(dataset, {"train": 0.5, "test": 0.5})
     assert len(split.splits[[0, 1, 3]].unique()) == 1
@@ -90,9 +90,9 @@ def test_the_last_fifth_of_every_category_validates():
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (lambda d: data.class_disjoint(d, {"train": 0.5}), "shares must add up to 1"),
+        (lambda d: data.class_disjoint(d, {"train": 0.5}), "must add up to 1"),
         (lambda d: data.class_disjoint(d, {"trian": 1.0}), "unknown split 'trian'"),
-        (lambda d: data.halves(d, train_classes=4), "leave one side empty"),
+        (lambda d: data.halves(d, train_classes=4), "leave one split empty"),
         (lambda d: data.class_folds(d), "has no splits"),
         (lambda d: data.class_folds(data.halves(d), 3), "3 folds of 2 train classes"),
         (lambda d: data.last_classes_validate(d), "has no splits"),

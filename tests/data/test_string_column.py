@@ -18,7 +18,7 @@ def test_a_column_gives_back_what_went_in(strings, data):
     assert list(column.take(rows)) == [strings[row] for row in rows]
 
 
-def test_file_names_that_are_no_text_survive():
+def test_file_names_that_are_not_text_survive():
     name = b"caf\xe9.jpg".decode("utf-8", "surrogateescape")
     assert StringColumn.of([name])[0] == name
 
@@ -34,7 +34,7 @@ def test_a_row_beyond_the_end_is_an_index_error():
 
 
 @given(st.lists(st.sampled_from(["", "owl", "hen", "10", "9", "Ä"])))
-def test_numbers_and_names_agree_and_do_not_hang_on_the_order(names):
+def test_numbers_and_names_agree_and_do_not_depend_on_the_order(names):
     ids, sorted_names = numbered(names)
     assert [sorted_names[i] if i >= 0 else "" for i in ids.tolist()] == names
     assert numbered(names[::-1])[1] == sorted_names

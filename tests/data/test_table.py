@@ -22,33 +22,33 @@ def test_all_columns_are_read(pictures):
             "10,x.jpg,day,,gallery,g2,",
         ],
     )
-    found = data.table(file)
-    assert list(found.images.paths) == ["owl 1.jpg", "sub/hen.jpg", "/far/owl.jpg", "x.jpg"]
-    assert [found.label_names[i] for i in found.labels.tolist()] == ["owl", "hen", "owl", "10"]
-    assert found.categories.tolist() == [1, 0, -1, 0]
-    assert found.splits.tolist() == [0, 1, 2, -1]
-    assert found.roles.tolist() == [-1, -1, 0, 1]
-    assert found.groups.tolist() == [0, 0, -1, 1]
-    assert found.images.open(0).decode().shape == (3, 24, 32)
-    assert str(found.images.path(2)) == "/far/owl.jpg"
+    dataset = data.table(file)
+    assert list(dataset.images.paths) == ["owl 1.jpg", "sub/hen.jpg", "/far/owl.jpg", "x.jpg"]
+    assert [dataset.label_names[i] for i in dataset.labels.tolist()] == ["owl", "hen", "owl", "10"]
+    assert dataset.categories.tolist() == [1, 0, -1, 0]
+    assert dataset.splits.tolist() == [0, 1, 2, -1]
+    assert dataset.roles.tolist() == [-1, -1, 0, 1]
+    assert dataset.groups.tolist() == [0, 0, -1, 1]
+    assert dataset.images.open(0).decode().shape == (3, 24, 32)
+    assert str(dataset.images.path(2)) == "/far/owl.jpg"
 
 
 def test_tabs_and_another_root(pictures, tmp_path):
     pictures.save("a.jpg")
     file = tmp_path / "t.tsv"
     file.write_text("path\tlabel\na.jpg\t1\n")
-    found = data.table(file, root=pictures.root)
-    assert found.images.open(0).decode().shape == (3, 24, 32)
-    assert found.columns() == ("labels",)
+    dataset = data.table(file, root=pictures.root)
+    assert dataset.images.open(0).decode().shape == (3, 24, 32)
+    assert dataset.columns() == ("labels",)
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
         (["path,lable", "a,b"], "has no column label: its first line is path, lable"),
-        ([], "has no column path and no column label: its first line is nothing"),
+        ([], "has no column path and no column label: its first line is empty"),
         (["path,label"], "has no rows"),
-        (["path,label", "a.jpg"], "line 2 has 1 cells where 2 belong"),
+        (["path,label", "a.jpg"], "line 2 has 1 cells instead of 2"),
         (["path,label", "a.jpg,x", "b.jpg,"], "line 3 has no label"),
         (["path,label", ",x"], "line 2 has no path"),
         (["path,label,split", "a,b,tset"], "line 2 has the split 'tset': possible are train, validation, test"),
@@ -85,8 +85,9 @@ def test_a_million_rows_fit(tmp_path):
         for row in range(1_000_000):
             lines.write(f"images/{row % 5000:05d}/photo_{row:08d}.jpg,class {row // 10},category {row % 12},train\n")
     program = (
-        "import resource; from lookalike import data; found = data.table('million.csv');"
-        "assert len(found) == 1_000_000 and found.classes == 100_000 and len(found.subset(found.labels < 50)) == 500;"
+        "import resource; from lookalike import data; dataset = data.table('million.csv');"
+        "assert len(dataset) == 1_000_000 and dataset.classes == 100_000;"
+        "assert len(dataset.subset(dataset.labels < 50)) == 500;"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)

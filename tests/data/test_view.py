@@ -53,7 +53,7 @@ def test_the_global_random_numbers_are_left_alone(photos):
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_an_image_drawn_twice_in_a_batch_is_cut_twice(photos):
+def test_an_image_used_twice_in_a_batch_is_cut_twice(photos):
     dataset = data.folder(photos.root)
     view = data.AugmentedImages(dataset, data.preset("roth").resized(16, 20).train)
     [sample] = epoch(view, [[0, 0]], 0)
@@ -105,7 +105,7 @@ def test_nothing_readable_is_one_line(photos):
         view[0]
 
 
-def test_arrays_serve_as_well():
+def test_arrays_work_as_well():
     dataset = data.arrays(np.zeros((4, 9, 9), np.uint8), [0, 0, 1, 1])
     [sample] = epoch(data.AugmentedImages(dataset, data.preset("glyphs").train), [[0, 3]], 0)
     assert sample.image.shape == (2, 3, 32, 32)

@@ -64,30 +64,30 @@ def test_is_a_backbone(backbones, name):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_parameter_lies_in_exactly_one_stage(backbones, name):
+def test_every_parameter_is_in_exactly_one_stage(backbones, name):
     stages = backbones[name].stages
-    found = set()
+    assigned = set()
     for parameter, _ in backbones[name].named_parameters():
         inside = [stage for stage, starts in stages.items() if parameter.startswith(starts)]
         assert inside == [stage_of(parameter, stages)]
-        found.update(inside)
-    assert found == set(stages)
+        assigned.update(inside)
+    assert assigned == set(stages)
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_after_sees_every_stage_in_order_and_its_answer_counts(backbones, images, name):
-    seen = []
+    visited = []
 
     def watch(stage, features):
-        seen.append(stage)
+        visited.append(stage)
         return features
 
     with torch.no_grad():
         plain, watched = backbones[name](images), backbones[name](images, watch)
-        assert seen == list(backbones[name].stages)
+        assert visited == list(backbones[name].stages)
         torch.testing.assert_close(plain, watched, rtol=0, atol=0)
-        for chosen in seen:
-            changed = backbones[name](images, lambda stage, x, chosen=chosen: x.flip(0) if stage == chosen else x)
+        for target in visited:
+            changed = backbones[name](images, lambda stage, x, target=target: x.flip(0) if stage == target else x)
             torch.testing.assert_close(changed, plain.flip(0))
 
 

@@ -49,14 +49,14 @@ def test_a_stem_that_is_a_list_is_not_the_stages():
 
 
 def test_watching_ends_with_the_call():
-    network, seen = Transformer(), []
+    network, visited = Transformer(), []
     stages = detect_stages(network)
     x = torch.ones(1, 3)
-    with watched(network, stages, lambda stage, x: (seen.append(stage), 2 * x)[1]):
+    with watched(network, stages, lambda stage, x: (visited.append(stage), 2 * x)[1]):
         doubled = network(x)
-    assert seen == list(stages)
+    assert visited == list(stages)
     assert not torch.allclose(doubled, network(x))
-    assert seen == list(stages)
+    assert visited == list(stages)
 
 
 def test_hidden_states_come_first_in_a_tuple():

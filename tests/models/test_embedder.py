@@ -46,7 +46,7 @@ def test_with_frozen_statistics_an_image_does_not_depend_on_its_batch(mode):
     assert not torch.allclose(small().train()(images()[:2])[:1], small().train()(images())[:1])
 
 
-def test_frozen_stages_stand_still():
+def test_frozen_stages_do_not_change():
     embedder = small()
     embedder.freeze(["block1", "block2"])
     changed = trained_one_step(embedder)
@@ -72,7 +72,7 @@ def test_eval_and_train_go_back_and_forth():
     assert "block2.1" not in training
 
 
-def test_unfreezing_goes_from_the_head_downwards():
+def test_unfreezing_proceeds_from_the_head_downwards():
     stages = ["a", "b", "c"]
     at_once = Unfreezing(epoch=2)
     assert [at_once.frozen_at(epoch, stages) for epoch in range(3)] == [("a", "b", "c"), ("a", "b", "c"), ()]
@@ -173,7 +173,7 @@ def test_settings_that_do_not_exist(settings, message):
 
 
 @pytest.mark.plain
-def test_what_cannot_be():
+def test_impossible_embedders_are_refused():
     with pytest.raises(UserError, match="at least one dimension, not 0"):
         Embedder(models.build("conv4"), 0)
     with pytest.raises(UserError, match="unknown stage 'blok1': did you mean 'block1'"):

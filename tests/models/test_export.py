@@ -1,4 +1,4 @@
-"""The ONNX file takes pixels, gives the model's embeddings, and says how pixels are made."""
+"""The ONNX file takes pixels, returns the model's embeddings, and describes how pixels are prepared."""
 
 import importlib.util
 import json
@@ -55,8 +55,8 @@ def test_the_file_does_what_the_model_does(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (7, 40, 50, 3), dtype=np.uint8)
     crops = evaluation_view(as_pixels(images), model.preprocessing).float().numpy()
     session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
-    (given,) = session.run(None, {"pixels": crops})
-    np.testing.assert_allclose(given, model.encode(images).numpy(), atol=1e-5)
+    (computed,) = session.run(None, {"pixels": crops})
+    np.testing.assert_allclose(computed, model.encode(images).numpy(), atol=1e-5)
     notes = {entry.key: entry.value for entry in onnx.load(str(tmp_path / "m.onnx")).metadata_props}
     how = json.loads(notes["preprocessing"])
     assert how.pop("in_graph") == ["order", "mean", "std"]

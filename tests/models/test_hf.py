@@ -46,15 +46,15 @@ def offline():
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     """Every kind of network, with weights and processor, as its folder; and the network itself."""
-    made = {}
+    folders = {}
     for kind, settings in CONFIGS.items():
         folder = tmp_path_factory.mktemp(kind)
         torch.manual_seed(0)
         network = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **settings)).eval()
         network.save_pretrained(folder)
         (folder / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
-        made[kind] = folder, getattr(network, "vision_model", network)
-    return made
+        folders[kind] = folder, getattr(network, "vision_model", network)
+    return folders
 
 
 @pytest.fixture(scope="module")
@@ -92,13 +92,13 @@ def test_features_are_the_networks_own(saved, pixels, kind):
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_stages_are_seen_in_order_and_hold_every_parameter(saved, pixels, kind):
     backbone = models.build(f"hf:{saved[kind][0]}").eval()
-    seen = []
+    visited = []
     with torch.no_grad():
-        backbone(pixels, lambda stage, x: (seen.append(stage), x)[1])
-        assert seen == list(backbone.stages)
+        backbone(pixels, lambda stage, x: (visited.append(stage), x)[1])
+        assert visited == list(backbone.stages)
         plain = backbone(pixels)
-        for chosen in seen:
-            swapped = backbone(pixels, lambda stage, x, chosen=chosen: x.flip(0) if stage == chosen else x)
+        for target in visited:
+            swapped = backbone(pixels, lambda stage, x, target=target: x.flip(0) if stage == target else x)
             torch.testing.assert_close(swapped, plain.flip(0))
     Embedder(backbone, 4).freeze(backbone.stages)
     assert not [name for name, parameter in backbone.named_parameters() if parameter.requires_grad]
@@ -118,8 +118,8 @@ def test_a_saved_model_needs_nothing_of_its_source(saved, tmp_path, kind):
     assert torch.equal(Model.load(tmp_path / "m").encode(images), expected)
 
 
-def test_a_source_that_is_not_there(tmp_path, saved):
-    with pytest.raises(UserError, match="no network hf:") as caught:
+def test_a_source_that_does_not_exist(tmp_path, saved):
+    with pytest.raises(UserError, match="there is no network hf:") as caught:
         models.build(f"hf:{tmp_path / 'absent'}")
     assert "\n" not in str(caught.value)
     bare = tmp_path / "bare"
@@ -129,7 +129,7 @@ def test_a_source_that_is_not_there(tmp_path, saved):
         models.build(f"hf:{bare}")
     assert models.build(f"hf:{bare}", preprocessing={"crop": 28, "resize": 28}).preprocessing.crop == 28
     (bare / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="transformers cannot make"):
+    with pytest.raises(UserError, match="transformers cannot build"):
         models.build(f"hf:{bare}", weights="pretrained", preprocessing={"crop": 28, "resize": 28})
     with pytest.raises(UserError, match=r"takes weights='pretrained' or none, not 'a\.pth'"):
         models.build(f"hf:{bare}", weights="a.pth")

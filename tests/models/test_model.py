@@ -1,4 +1,4 @@
-"""A model encodes whatever an image comes as, and is the same after a way through a folder."""
+"""A model encodes every form of image, and is the same after saving and loading."""
 
 import errno
 import json
@@ -55,15 +55,15 @@ def test_anything_with_a_length_and_items_is_a_sequence(model, arrays):
     torch.testing.assert_close(model.encode(Lazy(), batch_size=2), model.encode(arrays))
 
 
-def test_a_decoder_of_ones_own(model, arrays):
-    seen = []
+def test_a_custom_decoder(model, arrays):
+    names = []
 
     def decode(path):
-        seen.append(path.name)
+        names.append(path.name)
         return torch.from_numpy(arrays[int(path.stem)]).movedim(2, 0)
 
     torch.testing.assert_close(model.encode(["0.jpg", "1.jpg"], decode=decode), model.encode(arrays[:2]))
-    assert seen == ["0.jpg", "1.jpg"]
+    assert names == ["0.jpg", "1.jpg"]
 
 
 def test_photographs_are_turned_upright(model, arrays, tmp_path):
@@ -162,7 +162,7 @@ def test_a_swap_cut_in_the_middle_is_undone(model, arrays, tmp_path, monkeypatch
 def test_a_model_lost_between_two_renames_is_pointed_at(model, tmp_path):
     model.save(tmp_path / "m")
     (tmp_path / "m").rename(tmp_path / ".m.123.old")
-    with pytest.raises(UserError, match=r"a save was interrupted here, the model before it is .*\.m\.123\.old"):
+    with pytest.raises(UserError, match=r"a save was interrupted, and the model before it is .*\.m\.123\.old"):
         Model.load(tmp_path / "m")
 
 
@@ -178,11 +178,11 @@ def test_a_folder_that_holds_something_else_is_left_alone(model, tmp_path):
         model.save(tmp_path / "file" / "inside")
 
 
-def test_a_network_of_ones_own(arrays, tmp_path):
+def test_a_custom_network(arrays, tmp_path):
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 28 * 28, 4))
     model = Model(network, Preprocessing(crop=28, resize=28))
     model.save(tmp_path / "m")
-    with pytest.raises(UserError, match=r"a network of your own: give Model.load\(folder, embedder="):
+    with pytest.raises(UserError, match=r"a network of your own: pass it to Model.load\(folder, embedder="):
         Model.load(tmp_path / "m")
     fresh = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 28 * 28, 4))
     assert torch.equal(Model.load(tmp_path / "m", embedder=fresh).encode(arrays), model.encode(arrays))
@@ -198,10 +198,10 @@ def changed(folder, **parts):
     [
         (lambda folder: (folder / "model.json").unlink(), "there is no model.json"),
         (lambda folder: (folder / "model.json").write_text("{"), "cannot read .*model.json"),
-        (lambda folder: (folder / "model.json").write_text("[]"), "not complete: it lacks architecture"),
+        (lambda folder: (folder / "model.json").write_text("[]"), "is incomplete: it lacks architecture"),
         (lambda folder: (folder / "weights.safetensors").unlink(), "has no weights.safetensors"),
         (lambda folder: (folder / "weights.safetensors").write_bytes(b"abc"), "cannot read weights from"),
-        (lambda folder: changed(folder, format=2), "of format 2, this version reads 1"),
+        (lambda folder: changed(folder, format=2), "has format 2, this version reads 1"),
         (lambda folder: changed(folder, geometry="cube"), "unknown geometry 'cube'"),
         (lambda folder: changed(folder, architecture={"backbone": "conv4", "dimm": 3}), "did you mean 'dim'"),
         (lambda folder: changed(folder, architecture={"backbone": "conv4"}), "does not fit Embedder"),
@@ -218,31 +218,31 @@ def test_a_damaged_folder_is_refused_in_one_line(model, tmp_path, damage, messag
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("images", "message"),
     [
         ("a.jpg", r"encode takes many images: give \['a.jpg'\]"),
         ([], "there are no images"),
         (iter([1]), "a sequence of images, not list_iterator"),
         (np.zeros((28, 28, 3), np.uint8), r"looks like one image: encode takes many, give \[image\]"),
         (torch.zeros(3, 28, 28), "looks like one image"),
-        (["nowhere.jpg"], "no image at nowhere.jpg"),
+        (["nowhere.jpg"], "there is no image nowhere.jpg"),
         ([__file__], "cannot read .* as an image"),
     ],
 )
-def test_what_is_no_set_of_images(model, given, message):
+def test_input_that_is_not_a_sequence_of_images(model, images, message):
     with pytest.raises(UserError, match=message):
-        model.encode(given)
+        model.encode(images)
 
 
-def test_weights_are_no_part_of_an_architecture():
-    with pytest.raises(UserError, match="weights are no part of an architecture"):
+def test_weights_are_not_part_of_an_architecture():
+    with pytest.raises(UserError, match="weights are not part of an architecture"):
         Architecture("resnet18", {"weights": "pretrained"})
 
 
-def test_a_device_that_is_not_there(model, tmp_path):
+def test_a_device_that_does_not_exist(model, tmp_path):
     model.save(tmp_path / "m")
-    with pytest.raises(UserError, match="no such device: 'gpu'"):
+    with pytest.raises(UserError, match="there is no device 'gpu'"):
         Model.load(tmp_path / "m", device="gpu")
     if not torch.cuda.is_available():
-        with pytest.raises(UserError, match="device 'cuda' was asked for, but torch sees none"):
+        with pytest.raises(UserError, match="there is no cuda device on this machine: use cpu"):
             Model.load(tmp_path / "m", device="cuda")

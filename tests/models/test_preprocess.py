@@ -121,16 +121,16 @@ def test_settings_that_make_no_sense(settings, message):
     ("image", "message"),
     [
         (np.zeros((5, 5, 4), np.uint8), "1 or 3 channels"),
-        (np.zeros((0, 5, 3), np.uint8), "without pixels"),
+        (np.zeros((0, 5, 3), np.uint8), "has no pixels"),
         (np.zeros((5, 5, 3), np.int64), "uint8 .* or floats in 0 … 1, not torch.int64"),
-        (np.full((5, 5, 3), 200.0), "floats must lie in 0 … 1, not 200 … 200"),
-        (np.full((5, 5, 3), np.nan), "floats must lie in 0 … 1"),
+        (np.full((5, 5, 3), 200.0), "float pixels must lie in 0 … 1, not 200 … 200"),
+        (np.full((5, 5, 3), np.nan), "float pixels must lie in 0 … 1"),
         ("a.jpg", "must be a path, a PIL image, an array or a tensor, not str"),
         (Image.new("I;16", (4, 4)), "mode I;16 has no 8-bit pixels"),
     ],
 )
 @pytest.mark.plain
-def test_images_that_are_none(image, message):
+def test_input_that_is_not_an_image(image, message):
     with pytest.raises(UserError, match=message):
         prepare([image], Preprocessing(crop=4, resize=4))
 

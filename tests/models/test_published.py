@@ -27,12 +27,12 @@ def resnet18():
     return {**state, "fc.weight": torch.zeros(1000, 512), "fc.bias": torch.zeros(1000)}
 
 
-def test_training_goes_on_from_the_backbone_of_a_saved_model(tmp_path):
+def test_training_continues_from_the_backbone_of_a_saved_model(tmp_path):
     saved = models.Model.create(models.Architecture("conv4", {"channels": 1, "width": 4}, dim=3), seed=5)
     saved.save(tmp_path / "model")
     begun = models.Model.create(models.Architecture("conv4", {"channels": 1, "width": 4}, dim=7), tmp_path / "model")
-    own, given = begun.embedder.backbone.state_dict(), saved.embedder.backbone.state_dict()
-    assert all(torch.equal(value, given[key]) for key, value in own.items())
+    own, source = begun.embedder.backbone.state_dict(), saved.embedder.backbone.state_dict()
+    assert all(torch.equal(value, source[key]) for key, value in own.items())
     with pytest.raises(UserError, match=r"do not fit|shape|size"):
         models.build("conv4", width=8, channels=1, weights=tmp_path / "model")
     with pytest.raises(UserError, match="no weights at"):
@@ -111,7 +111,7 @@ def test_a_file_with_code_is_refused_unread(tmp_path, content):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [([1, 2], "holds no state dict"), ({}, "holds no state dict"), ({"a": 1}, "holds no state dict")],
+    [([1, 2], "contains no state dict"), ({}, "contains no state dict"), ({"a": 1}, "contains no state dict")],
 )
 def test_a_file_without_tensors_is_refused(tmp_path, content, message):
     torch.save(content, tmp_path / "odd.pth")
@@ -119,7 +119,7 @@ def test_a_file_without_tensors_is_refused(tmp_path, content, message):
         models.build("resnet18", weights=tmp_path / "odd.pth")
 
 
-def test_a_file_that_is_no_file(tmp_path):
+def test_a_file_that_does_not_exist(tmp_path):
     with pytest.raises(UserError, match="no weights at"):
         models.build("resnet18", weights=tmp_path / "absent.pth")
     (tmp_path / "text.pth").write_text("hello")
@@ -127,7 +127,7 @@ def test_a_file_that_is_no_file(tmp_path):
         models.build("resnet18", weights=tmp_path / "text.pth")
 
 
-def test_pretrained_is_looked_for_on_this_machine_only(resnet18, tmp_path, monkeypatch):
+def test_pretrained_weights_are_searched_for_on_this_machine_only(resnet18, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     with pytest.raises(UserError, match=r"put resnet18-f37072fd\.pth into"):
         models.build("resnet18", weights="pretrained")
@@ -137,7 +137,7 @@ def test_pretrained_is_looked_for_on_this_machine_only(resnet18, tmp_path, monke
     assert models.available("resnet18")
     loaded = models.build("resnet18", weights="pretrained").state_dict()
     assert torch.equal(loaded["conv1.weight"], resnet18["conv1.weight"])
-    with pytest.raises(UserError, match="there are none; train it from random weights"):
+    with pytest.raises(UserError, match="none were published; train it from random weights"):
         models.build("conv4", weights="pretrained")
 
 

@@ -43,17 +43,17 @@ def built(name):
 def test_features_stages_and_gradients(name):
     backbone = built(name)
     pixels = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
-    seen = []
+    visited = []
     with torch.no_grad():
-        features = backbone(pixels, lambda stage, x: (seen.append(stage), x)[1])
-    assert seen == list(backbone.stages)
-    assert 4 <= len(seen) <= 20
+        features = backbone(pixels, lambda stage, x: (visited.append(stage), x)[1])
+    assert visited == list(backbone.stages)
+    assert 4 <= len(visited) <= 20
     assert features.shape[1 if features.dim() == 4 else 2] == backbone.width
     embedder = Embedder(backbone, 4, "cls" if backbone.prefix_tokens else "avg")
-    embedder.freeze(seen[:2])
+    embedder.freeze(visited[:2])
     embedder(pixels).square().sum().backward()
     for parameter, value in backbone.named_parameters():
-        frozen = parameter.startswith(tuple(start for stage in seen[:2] for start in backbone.stages[stage]))
+        frozen = parameter.startswith(tuple(start for stage in visited[:2] for start in backbone.stages[stage]))
         assert (value.grad is None) == frozen, parameter
 
 
@@ -76,7 +76,7 @@ def test_through_a_folder(tmp_path):
     model.save(tmp_path / "m")
     pixels = torch.zeros(1, 3, 224, 224, dtype=torch.uint8)
     assert torch.equal(Model.load(tmp_path / "m").encode(pixels), model.encode(pixels))
-    begun = models.build("timm:convnext_atto", seed=1, weights=tmp_path / "m")  # training goes on from its backbone
+    begun = models.build("timm:convnext_atto", seed=1, weights=tmp_path / "m")  # training continues from its backbone
     saved = model.embedder.backbone.state_dict()
     assert all(torch.equal(value, saved[key]) for key, value in begun.state_dict().items())
 
@@ -85,5 +85,5 @@ def test_names_that_do_not_exist():
     with pytest.raises(UserError, match="unknown timm network 'resnet5': did you mean 'resnet5") as caught:
         models.build("timm:resnet5")
     assert len(str(caught.value)) < 200
-    with pytest.raises(UserError, match="timm cannot make 'resnet18'"):
+    with pytest.raises(UserError, match="timm cannot build 'resnet18'"):
         models.build("timm:resnet18", options={"colour": "red"})

@@ -1,4 +1,4 @@
-"""Weights from a formula, so that a network of another library can be given the same ones anywhere."""
+"""Weights from a formula, so that a network of another library can have the same ones anywhere."""
 
 import torch
 

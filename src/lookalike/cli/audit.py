@@ -43,7 +43,7 @@ def run(
 def _partial(source: str) -> dict[str, Any]:
     """Official sets are audited as they are: a missing image is a finding, not a reason to stop."""
     name, equals, _ = source.partition("=")
-    kind = name if equals and name in data.MEMBERS else data.recognised(Path(source).expanduser())
+    kind = name if equals and name in data.MEMBERS else data.layout_of(Path(source).expanduser())
     return {} if kind in ("folder", "table", "arrays", "glyphs") else {"check_counts": False}
 
 

@@ -1,4 +1,4 @@
-"""Datasets: a folder, a table, arrays, the always-there glyphs, and the official sets; splits, images, audit.
+"""Data sets: a folder, a table, arrays, the built-in glyphs and the official sets; splits, images, audit.
 
 `load("glyphs")`, `load("photos/")`, `load("table.csv")`, `load("cub200=/data/CUB_200_2011")` all give a `Dataset`.
 """
@@ -43,42 +43,42 @@ _OFFICIAL = (_cars196, _cub200, _inshop, _omniglot, _sop, _vehicle_id)
 
 
 def names() -> list[str]:
-    """The datasets that `build` knows."""
+    """The data sets that `build` knows."""
     return sorted(MEMBERS)
 
 
 def build(name: str, **settings: Any) -> Dataset:
-    """A dataset by name; a misspelt name or setting is refused with the nearest one."""
+    """A data set by name; a misspelt name or setting is refused with the nearest one."""
     return catalog.build("dataset", MEMBERS, name, settings)
 
 
 def load(source: str | Path, **settings: Any) -> Dataset:
-    """A dataset from one word: a name (glyphs), name=folder (cub200=birds/), a table, or a folder, official or not.
+    """A data set from a name (glyphs), name=folder (cub200=birds/), a table, or a folder, official or not.
 
     >>> load("glyfs")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     lookalike.errors.UserError: unknown dataset 'glyfs': did you mean 'glyphs'? ...
     """
-    name, equals, place = source.partition("=") if isinstance(source, str) else ("", "", "")
+    name, equals, location = source.partition("=") if isinstance(source, str) else ("", "", "")
     if equals and name in MEMBERS:
-        return build(name, **{"path" if name == "table" else "root": place}, **settings)
+        return build(name, **{"path" if name == "table" else "root": location}, **settings)
     if name in MEMBERS:
-        placed = name == "glyphs" or settings.keys() & {"root", "path", "images"}
-        check(bool(placed), f"'{name}' needs its place: write {name}=FOLDER")
+        located = name == "glyphs" or settings.keys() & {"root", "path", "images"}
+        check(bool(located), f"'{name}' must say where it is: write {name}=FOLDER")
         return build(name, **settings)
     path = Path(source).expanduser()
     if path.is_file():
         return build("table", path=path, **settings)
     if path.is_dir():
-        return build(recognised(path), root=path, **settings)
+        return build(layout_of(path), root=path, **settings)
     if "/" not in str(source) and path.suffix.lower() not in KINDS:
         raise unknown("dataset", str(source), [*MEMBERS, "or a folder or table"])
-    raise UserError(f"there is no folder or table '{path}', and no dataset of that name: see lookalike list data")
+    raise UserError(f"there is no folder or table '{path}', and no data set has that name: see lookalike list data")
 
 
-def recognised(root: Path) -> str:
-    """Which official layout a folder has; `folder` if none."""
+def layout_of(root: Path) -> str:
+    """The official data set whose layout a folder has; `folder` if it has none."""
     for module in _OFFICIAL:
         if any((root / marker).exists() for marker in module.MARKERS):
             return module.__name__.rsplit(".", 1)[1]

@@ -1,7 +1,7 @@
-"""What a dataset is, wherever it comes from: a source of images, and one column per fact about them.
+"""A data set, wherever it comes from: a source of images, and one column per fact about them.
 
 Columns, not objects: a million rows are a few tensors. Labels are 0 … C − 1 with their names beside them; categories,
-splits, roles and groups are optional, and −1 in them means that this row has none.
+splits, roles and groups are optional; −1 in them means that a row has none.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Column = Int64[Tensor, " n"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with one file (or with the whole set: then `path` is its root)."""
+    """One fault of one file, or of the whole data set: then `path` is its root."""
 
     path: str
     kind: str
@@ -55,14 +55,17 @@ class Dataset:
     def __post_init__(self) -> None:
         for name in ("images", *self.columns()):
             rows = len(getattr(self, name))
-            check(rows == len(self.labels), f"{self.name}: {rows} {name} for {len(self.labels)} labels: give one each")
+            check(
+                rows == len(self.labels),
+                f"{self.name} has {rows} {name} for {len(self.labels)} labels: give one for every image",
+            )
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def classes(self) -> int:
-        """The number of classes, with or without images in this part of the data."""
+        """The number of classes, including those without images in this part of the data."""
         return len(self.label_names)
 
     @property
@@ -71,7 +74,7 @@ class Dataset:
         return int((self.class_sizes() > 0).sum())
 
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns that this dataset has."""
+        """The names of the columns that this data set has."""
         possible = ("labels", "categories", "splits", "roles", "groups")
         return tuple(name for name in possible if getattr(self, name) is not None)
 
@@ -87,24 +90,24 @@ class Dataset:
 
     def subset(self, rows: Integer[Tensor, " k"] | Bool[Tensor, " n"] | Sequence[int] | np.ndarray) -> "Dataset":
         """Some rows, by number or by mask; classes keep their numbers (`dense` renumbers them)."""
-        chosen = torch.as_tensor(rows)
-        if chosen.dtype == torch.bool:
-            check(len(chosen) == len(self), f"a mask of {len(chosen)} for {len(self)} rows")
-            chosen = chosen.nonzero().squeeze(1)
-        chosen = chosen.to(torch.int64)
-        columns = {name: getattr(self, name)[chosen] for name in self.columns()}
-        return replace(self, images=self.images.take(chosen.numpy()), **columns)
+        numbers = torch.as_tensor(rows)
+        if numbers.dtype == torch.bool:
+            check(len(numbers) == len(self), f"the mask has {len(numbers)} entries for {len(self)} rows")
+            numbers = numbers.nonzero().squeeze(1)
+        numbers = numbers.to(torch.int64)
+        columns = {name: getattr(self, name)[numbers] for name in self.columns()}
+        return replace(self, images=self.images.take(numbers.numpy()), **columns)
 
     def where(self, *, split: str | None = None, role: str | None = None, category: str | None = None) -> "Dataset":
         """The rows of one split, role or category."""
         mask = torch.ones(len(self), dtype=torch.bool)
-        for kind, given, names in (
+        for kind, value, names in (
             ("split", split, SPLITS),
             ("role", role, ROLES),
             ("category", category, self.category_names),
         ):
-            if given is not None:
-                mask &= self._column(kind) == _place(kind, given, names)
+            if value is not None:
+                mask &= self._column(kind) == _number(kind, value, names)
         return self.subset(mask)
 
     def _column(self, kind: str) -> Tensor:
@@ -125,11 +128,11 @@ class Dataset:
         if self.categories is not None:
             parts.append(f"{len(self.category_names)} categories")
         if self.splits is not None:
-            parts += [f"{name} {int((self.splits == place).sum()):,}" for place, name in enumerate(SPLITS)]
+            parts += [f"{name} {int((self.splits == number).sum()):,}" for number, name in enumerate(SPLITS)]
         return f"{self.name}: " + ", ".join(parts)
 
 
-def _place(kind: str, given: str, names: tuple[str, ...]) -> int:
-    if given not in names:
-        raise unknown(kind, given, names)
-    return names.index(given)
+def _number(kind: str, value: str, names: tuple[str, ...]) -> int:
+    if value not in names:
+        raise unknown(kind, value, names)
+    return names.index(value)

@@ -1,8 +1,8 @@
-"""Train, validation and test of disjoint classes: what is proven on test was never seen in training.
+"""Train, validation and test of disjoint classes: what is tested was never seen in training.
 
-Three ways: by share, drawn at random and stratified by category; k contiguous ranges of classes (Musgrave et al., ECCV
-2020); the first part of the classes and the rest (the fixed halves of the papers). Classes that share a group (the same
-photo session, near-duplicate images) can be kept on one side.
+Three ways: random shares, stratified by category; k contiguous ranges of classes (Musgrave et al., ECCV 2020); the
+first classes and the rest (the fixed halves of the papers). Classes that share a group (the same photo session,
+near-duplicate images) can be kept in one split.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from lookalike.errors import check, unknown
 def class_disjoint(
     dataset: Dataset, shares: Mapping[str, float], *, seed: int = 0, together: Int64[Tensor, " n"] | None = None
 ) -> Dataset:
-    """The dataset with its classes drawn into splits of these shares, in every category alike.
+    """The data set with its classes split at random into these shares, alike in every category.
 
-    Classes that have images in one group of `together` (−1: none) come into the same split; give it the groups of
-    `near_duplicate_groups`, and no near duplicate straddles a split. Without it the dataset's own groups are used.
+    Classes that have images in one group of `together` (−1: none) go to the same split: with the groups of
+    `near_duplicate_groups` no near duplicate straddles two splits. Without it the data set's own groups are used.
 
     >>> from lookalike.data.formats.arrays import arrays
     >>> digits = arrays(torch.zeros(6, 4, 4, dtype=torch.uint8), [0, 0, 1, 1, 2, 2])
@@ -35,7 +35,7 @@ def class_disjoint(
     if dataset.categories is not None:
         categories[dataset.labels] = dataset.categories
     first = torch.full((dataset.classes,), -1).scatter_(0, blocks.flip(0), torch.arange(dataset.classes).flip(0))
-    heads = first[first >= 0]  # one class stands for each block
+    heads = first[first >= 0]  # one class per block represents it
     assigned = torch.full((dataset.classes,), -1)
     assigned[blocks[heads]] = assign_classes(categories[heads], shares, torch.Generator().manual_seed(seed))
     return replace(dataset, splits=assigned[blocks[dataset.labels]])
@@ -44,23 +44,26 @@ def class_disjoint(
 def assign_classes(
     categories: Int64[Tensor, " classes"], shares: Mapping[str, float], generator: torch.Generator
 ) -> Int64[Tensor, " classes"]:
-    """A split per class, of the given shares over all and, up to one class, in every category."""
+    """A split per class, in these shares over all classes and, up to one class, in every category."""
     for name in shares:
         if name not in SPLITS:
             raise unknown("split", name, SPLITS)
     total = sum(shares.values())
-    check(min(shares.values(), default=-1) >= 0 and abs(total - 1) < 1e-6, f"shares must add up to 1, not {total}")
+    check(
+        min(shares.values(), default=-1) >= 0 and abs(total - 1) < 1e-6,
+        f"shares must not be negative and must add up to 1, not {total}",
+    )
     count = len(categories)
-    mixed = torch.randperm(count, generator=generator)
-    order = mixed[categories[mixed].argsort(stable=True)]  # at random within a category, one category after the other
-    # every class in this order falls into the split that is furthest behind its share
-    wanted = torch.tensor([shares[name] for name in shares], dtype=torch.float64)
+    shuffled = torch.randperm(count, generator=generator)
+    order = shuffled[categories[shuffled].argsort(stable=True)]  # random within a category, category after category
+    # every class in this order goes to the split that is furthest behind its share
+    targets = torch.tensor([shares[name] for name in shares], dtype=torch.float64)
     numbers = torch.tensor([SPLITS.index(name) for name in shares])
-    given = torch.zeros(len(wanted), dtype=torch.float64)
+    filled = torch.zeros(len(targets), dtype=torch.float64)
     result = torch.empty(count, dtype=torch.int64)
     for step, row in enumerate(order.tolist(), start=1):
-        behind = int((wanted * step - given).argmax())
-        given[behind] += 1
+        behind = int((targets * step - filled).argmax())
+        filled[behind] += 1
         result[row] = numbers[behind]
     return result
 
@@ -77,22 +80,25 @@ def _blocks(labels: Tensor, together: Tensor | None, classes: int) -> Tensor:
 
     if together is not None:
         known = together >= 0
-        seen: dict[int, int] = {}
+        first: dict[int, int] = {}
         for group, label in torch.stack([together[known], labels[known]], 1).tolist():
-            parent[root(label)] = root(seen.setdefault(group, label))
+            parent[root(label)] = root(first.setdefault(group, label))
     return torch.tensor([root(node) for node in range(classes)], dtype=torch.int64)
 
 
 def halves(dataset: Dataset, train_classes: int | None = None) -> Dataset:
-    """The papers' fixed split: the first classes (by number; half of them if not said) train, the rest test."""
+    """The papers' fixed split: the first classes (by number; by default half of them) train, the rest test."""
     first = dataset.classes // 2 if train_classes is None else train_classes
-    check(0 < first < dataset.classes, f"{first} train classes of {dataset.classes} leave one side empty")
+    check(
+        0 < first < dataset.classes,
+        f"{first} train classes of {dataset.classes} leave one split empty: give 1 to {dataset.classes - 1}",
+    )
     return replace(dataset, splits=torch.where(dataset.labels < first, 0, 2))
 
 
 def last_classes_validate(dataset: Dataset, share: float = 0.2) -> Dataset:
     """Of the train classes the last `share`, in every category, become validation (Roth et al., ICML 2020)."""
-    check(0 < share < 1, f"share is between 0 and 1, not {share}")
+    check(0 < share < 1, f"share must lie between 0 and 1, not {share}")
     check(dataset.splits is not None, f"{dataset.name} has no splits: call halves or class_disjoint first")
     assert dataset.splits is not None
     category = torch.zeros_like(dataset.labels) if dataset.categories is None else dataset.categories
@@ -106,9 +112,9 @@ def last_classes_validate(dataset: Dataset, share: float = 0.2) -> Dataset:
 
 
 def class_folds(dataset: Dataset, folds: int = 4) -> list[Dataset]:
-    """k versions of the dataset whose train classes are cut into k contiguous ranges, one of which validates.
+    """The data set k times, its train classes cut into k contiguous ranges, one of which is validation.
 
-    As in the released code of chance constraints, the first version validates on the last range (SPEC G.2).
+    As in the released code of chance constraints, the last range is the validation of the first fold [math G.2].
     """
     check(dataset.splits is not None, f"{dataset.name} has no splits: call halves or class_disjoint first")
     assert dataset.splits is not None

@@ -1,7 +1,7 @@
 """A column of strings as one buffer of bytes.
 
 A million Python strings are a million objects: slow to send to a worker process, and copied page by page after a fork
-because reading them changes their reference counts. One buffer and one array of offsets have neither fault.
+because reading them changes their reference counts. One buffer and one array of offsets avoid both.
 """
 
 from array import array
@@ -26,7 +26,7 @@ class StringColumn:
 
     @staticmethod
     def of(strings: Iterable[str]) -> "StringColumn":
-        """A column from any strings; file names that are no valid UTF-8 survive the round trip."""
+        """A column from any strings; file names that are not valid UTF-8 survive the round trip."""
         buffer, ends = bytearray(), array("q", [0])
         for string in strings:
             buffer += string.encode("utf-8", "surrogateescape")
@@ -45,8 +45,8 @@ class StringColumn:
 
     def take(self, rows: Sequence[int] | np.ndarray) -> "StringColumn":
         """The strings of these rows, in this order."""
-        chosen = np.asarray(rows, np.int64)
-        starts, sizes = self.ends[chosen], self.ends[chosen + 1] - self.ends[chosen]
+        numbers = np.asarray(rows, np.int64)
+        starts, sizes = self.ends[numbers], self.ends[numbers + 1] - self.ends[numbers]
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         positions = np.arange(ends[-1]) + np.repeat(starts - ends[:-1], sizes)
         return StringColumn(self.buffer[positions], ends)

@@ -1,4 +1,4 @@
-"""Names to numbers: labels, categories and groups arrive as strings, losses and samplers want integers."""
+"""Names to numbers: labels, categories and groups come as strings, losses and samplers take integers."""
 
 from array import array
 
@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-UNKNOWN = -1  # no category, no group, no split: the row has none
+UNKNOWN = -1  # the number of a row without category, group or split
 
 
 class Vocabulary:
-    """Collects one name per row; `finish` numbers the names in sorted order, whatever the order of rows.
+    """Collects one name per row; `finish` numbers the names in sorted order, independent of the order of rows.
 
     >>> names = Vocabulary()
     >>> for name in ["10", "9", "", "10"]:
@@ -21,18 +21,18 @@ class Vocabulary:
     """
 
     def __init__(self) -> None:
-        self.seen: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         self.rows = array("q")
 
     def add(self, name: str) -> None:
         """The name of the next row; the empty name means that the row has none."""
-        self.rows.append(self.seen.setdefault(name, len(self.seen)) if name else UNKNOWN)
+        self.rows.append(self.numbers.setdefault(name, len(self.numbers)) if name else UNKNOWN)
 
     def finish(self) -> tuple[Int64[Tensor, " n"], tuple[str, ...]]:
-        names = _sorted(list(self.seen))
-        place = np.full(len(names) + 1, UNKNOWN, np.int64)  # the last entry serves the rows without a name
-        place[[self.seen[name] for name in names]] = np.arange(len(names))
-        return torch.from_numpy(place[np.frombuffer(self.rows, np.int64)]), tuple(names)
+        names = _sorted(list(self.numbers))
+        ranks = np.full(len(names) + 1, UNKNOWN, np.int64)  # the last entry serves the rows without a name
+        ranks[[self.numbers[name] for name in names]] = np.arange(len(names))
+        return torch.from_numpy(ranks[np.frombuffer(self.rows, np.int64)]), tuple(names)
 
 
 def _sorted(names: list[str]) -> list[str]:

@@ -32,12 +32,14 @@ class Architecture:
     readout: Readout = field(default_factory=Readout)
 
     def __post_init__(self) -> None:
-        check("weights" not in self.settings, "weights are no part of an architecture: give build(weights=...)")
+        check(
+            "weights" not in self.settings, "weights are not part of an architecture: give them to build(weights=...)"
+        )
 
     def build(self, weights: str | Path | None = None, seed: int = 0) -> Embedder:
-        """The embedder, its random parts from `seed`; `weights`: "pretrained" or the file of published ones."""
-        given = {} if weights is None else {"weights": weights}
-        backbone = backbones.build(self.backbone, seed, **self.settings, **given)
+        """The embedder, its random parts from `seed`; `weights`: "pretrained", or a file of published weights."""
+        source = {} if weights is None else {"weights": weights}
+        backbone = backbones.build(self.backbone, seed, **self.settings, **source)
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             return Embedder(

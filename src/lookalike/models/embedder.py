@@ -1,8 +1,8 @@
 """Backbone, pooling and a linear head: images in, raw embeddings out.
 
 Embeddings are not normalised here: losses apply their own geometry, and a saved model remembers the one to search with.
-Frozen batch normalisation (SPEC G): "train" learns everything; "frozen_statistics" keeps the running statistics and
-learns scale and shift (G.1, G.3); "frozen" keeps both (G.2).
+Batch normalisation [math G]: "train" learns everything; "frozen_statistics" keeps the running statistics and learns
+scale and shift ([math G.1], [math G.3]); "frozen" keeps both ([math G.2]).
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,13 +45,13 @@ class Embedder(nn.Module):
         readout: Readout | None = None,
     ) -> None:
         super().__init__()
-        for kind, given, possible in (
+        for kind, name, possible in (
             ("pooling", pooling, tuple(POOLINGS)),
             ("initialisation", init, get_args(Init)),
             ("batch normalisation", batch_norm, get_args(BatchNorm)),
         ):
-            if given not in possible:
-                raise unknown(kind, given, possible)
+            if name not in possible:
+                raise unknown(kind, name, possible)
         check(dim is None or dim > 0, f"an embedding needs at least one dimension, not {dim}")
         self.backbone = backbone
         self.pooling = POOLINGS[pooling]()
@@ -73,20 +73,20 @@ class Embedder(nn.Module):
         return side_by_side(self.head(features), self.centred(features), self.readout.head_weight)
 
     def features(self, images: Float[Tensor, "n c h w"], after: After | None = None) -> Float[Tensor, "n width"]:
-        """The pooled features that go into `head`: computed once, they train a head in minutes."""
-        # Convolutions on a CPU are faster on this layout (benchmarks/backbones.py); values differ by rounding only.
+        """The pooled features, the input of `head`: computed once, they train a head in minutes."""
+        # Convolutions on a CPU are faster in this layout (benchmarks/backbones.py); values differ by rounding only.
         images = images.contiguous(memory_format=torch.channels_last)
         pooled: Tensor = self.pooling(self.backbone(images, after), getattr(self.backbone, "prefix_tokens", 0))
         return pooled
 
     def set_readout(self, readout: Readout, head_dim: int | None) -> None:
-        """From now on embeddings are made of the head (of `head_dim` numbers), of the centred features, or of both."""
+        """From now on embeddings come from the head (of `head_dim` numbers), the centred features, or both."""
         self.readout = readout
         self.dim = readout.dim(head_dim, self.backbone.width)
         self.centred = None if readout.kind == "head" else CentredFeatures(self.backbone.width, readout.components)
 
     def freeze(self, stages: Iterable[str]) -> None:
-        """From now on exactly these stages stand still: no gradients, no running statistics, no dropout."""
+        """From now on exactly these stages are frozen: no gradients, no running statistics, no dropout."""
         stages = tuple(stages)
         check_stages(stages, self.backbone.stages)
         self.frozen = stages
@@ -98,10 +98,10 @@ class Embedder(nn.Module):
     def train(self, mode: bool = True) -> "Embedder":
         """Training mode, except for what is frozen."""
         super().train(mode)
-        standing = tuple(start for stage in self.frozen for start in self.backbone.stages[stage])
+        frozen = tuple(start for stage in self.frozen for start in self.backbone.stages[stage])
         for name, module in _modules(self.backbone):
             normalises = isinstance(module, _BatchNorm) and self.batch_norm != "train"
-            if normalises or f"{name}.".startswith(standing):
+            if normalises or f"{name}.".startswith(frozen):
                 module.training = False
         return self
 

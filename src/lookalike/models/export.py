@@ -1,8 +1,8 @@
 """Export to ONNX, and the proof that the file does what the model does.
 
 The colours' order, mean and standard deviation and the final normalisation are in the graph: it takes the evaluation
-crop as RGB (or grey) pixels 0 … 255 in float32, n × channels × crop × crop, and gives embeddings that are ready to
-compare. Resizing and cropping stay outside; how, stands in the file's metadata under "preprocessing".
+crop as RGB (or grey) pixels 0 … 255 in float32, n × channels × crop × crop, and returns embeddings that are ready to
+compare. Resizing and cropping are left to the caller; the file's metadata describe them under "preprocessing".
 """
 
 import json
@@ -24,8 +24,8 @@ from lookalike.geometry import normalise
 from lookalike.models.model import Model
 from lookalike.models.preprocess import scale
 
-TOLERANCE = 1e-4  # largest difference of an embedding's entries, relative to the largest entry
-BATCHES = (1, 3)  # the number of images must be free
+TOLERANCE = 1e-4  # largest difference between entries of an embedding, relative to the largest entry
+BATCHES = (1, 3)  # sizes of the batches that are compared: the number of images must be free
 
 
 class PixelsToEmbeddings(nn.Module):
@@ -42,7 +42,7 @@ class PixelsToEmbeddings(nn.Module):
 
 
 def export_onnx(model: Model, path: str | Path) -> float:
-    """Write the model as an ONNX file and run it; the largest relative difference to torch is returned."""
+    """Write the model as an ONNX file and run it; returns the largest relative difference from torch."""
     onnx, _, runtime = (_library(name) for name in ("onnx", "onnxscript", "onnxruntime"))
     path = Path(path)
     whole = deepcopy(PixelsToEmbeddings(model)).eval().cpu()  # the model stays where it is
@@ -54,7 +54,10 @@ def export_onnx(model: Model, path: str | Path) -> float:
         onnx.save(proto, str(partial))
         difference = _largest_difference(runtime, partial, whole, examples)
         close = difference <= TOLERANCE
-        check(close, f"the ONNX file differs from torch by {difference:.1e}, more than {TOLERANCE:.0e}: not written")
+        check(
+            close,
+            f"the ONNX file differs from torch by {difference:.1e}, more than {TOLERANCE:.0e}: it was not written",
+        )
         partial.replace(path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
@@ -94,7 +97,7 @@ def _pixels(model: Model, count: int) -> Tensor:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter warns of its own insides."""
+    """Silence the exporter's warnings about its own internals."""
     level = logging.getLogger("torch.onnx").level
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -116,6 +119,6 @@ def _largest_difference(runtime: Any, path: Path, whole: nn.Module, examples: li
     for pixels in examples:
         with torch.no_grad():
             expected = whole(pixels).numpy()
-        (given,) = session.run(None, {"pixels": pixels.numpy()})
-        worst = max(worst, float(np.abs(given - expected).max() / max(np.abs(expected).max(), 1e-12)))
+        (computed,) = session.run(None, {"pixels": pixels.numpy()})
+        worst = max(worst, float(np.abs(computed - expected).max() / max(np.abs(expected).max(), 1e-12)))
     return worst

@@ -1,7 +1,7 @@
 """A trained embedder with everything needed to use it: encode images, save to a folder, load again.
 
-Paths, arrays and PIL images go in, embeddings in the model's own geometry come out. How files are decoded is the
-caller's choice (`decode`); without one Pillow reads them, turned upright as their EXIF says.
+Paths, arrays and PIL images go in, embeddings in the model's own geometry come out. The caller may choose how files are
+decoded (`decode`); by default Pillow reads them and turns them upright as their EXIF says.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,16 +24,15 @@ from lookalike.models.fingerprint import fingerprint
 from lookalike.models.preprocess import Preprocessing, prepare
 from lookalike.models.readout import Readout
 
-Decode = Callable[
-    [Path], Any
-]  # a file -> a PIL image, an array (rows × columns × channels) or a tensor (channels first)
+# a file -> a PIL image, an array (rows × columns × channels) or a tensor (channels first)
+Decode = Callable[[Path], Any]
 Progress = Callable[[int, int], None]
-SMALL_BATCH, LARGE_BATCH = 16, 128  # large activations cost a CPU more in fresh memory than in arithmetic
+SMALL_BATCH, LARGE_BATCH = 16, 128  # for large activations, a CPU spends more on fresh memory than on arithmetic
 
 
 @dataclass
 class Model:
-    """An embedder, how pixels reach it, the geometry its embeddings are compared in, and where it comes from.
+    """An embedder, how pixels reach it, the geometry its embeddings are compared in, and its origin.
 
     >>> model = Model.create(Architecture("conv4", {"channels": 1}, dim=16))
     >>> model.encode(np.zeros((5, 28, 28), dtype=np.uint8)).shape
@@ -42,7 +41,7 @@ class Model:
 
     embedder: nn.Module
     preprocessing: Preprocessing
-    architecture: Architecture | None = None  # None: a network of the user's own, given again when loading
+    architecture: Architecture | None = None  # None: a network of the user's own, passed again when loading
     geometry: Geometry = "sphere"
     classes: Sequence[str] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -68,14 +67,14 @@ class Model:
         mean: Float[Tensor, " width"],
         directions: Float[Tensor, "k width"] | None = None,
     ) -> "Model":
-        """A copy whose embeddings are made of the centred features, or of head and centred features side by side.
+        """A copy whose embeddings are the centred features, or head and centred features side by side.
 
         `mean`: the mean of the normalised features of the train images (`embedder.features`); `directions`: their
         principal axes, where `readout.components` says how many.
         """
         embedder, architecture = deepcopy(self.embedder), self.architecture
         if not isinstance(embedder, Embedder) or architecture is None:
-            raise UserError("only a network built by name has features to read: this one is your own")
+            raise UserError("only a network built by name has a readout: this one is your own")
         if readout.kind == "features":
             embedder.head = nn.Sequential()
             architecture = replace(architecture, dim=None, layer_norm=False)
@@ -98,7 +97,7 @@ class Model:
         """Embeddings, one row per image, on the CPU.
 
         `images`: a sequence of paths, PIL images, arrays or tensors, or one array (n × rows × columns × channels) or
-        tensor (n × channels × rows × columns). uint8 counts 0 … 255, floats 0 … 1.
+        tensor (n × channels × rows × columns). uint8 ranges from 0 to 255, floats from 0 to 1.
         """
         batch_size = batch_size or (SMALL_BATCH if self.device.type == "cpu" else LARGE_BATCH)
         check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
@@ -128,7 +127,7 @@ class Model:
         return fingerprint(self._complete_architecture(), self.preprocessing, self.geometry, self.embedder.state_dict())
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as a folder, whole or not at all; a model that is there already is replaced."""
+        """Write the model as a folder, whole or not at all; an existing model is replaced."""
         architecture = self._complete_architecture()
         description = {
             "architecture": None if architecture is None else architecture.as_dict(),
@@ -150,7 +149,7 @@ class Model:
 
     @staticmethod
     def load(folder: str | Path, embedder: nn.Module | None = None, device: str = "cpu") -> "Model":
-        """The model in a folder. `embedder`: the network to fill, where it is one that is not built by name."""
+        """The model in a folder. `embedder`: the network to fill, for one that is not built by name."""
         folder = Path(folder)
         description, recipe = model_folder.read(folder)
         values = description["architecture"]
@@ -158,7 +157,7 @@ class Model:
         if embedder is None:
             if architecture is None:
                 raise UserError(
-                    f"the model in {folder} is a network of your own: give Model.load(folder, embedder=...)"
+                    f"the model in {folder} is a network of your own: pass it to Model.load(folder, embedder=...)"
                 )
             embedder = architecture.build()
         model_folder.fill(folder, embedder)
@@ -181,7 +180,7 @@ class Model:
 
 
 def checked_device(name: str) -> torch.device:
-    """A device that is there.
+    """A device that exists on this machine.
 
     >>> checked_device("cpu")
     device(type='cpu')
@@ -189,9 +188,12 @@ def checked_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise UserError(f"no such device: '{name}'; possible are cpu, cuda, cuda:0, mps, …") from error
+        raise UserError(f"there is no device '{name}': possible are cpu, cuda, cuda:0, mps, …") from error
     absent = {"cuda": not torch.cuda.is_available(), "mps": not torch.backends.mps.is_available()}
-    check(not absent.get(device.type, False), f"device '{name}' was asked for, but torch sees none: use cpu")
+    check(
+        not absent.get(device.type, False),
+        f"there is no {device.type} device on this machine: use cpu instead of '{name}'",
+    )
     return device
 
 
@@ -200,7 +202,7 @@ def _check_many(images: Any) -> None:
         raise UserError(f"encode takes many images: give ['{images}']")
     several = hasattr(images, "__len__") and hasattr(images, "__getitem__")
     check(several, f"encode takes a sequence of images, not {type(images).__name__}: put it into a list")
-    check(len(images) > 0, "there are no images to encode")
+    check(len(images) > 0, "there are no images to encode: the sequence is empty")
     single = isinstance(images, np.ndarray) and images.ndim == 3 and images.shape[-1] == 3
     single = single or (isinstance(images, Tensor) and images.ndim == 3 and images.shape[0] == 3)
     check(not single, "this looks like one image: encode takes many, give [image]")
@@ -220,6 +222,6 @@ def _read(path: Path) -> Any:
         with Image.open(path) as image:
             return ImageOps.exif_transpose(image).copy()
     except FileNotFoundError as error:
-        raise UserError(f"no image at {path}") from error
+        raise UserError(f"there is no image {path}") from error
     except (OSError, UnidentifiedImageError) as error:
         raise UserError(f"cannot read {path} as an image: {error}") from error

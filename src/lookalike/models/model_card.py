@@ -1,4 +1,4 @@
-"""The model card: what a person finds in the folder of a model."""
+"""The model card: the README in the folder of a model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ SHOWN = 12  # classes named in the card
 
 
 def model_card(description: Mapping[str, Any], parameters: int) -> str:
-    """A short README in Markdown, from what model.json says."""
+    """A short README in Markdown, from the content of model.json."""
     parts = [_opening(description, parameters), _input(description["preprocessing"])]
     if description["metrics"]:
         parts.append(_metrics(description["metrics"]))
@@ -19,7 +19,7 @@ def model_card(description: Mapping[str, Any], parameters: int) -> str:
 
 def _opening(description: Mapping[str, Any], parameters: int) -> str:
     architecture = description["architecture"]
-    name = architecture["backbone"] if architecture else "a network of its author's own"
+    name = architecture["backbone"] if architecture else "a custom network"
     pooling = f", {architecture['pooling']} pooling" if architecture else ""
     kind = architecture["readout"]["kind"] if architecture else "head"
     source = {"head": "", "features": " from the centred features", "both": " from head and centred features"}[kind]
@@ -31,7 +31,7 @@ def _opening(description: Mapping[str, Any], parameters: int) -> str:
     return (
         f"# Embedding model: {name}\n\n"
         f"{parameters / 1e6:.2f} million parameters{pooling}; embeddings of {description['dim']} dimensions{source}, "
-        f"{compared[description['geometry']]}.\nTrained with lookalike; images that look alike get near vectors."
+        f"{compared[description['geometry']]}.\nTrained with lookalike; images that look alike get similar vectors."
     )
 
 

@@ -1,6 +1,6 @@
-"""A model on disk: model.json (what it is), weights.safetensors, recipe.toml (how it came to be), README.md (its card).
+"""A model on disk: model.json (what it is), weights.safetensors, recipe.toml (how it was trained), README.md (a card).
 
-Nothing in the folder is code: loading cannot run anything.
+Nothing in the folder is code, and loading runs none.
 """
 
 import json
@@ -21,9 +21,9 @@ PARTS = ("architecture", "preprocessing", "geometry", "dim", "classes", "metrics
 
 
 def write(folder: Path, description: Mapping[str, Any], embedder: nn.Module, recipe: str | None) -> None:
-    """All files into a new folder beside it, then renamed: a reader sees the old model or the new one."""
+    """Write all files whole or not at all: a reader sees the old model or the new one."""
     ours = not folder.exists() or (folder / DESCRIPTION).is_file() or (folder.is_dir() and not any(folder.iterdir()))
-    check(ours, f"{folder} is not a model folder: give an empty or a new one")
+    check(ours, f"{folder} is not a model folder: choose an empty or a new one")
     with whole_folder(folder) as partial:
         _write_files(partial, description, embedder, recipe)
 
@@ -46,19 +46,19 @@ def _write_files(folder: Path, description: Mapping[str, Any], embedder: nn.Modu
 
 
 def read(folder: Path) -> tuple[dict[str, Any], str | None]:
-    """What model.json says, checked, and the recipe if there is one."""
+    """The content of model.json, checked, and the recipe if there is one."""
     path = folder / DESCRIPTION
     left = next(folder.parent.glob(f".{folder.name}.*.old"), None) if not folder.exists() else None
-    hint = "" if left is None else f"; a save was interrupted here, the model before it is {left}"
+    hint = "" if left is None else f"; a save was interrupted, and the model before it is {left}"
     check(path.is_file(), f"no model in {folder}: there is no {DESCRIPTION}{hint}")
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path}: {error}") from error
     missing = [part for part in PARTS if not isinstance(description, dict) or part not in description]
-    check(not missing, f"{path} is not complete: it lacks {', '.join(missing)}")
+    check(not missing, f"{path} is incomplete: it lacks {', '.join(missing)}")
     version = description.get("format")
-    check(version == FORMAT, f"{path} is of format {version}, this version reads {FORMAT}: update lookalike")
+    check(version == FORMAT, f"{path} has format {version}, this version reads {FORMAT}: update lookalike")
     recipe = folder / RECIPE
     return description, recipe.read_text(encoding="utf-8") if recipe.is_file() else None
 

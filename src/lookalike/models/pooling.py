@@ -41,7 +41,7 @@ class AverageMax(nn.Module):
 
 
 class GeM(nn.Module):
-    """(mean x^p)^(1/p) with a learnt p: the mean at p = 1, the maximum as p grows. Negative values count as almost 0.
+    """(mean x^p)^(1/p) with a learnt p: the mean at p = 1, the maximum as p grows. Negative values are taken as 1e-6.
 
     >>> GeM(power=1.0)(torch.tensor([[[1.0], [3.0]]])).item()
     2.0
@@ -60,7 +60,7 @@ class GeM(nn.Module):
 
 
 class ClassToken(nn.Module):
-    """The first token of a transformer, which has looked at all the others."""
+    """The first token of a transformer, which attends to all the others."""
 
     def forward(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n width"]:
         has_one = features.dim() == 3 and prefix_tokens > 0

@@ -1,8 +1,7 @@
-"""How pixels become a network's input: plain data, saved with the model, and the evaluation view made from it.
+"""How pixels become a network's input: plain data, saved with the model, and the evaluation view it describes.
 
-Pixels are 0 … 255 everywhere; mean and standard deviation are in the same unit, so that there is one convention for
-networks fed with 0 … 1, −1 … 1 and mean-subtracted BGR. Training crops come from elsewhere as uint8 RGB and meet the
-network through the same `scale`.
+Pixels are 0 … 255 everywhere; mean and standard deviation are in the same unit, one convention for networks that take 0
+… 1, −1 … 1 or mean-subtracted BGR. Training crops are made elsewhere, as uint8 RGB, and pass through the same `scale`.
 """
 
 from collections.abc import Mapping
@@ -31,9 +30,9 @@ class Preprocessing:
     """
 
     crop: int = 224
-    resize: int | None = 256  # None: as large as it comes
+    resize: int | None = 256  # None: the image keeps its size
     warp: bool = False
-    mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # ImageNet's, as torchvision has them, in 0 … 255
+    mean: tuple[float, ...] = (123.675, 116.28, 103.53)  # of ImageNet, as in torchvision, in 0 … 255
     std: tuple[float, ...] = (58.395, 57.12, 57.375)
     order: Order = "RGB"
     interpolation: Interpolation = "bilinear"
@@ -41,8 +40,8 @@ class Preprocessing:
     def __post_init__(self) -> None:
         check(self.crop > 0, f"the crop must be at least one pixel, not {self.crop}")
         fits = self.resize is None or self.resize >= self.crop
-        check(fits, f"images resized to {self.resize} are smaller than the crop of {self.crop}: give a larger resize")
-        check(not self.warp or self.resize is not None, "warp needs a size: give resize")
+        check(fits, f"images resized to {self.resize} are smaller than the crop of {self.crop}: set a larger resize")
+        check(not self.warp or self.resize is not None, "warp needs a size: set resize")
         for kind, value, possible in (
             ("colour order", self.order, get_args(Order)),
             ("interpolation", self.interpolation, get_args(Interpolation)),
@@ -61,7 +60,7 @@ class Preprocessing:
         return 1 if self.order == "L" else 3
 
     def sized(self, crop: int, resize: int | None = None) -> "Preprocessing":
-        """The same colours at another size; without `resize` in the proportion of before.
+        """The same colours at another size; without `resize` in the same proportion as before.
 
         >>> Preprocessing(crop=224, resize=256).sized(112).resize
         128
@@ -100,7 +99,9 @@ def as_pixels(image: Any) -> Shaped[Tensor, "... c h w"]:
     if hasattr(image, "getbands"):  # a PIL image
         image = _from_pil(image)
     if isinstance(image, np.ndarray):
-        image = np.require(image[..., None] if image.ndim == 2 else image, requirements=["C", "W"])  # a copy if need be
+        image = np.require(
+            image[..., None] if image.ndim == 2 else image, requirements=["C", "W"]
+        )  # a copy only if necessary
         image = torch.from_numpy(image)
         image = image.movedim(-1, -3)
     if not isinstance(image, Tensor):
@@ -111,12 +112,12 @@ def as_pixels(image: Any) -> Shaped[Tensor, "... c h w"]:
         image.dim() in (3, 4) and shape[-3] in (1, 3),
         f"an image needs 1 or 3 channels (tensors: channels first), not {shape}",
     )
-    check(min(shape[-2:]) > 0, f"an image without pixels: {shape}")
+    check(min(shape[-2:]) > 0, f"an image has no pixels: its shape is {shape}")
     return _to_range(image)
 
 
 def _from_pil(image: Any) -> np.ndarray:
-    """Grey as grey, everything else as RGB; what is transparent lies over white."""
+    """Grey as grey, everything else as RGB; transparent pixels lie over white."""
     eight_bits = image.mode[0] not in "IF"
     check(eight_bits, f"a PIL image of mode {image.mode} has no 8-bit pixels: convert it to RGB or L first")
     if image.has_transparency_data:
@@ -132,13 +133,13 @@ def _to_range(image: Tensor) -> Tensor:
         return image
     check(image.is_floating_point(), f"pixels must be uint8 (0 … 255) or floats in 0 … 1, not {image.dtype}")
     low, high = (float(value) for value in image.aminmax()) if image.numel() else (0.0, 0.0)
-    inside = low >= -1e-3 and high <= 1 + 1e-3  # interpolation overshoots a little; NaN is not inside
-    check(inside, f"pixels in floats must lie in 0 … 1, not {low:g} … {high:g}: give uint8 for 0 … 255")
+    inside = low >= -1e-3 and high <= 1 + 1e-3  # interpolation overshoots a little; NaN fails
+    check(inside, f"float pixels must lie in 0 … 1, not {low:g} … {high:g}: use uint8 for 0 … 255")
     return image.float() * 255
 
 
 def evaluation_view(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[Tensor, "*n c crop crop"]:
-    """Resized and centre-cropped, still pixels. The middle is rounded down, as in torchvision.
+    """Resized and centre-cropped pixels. The middle is rounded as in torchvision.
 
     >>> evaluation_view(torch.zeros(3, 300, 200, dtype=torch.uint8), Preprocessing(crop=224, resize=256)).shape
     torch.Size([3, 224, 224])
@@ -150,7 +151,7 @@ def evaluation_view(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> S
         batch = interpolate(batch, size, mode=how.interpolation, antialias=True, align_corners=False)
         pixels = batch if pixels.dim() == 4 else batch[0]
     height, width = size
-    check(min(size) >= how.crop, f"an image of {height} × {width} is smaller than the crop of {how.crop}: give resize")
+    check(min(size) >= how.crop, f"an image of {height} × {width} is smaller than the crop of {how.crop}: set resize")
     top, left = round((height - how.crop) / 2), round((width - how.crop) / 2)
     return pixels[..., top : top + how.crop, left : left + how.crop]
 
@@ -177,7 +178,7 @@ def coloured(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[T
 
 
 def scale(pixels: Shaped[Tensor, "n c h w"], how: Preprocessing) -> Float[Tensor, "n k h w"]:
-    """Pixels 0 … 255, grey or RGB, as the network's input: what training crops and the evaluation view have in common.
+    """Pixels 0 … 255, grey or RGB, as the network's input: the last step of training crops and evaluation views alike.
 
     >>> white = torch.full((1, 1, 1, 1), 255, dtype=torch.uint8)
     >>> scale(white, Preprocessing(mean=(127, 127, 127), std=(128, 128, 128)))

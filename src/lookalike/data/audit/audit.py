@@ -1,7 +1,7 @@
-"""Is this data fit to learn from? Every problem is listed, none stops the search.
+"""Is this data fit to learn from? Every problem is listed, none stops the audit.
 
-What makes data unusable: no two classes with two readable images each. What makes results untrue: the same photo in two
-classes (a false label) or in two splits (a leak). The rest is told so that nobody is surprised.
+Data are unusable without two classes of two readable images each. Results are wrong if the same photo is in two classes
+(a wrong label) or in two splits (a leak). The other findings explain what training will see.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from lookalike.data.audit.duplicates import near_groups
-from lookalike.data.audit.findings import Finding, names, of_duplicates
-from lookalike.data.audit.scan import BEGINNINGS, Scan, scan
+from lookalike.data.audit.findings import Finding, duplicate_findings, names
+from lookalike.data.audit.scan import MAGIC, Scan, scan
 from lookalike.data.audit.suspicious_labels import suspicious_labels
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.formats.folder import is_image, walk
@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found; `usable` says whether a model can be trained on what is left."""
+    """The findings of an audit; `usable`: whether a model can be trained on the readable images."""
 
     name: str
     images: int
@@ -41,8 +41,8 @@ class Audit:
     duplicates: Int64[Tensor, " n"]  # groups of near duplicates, −1: none; for `class_disjoint(..., together=...)`
 
     def as_json(self) -> dict[str, Any]:
-        told = {name: value for name, value in self.__dict__.items() if name != "duplicates"}
-        return told | {"findings": [finding.__dict__ for finding in self.findings]}
+        facts = {name: value for name, value in self.__dict__.items() if name != "duplicates"}
+        return facts | {"findings": [finding.__dict__ for finding in self.findings]}
 
 
 def audit(
@@ -52,26 +52,26 @@ def audit(
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Audit:
-    """Look at every image, and at the labels too if `embeddings` (one per image, of any model) are given."""
+    """Check every image, and with `embeddings` (one per image, of any model) the labels too."""
     if embeddings is not None:
         check(len(embeddings) == len(dataset), f"{len(embeddings)} embeddings for {len(dataset)} images: give one each")
-    seen = scan(dataset, threads=threads, progress=progress)
-    good = torch.from_numpy(seen.readable)
-    findings = _of_files(dataset, seen) + of_duplicates(dataset, seen) + _of_classes(dataset, good)
+    scanned = scan(dataset, threads=threads, progress=progress)
+    good = torch.from_numpy(scanned.readable)
+    findings = _file_findings(dataset, scanned) + duplicate_findings(dataset, scanned) + _class_findings(dataset, good)
     if embeddings is not None:
-        findings.append(_of_labels(dataset, embeddings, good))
+        findings.append(_label_finding(dataset, embeddings, good))
     usable, verdict = _verdict(dataset, good)
     present = [finding for finding in findings if finding.count]
     sizes = class_size_histogram(dataset.subset(good))
     counts = len(dataset), int(good.sum()), dataset.present
-    return Audit(dataset.name, *counts, usable, verdict, sizes, present, near_groups(seen))
+    return Audit(dataset.name, *counts, usable, verdict, sizes, present, near_groups(scanned))
 
 
 def readable(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None) -> Dataset:
-    """The dataset without the images that cannot be read; they are listed in its `problems`."""
-    seen = scan(dataset, threads=threads, progress=progress)
-    lost = tuple(problem for problem in seen.problems if problem.kind in UNUSABLE)
-    return replace(dataset.subset(torch.from_numpy(seen.readable)), problems=dataset.problems + lost)
+    """The data set without the images that cannot be read; they are listed in its `problems`."""
+    scanned = scan(dataset, threads=threads, progress=progress)
+    lost = tuple(problem for problem in scanned.problems if problem.kind in UNUSABLE)
+    return replace(dataset.subset(torch.from_numpy(scanned.readable)), problems=dataset.problems + lost)
 
 
 def class_size_histogram(dataset: Dataset) -> dict[str, int]:
@@ -91,58 +91,64 @@ def class_size_histogram(dataset: Dataset) -> dict[str, int]:
     return result
 
 
-def _of_files(dataset: Dataset, seen: Scan) -> list[Finding]:
-    problems = [*dataset.problems, *seen.problems, *_unused(dataset)]
+def _file_findings(dataset: Dataset, scanned: Scan) -> list[Finding]:
+    problems = [*dataset.problems, *scanned.problems, *_unnamed_images(dataset)]
     kinds = sorted({problem.kind for problem in problems}, key=lambda kind: (kind not in UNUSABLE, kind))
     meanings = {
-        "wrong extension": "read by content; rename them so that other programs do the same",
-        "no class": "in no class folder; not used",
-        "closed folder": "may not be read; not used",
-        "unnamed image": "an image without the ending of one; not used",
+        "wrong extension": "read by their content; rename them so that other programs can read them too",
+        "no class": "they are in no class folder and are not used",
+        "closed folder": "reading them is not permitted; they are not used",
+        "unnamed image": "images whose names have no image ending; they are not used",
     }
     return [
         Finding(
-            kind, len(rows), meanings.get(kind, "cannot be read; left out of training"), [row.__dict__ for row in rows]
+            kind,
+            len(rows),
+            meanings.get(kind, "they cannot be read and are left out of training"),
+            [row.__dict__ for row in rows],
         )
         for kind in kinds
         for rows in [[problem for problem in problems if problem.kind == kind]]
     ]
 
 
-def _unused(dataset: Dataset) -> list[Problem]:
+def _unnamed_images(dataset: Dataset) -> list[Problem]:
     """Files in the folder that are images by content but not by name."""
     if dataset.root is None or not isinstance(dataset.images, Files) or not dataset.root.is_dir():
         return []
-    found = []
+    problems = []
     for file in walk(dataset.root):
         if not is_image(file) and _begins_like_an_image(dataset.root / file):
-            found.append(Problem(file, "unnamed image", "its content is an image, its name does not say so"))
-    return found
+            problems.append(Problem(file, "unnamed image", "its content is an image, its name does not say so"))
+    return problems
 
 
 def _begins_like_an_image(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            begin = file.read(8)
+            start = file.read(8)
     except OSError:
         return False
-    return any(
-        begin.startswith(beginning) for beginning in BEGINNINGS if len(beginning) > 2 or beginning == b"\xff\xd8"
-    )
+    return any(start.startswith(magic) for magic in MAGIC if len(magic) > 2 or magic == b"\xff\xd8")
 
 
-def _of_classes(dataset: Dataset, good: Tensor) -> list[Finding]:
+def _class_findings(dataset: Dataset, good: Tensor) -> list[Finding]:
     sizes = torch.bincount(dataset.labels[good], minlength=dataset.classes)
-    had = dataset.class_sizes()
+    listed = dataset.class_sizes()
     single = [dataset.label_names[label] for label in (sizes == 1).nonzero().flatten().tolist()]
-    empty = [dataset.label_names[label] for label in ((sizes == 0) & (had > 0)).nonzero().flatten().tolist()]
+    empty = [dataset.label_names[label] for label in ((sizes == 0) & (listed > 0)).nonzero().flatten().tolist()]
     return [
-        Finding("classes without a readable image", len(empty), "they drop out", empty),
-        Finding("classes with one image", len(single), "no pair to learn from, and no query can find its like", single),
+        Finding("classes without a readable image", len(empty), "they are not used", empty),
+        Finding(
+            "classes with one image",
+            len(single),
+            "they have no pair to learn from, and a query has nothing to find",
+            single,
+        ),
     ]
 
 
-def _of_labels(dataset: Dataset, embeddings: Tensor, good: Tensor) -> Finding:
+def _label_finding(dataset: Dataset, embeddings: Tensor, good: Tensor) -> Finding:
     rows = good.nonzero().flatten()
     doubts = suspicious_labels(embeddings[rows], dataset.labels[rows])
     items = [
@@ -150,7 +156,7 @@ def _of_labels(dataset: Dataset, embeddings: Tensor, good: Tensor) -> Finding:
         | {"looks_like": dataset.label_names[doubt.other], "share": round(doubt.share, 3)}
         for doubt in doubts
     ]
-    return Finding("suspicious labels", len(items), "all their neighbours are of another class: look at them", items)
+    return Finding("suspicious labels", len(items), "all their neighbours belong to another class: check them", items)
 
 
 def _verdict(dataset: Dataset, good: Tensor) -> tuple[bool, str]:
@@ -159,6 +165,6 @@ def _verdict(dataset: Dataset, good: Tensor) -> tuple[bool, str]:
     if pairs < 2:
         return (
             False,
-            f"not usable: {pairs} of {dataset.present} classes have two readable images, at least 2 are needed",
+            f"not usable: {pairs} of {dataset.present} classes have two readable images, but at least 2 must",
         )
     return True, f"usable: {int(good.sum()):,} of {len(dataset):,} images can be read, {pairs:,} classes have pairs"

@@ -15,34 +15,34 @@ LEAST = 0.97
 Progress = Callable[[int, int], None]
 
 
-def exact_groups(seen: Scan) -> Int64[Tensor, " n"]:
-    """The group of every image that has the same bytes as another one, else −1."""
-    keys = np.ascontiguousarray(seen.digests).view("V16").ravel()
+def exact_groups(scanned: Scan) -> Int64[Tensor, " n"]:
+    """The group of every image that has the same bytes as another; −1 for the others."""
+    keys = np.ascontiguousarray(scanned.digests).view("V16").ravel()
     _, group = np.unique(keys, return_inverse=True)
-    return _shared_only(np.where(seen.readable, group, -1))
+    return _shared_only(np.where(scanned.readable, group, -1))
 
 
-def near_groups(seen: Scan) -> Int64[Tensor, " n"]:
-    """The group of every image that looks the same as another one (copies, other sizes, compressions, small crops)."""
+def near_groups(scanned: Scan) -> Int64[Tensor, " n"]:
+    """The group of every image that looks the same as another (copies, other sizes, compressions, small crops)."""
     from lookalike.data.audit.hamming import link
 
-    exact = exact_groups(seen).numpy()
-    parent = np.arange(len(seen.hashes))
-    # copies to the byte are united first, and one of them stands for all
-    first = np.full(exact.max(initial=-1) + 2, -1, np.int64)  # the last entry serves the −1 of those without a copy
+    exact = exact_groups(scanned).numpy()
+    parent = np.arange(len(scanned.hashes))
+    # exact copies are united first, and one of them is compared for all
+    first = np.full(exact.max(initial=-1) + 2, -1, np.int64)  # the last entry serves the −1 of images without a copy
     rows = np.flatnonzero(exact >= 0)[::-1]
     first[exact[rows]] = rows
-    alone = np.flatnonzero(seen.readable & ((exact < 0) | (first[exact] == np.arange(len(exact)))))
+    alone = np.flatnonzero(scanned.readable & ((exact < 0) | (first[exact] == np.arange(len(exact)))))
     forest = np.arange(len(alone))
-    link(seen.hashes[alone], np.ascontiguousarray(seen.shapes[alone]), forest, BITS, LEAST)
+    link(scanned.hashes[alone], np.ascontiguousarray(scanned.shapes[alone]), forest, BITS, LEAST)
     parent[alone] = alone[_flat(forest)]
     copies = np.flatnonzero(exact >= 0)
     parent[copies] = parent[first[exact[copies]]]
-    return _shared_only(np.where(seen.readable, parent, -1))
+    return _shared_only(np.where(scanned.readable, parent, -1))
 
 
 def near_duplicate_groups(dataset: Dataset, *, progress: Progress | None = None) -> Int64[Tensor, " n"]:
-    """Groups of near duplicates in a dataset (−1: none), for `class_disjoint(..., together=...)`."""
+    """Groups of near duplicates in a data set (−1: none), for `class_disjoint(..., together=...)`."""
     return near_groups(scan(dataset, progress=progress))
 
 

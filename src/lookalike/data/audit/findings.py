@@ -1,4 +1,4 @@
-"""What an audit says about images that belong together: copies, from the most harmful kind to the least."""
+"""Findings of an audit about images that belong together: copies, the most harmful kind first."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,30 +21,32 @@ class Finding:
     items: list[Any]
 
 
-def of_duplicates(dataset: Dataset, seen: Scan) -> list[Finding]:
-    """Copies, from the most harmful kind to the least."""
-    exact, near = exact_groups(seen), near_groups(seen)
+def duplicate_findings(dataset: Dataset, scanned: Scan) -> list[Finding]:
+    """Copies, the most harmful kind first."""
+    exact, near = exact_groups(scanned), near_groups(scanned)
     findings = []
     for kind, groups in (("copies", exact), ("near duplicates", near)):
         for scope, meaning in (
             (
                 "across splits",
-                "what is tested was seen in training: remove them or split by class_disjoint(together=…)",
+                "test images were seen in training: remove them or split with class_disjoint(together=…)",
             ),
-            ("across classes", "one photo with two labels: at least one is false"),
+            ("across classes", "one photo with two labels: at least one of them is wrong"),
             ("within a class", "harmless, but they make retrieval look easier than it is"),
         ):
-            chosen = _in_scope(dataset, groups, scope)
-            if groups is near:  # what is a copy to the byte has been told already
-                chosen = [
-                    rows for rows in chosen if not bool((exact[rows] == exact[rows[0]]).all() and exact[rows[0]] >= 0)
+            members = _in_scope(dataset, groups, scope)
+            if groups is near:  # exact copies are in the list of copies already
+                members = [
+                    rows for rows in members if not bool((exact[rows] == exact[rows[0]]).all() and exact[rows[0]] >= 0)
                 ]
-            findings.append(Finding(f"{kind} {scope}", len(chosen), meaning, [names(dataset, rows) for rows in chosen]))
+            findings.append(
+                Finding(f"{kind} {scope}", len(members), meaning, [names(dataset, rows) for rows in members])
+            )
     return findings
 
 
 def _in_scope(dataset: Dataset, groups: Tensor, scope: str) -> list[list[int]]:
-    """The groups (as rows) that lie across splits, across classes, or within one class."""
+    """The groups (as rows) that extend across splits, across classes, or within one class."""
     if scope == "across splits" and dataset.splits is None:
         return []
     order = groups.argsort(stable=True)[int((groups < 0).sum()) :]

@@ -1,7 +1,7 @@
 """Near duplicates among many images: hashes that differ in few bits, confirmed by the correlation of the thumbnails.
 
 All pairs are compared, 100,000 images in seconds; two that are in one group already are not confirmed again, so a
-thousand copies of one photo cost no more than others. Imported only by who needs it: it compiles on first use.
+thousand copies of one photo cost no more than others. Imported on first use, because numba compiles it then.
 """
 
 from typing import no_type_check
@@ -36,7 +36,7 @@ def link(hashes, shapes, parent, bits, least):
     near = np.empty(count, np.uint8)
     for row in range(count):
         this = hashes[row]
-        for other in range(row + 1, count):  # no branch in this loop: it runs on vectors
+        for other in range(row + 1, count):  # no branch in this loop, so that the compiler vectorises it
             near[other] = _bits(this ^ hashes[other]) <= np.uint64(bits)
         for other in range(row + 1, count):
             if near[other] and _root(parent, row) != _root(parent, other):

@@ -1,7 +1,8 @@
-"""One pass over all images for the audit: can it be read, what is it really, its content as digest, hash and thumbnail.
+"""One pass over all images for the audit: is it readable, is its name right, its digest, perceptual hash and thumbnail.
 
 The perceptual hash is the sign of the 8 × 8 lowest frequencies of a 32 × 32 grey thumbnail around their median (Zauner:
-Implementation and Benchmarking of Perceptual Image Hash Functions, 2010): 64 bits that survive resizing, compression.
+Implementation and Benchmarking of Perceptual Image Hash Functions, 2010): 64 bits that survive resizing and
+compression.
 """
 
 import math
@@ -23,8 +24,8 @@ from lookalike.data.images.unreadable import UnreadableError
 from lookalike.ordered_map import in_order
 
 THUMB = 32
-FLAT = 8.0  # grey levels of deviation: less than that is noise, and must not be blown up into structure
-BEGINNINGS = {
+FLAT = 8.0  # grey levels of deviation: less than that is noise and must not be amplified into structure
+MAGIC = {  # the first bytes of a format -> the endings its files may have
     b"\xff\xd8": ("jpg", "jpeg", "jpe", "jfif", "mpo"),
     b"\x89PNG": ("png",),
     b"GIF8": ("gif",),
@@ -38,7 +39,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Scan:
-    """What was seen, one row per image; unreadable images have zeros and a problem."""
+    """One row per image; unreadable images have zeros and a problem."""
 
     readable: np.ndarray
     digests: UInt8[np.ndarray, "n 16"]
@@ -48,11 +49,11 @@ class Scan:
 
 
 def scan(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None) -> Scan:
-    """Read every image once. Nothing stops it: what cannot be read is a problem in the list."""
+    """Read every image once. Nothing stops the scan: a file that cannot be read is a problem in the list."""
     count, problems = len(dataset), []
     digests, thumbs = np.zeros((count, 16), np.uint8), np.zeros((count, THUMB, THUMB), np.uint8)
     readable = np.zeros(count, bool)
-    for row, (digest, thumb, problem) in enumerate(in_order(lambda row: _look(dataset.images, row), count, threads)):
+    for row, (digest, thumb, problem) in enumerate(in_order(lambda row: _examine(dataset.images, row), count, threads)):
         digests[row] = np.frombuffer(digest, np.uint8)
         if thumb is not None:
             thumbs[row], readable[row] = thumb, True
@@ -63,7 +64,7 @@ def scan(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None
     return Scan(readable, digests, perceptual_hashes(thumbs), shapes(thumbs), tuple(problems))
 
 
-def _look(images: Source, row: int) -> tuple[bytes, np.ndarray | None, tuple[str, str] | None]:
+def _examine(images: Source, row: int) -> tuple[bytes, np.ndarray | None, tuple[str, str] | None]:
     """Digest, thumbnail and problem of one image."""
     digest = bytes(16)
     try:
@@ -93,13 +94,13 @@ def _thumb(picture: Picture) -> np.ndarray:
 
 
 def wrong_name(name: str, data: bytes) -> tuple[str, str] | None:
-    """The problem of a file whose ending names another format than its content has.
+    """The problem of a file whose ending names another format than that of its content.
 
     >>> wrong_name("owl.jpg", b"GIF89a")
     ('wrong extension', 'the content is gif')
     """
-    for beginning, endings in BEGINNINGS.items():
-        if data.startswith(beginning) and Path(name).suffix[1:].lower() not in endings:
+    for magic, endings in MAGIC.items():
+        if data.startswith(magic) and Path(name).suffix[1:].lower() not in endings:
             return "wrong extension", f"the content is {endings[0]}"
     return None
 
@@ -113,13 +114,13 @@ def perceptual_hashes(thumbs: UInt8[np.ndarray, "n 32 32"]) -> UInt64[np.ndarray
     for begin in range(0, len(thumbs), 4096):
         part = torch.from_numpy(thumbs[begin : begin + 4096]).float()
         low = (waves @ part @ waves.T).flatten(1)
-        bits = low > low[:, 1:].median(1, keepdim=True).values  # the first is the mean brightness
+        bits = low > low[:, 1:].median(1, keepdim=True).values  # without the first, the mean brightness
         result[begin : begin + 4096] = (bits.numpy() * weights).sum(1, dtype=np.uint64)
     return result
 
 
 def shapes(thumbs: UInt8[np.ndarray, "n 32 32"]) -> Float[np.ndarray, "n 256"]:
-    """Small thumbnails whose product is their correlation; images without contrast come out short and match nothing."""
+    """Small thumbnails whose product is their correlation; without contrast they are short and match nothing."""
     result = np.zeros((len(thumbs), 256), np.float32)
     for begin in range(0, len(thumbs), 4096):
         flat = _halved(torch.from_numpy(thumbs[begin : begin + 4096]))

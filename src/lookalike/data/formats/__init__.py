@@ -1,1 +1,1 @@
-"""Where datasets come from: folders, tables, arrays, the embedded glyphs and the official benchmark layouts."""
+"""Where datasets come from: folders, tables, arrays, the built-in glyphs and the official benchmark layouts."""

@@ -1,4 +1,4 @@
-"""Images that are in memory already."""
+"""Images in memory as a data set."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,26 +32,26 @@ def arrays(
     """
     stack = _stack(images)
     ids, names = numbered(_strings(labels))
-    check(bool((ids >= 0).all()), "a label is empty: every image needs one")
+    check(bool((ids >= 0).all()), "a label is empty: give every image a label")
     columns: dict[str, Any] = {}
     if categories is not None:
         columns["categories"], columns["category_names"] = numbered(_strings(categories))
     if groups is not None:
         columns["groups"] = numbered(_strings(groups))[0]
     if splits is not None:
-        columns["splits"] = places("split", splits, SPLITS)
+        columns["splits"] = positions("split", splits, SPLITS)
     if roles is not None:
-        columns["roles"] = places("role", roles, ROLES)
+        columns["roles"] = positions("role", roles, ROLES)
     return Dataset(name, Arrays(stack, np.arange(len(stack))), ids, names, **columns)
 
 
-def places(kind: str, given: Sequence[str | None], names: tuple[str, ...]) -> Tensor:
+def positions(kind: str, values: Sequence[str | None], names: tuple[str, ...]) -> Tensor:
     """Positions in a fixed list of names; the empty string and None are −1."""
     known: dict[str | None, int] = {"": UNKNOWN, None: UNKNOWN}
-    known.update((entry, place) for place, entry in enumerate(names))
-    wrong = sorted({str(entry) for entry in given if entry not in known})
+    known.update((name, position) for position, name in enumerate(names))
+    wrong = sorted({str(value) for value in values if value not in known})
     check(not wrong, f"unknown {kind} '{wrong[0] if wrong else ''}': possible are {', '.join(names)}")
-    return torch.tensor([known[entry] for entry in given], dtype=torch.int64)
+    return torch.tensor([known[value] for value in values], dtype=torch.int64)
 
 
 def _strings(column: Names) -> list[str]:
@@ -63,7 +63,7 @@ def _stack(images: np.ndarray | Tensor | Sequence[np.ndarray]) -> np.ndarray | l
     if isinstance(images, Tensor):
         images = images.detach().cpu().numpy()
     if not isinstance(images, np.ndarray):
-        return [_one(image, place) for place, image in enumerate(images)]
+        return [_one(image, position) for position, image in enumerate(images)]
     check(images.dtype == np.uint8, f"images must be uint8 (0 to 255), not {images.dtype}: scale and convert them")
     if images.ndim == 3:
         return images
@@ -71,10 +71,10 @@ def _stack(images: np.ndarray | Tensor | Sequence[np.ndarray]) -> np.ndarray | l
         return images if images.shape[3] == 3 else images[..., 0]
     if images.ndim == 4 and images.shape[1] in (1, 3) and images.shape[3] not in (1, 3):
         return images.transpose(0, 2, 3, 1) if images.shape[1] == 3 else images[:, 0]
-    raise UserError(f"images of shape {images.shape}: give n × h × w × 3, n × 3 × h × w or n × h × w")
+    raise UserError(f"images must be n × h × w × 3, n × 3 × h × w or n × h × w, not {images.shape}")
 
 
-def _one(image: np.ndarray, place: int) -> np.ndarray:
+def _one(image: np.ndarray, position: int) -> np.ndarray:
     fits = image.dtype == np.uint8 and (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3))
-    check(fits, f"image {place} is {image.dtype} of shape {image.shape}: in a list give uint8 of h × w × 3 or h × w")
+    check(fits, f"image {position} is {image.dtype} of shape {image.shape}: in a list give uint8 of h × w × 3 or h × w")
     return image

@@ -1,4 +1,4 @@
-"""Krause, Stark, Deng, Fei-Fei: 3D Object Representations for Fine-Grained Categorization, 3dRR 2013 (SPEC G).
+"""Krause, Stark, Deng, Fei-Fei: 3D Object Representations for Fine-Grained Categorization, 3dRR 2013 [math G].
 
 Both official layouts: all images in one folder with `cars_annos.mat`, or cars_train and cars_test with a devkit.
 """
@@ -26,9 +26,11 @@ def cars196(root: str | Path, check_counts: bool = True) -> Dataset:
     """Cars196, 196 models of cars: of all 16,185 images, classes 1–98 train, 99–196 test; the make is the category."""
     root = OFFICIAL.find(root, *MARKERS)
     rows, names = _one_folder(root) if (root / "cars_annos.mat").exists() else _two_folders(root)
-    beyond = [number for _, number in rows if not 1 <= number <= len(names)]
-    check(not beyond, f"Cars196: class {beyond[:1]} has no name among the {len(names)} class names")
-    # the names are not sorted by class number, and two pairs of them would swap
+    nameless = [number for _, number in rows if not 1 <= number <= len(names)]
+    check(
+        not nameless, f"Cars196: class {nameless[:1]} has no name among the {len(names)} class names: unpack it again"
+    )
+    # sorting by name instead of class number would swap two pairs of classes
     labels, numbers = numbered([str(number) for _, number in rows])
     label_names = tuple(f"{int(number):03d} {names[int(number) - 1]}" for number in numbers)
     categories, category_names = numbered([names[number - 1].split()[0] for _, number in rows])

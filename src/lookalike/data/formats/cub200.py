@@ -1,4 +1,4 @@
-"""Wah, Branson, Welinder, Perona, Belongie: The Caltech-UCSD Birds-200-2011 Dataset, Caltech, 2011 (SPEC G)."""
+"""Wah, Branson, Welinder, Perona, Belongie: The Caltech-UCSD Birds-200-2011 Dataset, Caltech, 2011 [math G]."""
 
 from pathlib import Path
 

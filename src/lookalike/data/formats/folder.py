@@ -1,4 +1,4 @@
-"""A folder of photos: the folder an image lies in is its class.
+"""A folder of photos: the folder of an image is its class.
 
 `root/class/a.jpg`, `root/category/class/a.jpg`, and either of them below `train`, `val`, `test`, `query` or `gallery`.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.data.dataset import ROLES, SPLITS, Dataset, Problem
-from lookalike.data.formats.arrays import places
+from lookalike.data.formats.arrays import positions
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.data.vocabulary import numbered
@@ -38,7 +38,7 @@ RASTER = frozenset(
     )
 )
 EXTENSIONS = JPEG | RASTER
-# folder names that say which part of the data is below them: (split, role)
+# names of folders that hold one part of the data: (split, role)
 PARTS = {
     "train": ("train", ""),
     "training": ("train", ""),
@@ -54,37 +54,36 @@ PARTS = {
 def folder(root: str | Path) -> Dataset:
     """Photos in folders, `root/class/*.jpg` or `root/category/class/*.jpg`, also below train/val/test/query/gallery.
 
-    Hidden files are passed over, links are followed but no folder is entered twice, and names are sorted. Images that
-    lie in no class folder are listed in `problems`.
+    Hidden files are ignored, links are followed but no folder is entered twice, and names are sorted. Images outside
+    class folders are listed in `problems`.
     """
     root = Path(root).expanduser()
     check(root.exists(), f"there is no folder '{root}': give the folder that holds one folder of images per class")
     check(root.is_dir(), f"'{root}' is a file: give a folder with one folder of images per class, or a .csv table")
     closed: list[str] = []
-    found = sorted(file for file in walk(root, closed) if is_image(file))
-    lost = [file for file in found if len(Path(file).parts) == 1]
-    found = [file for file in found if len(Path(file).parts) > 1]
+    images = sorted(file for file in walk(root, closed) if is_image(file))
+    loose = [file for file in images if "/" not in file]
+    images = [file for file in images if "/" in file]
     check(
-        bool(found),
-        f"no images in class folders below '{root}' ({len(lost)} lie in no class folder): "
-        "it must look like class/photo.jpg",
+        bool(images),
+        f"there are no images in class folders below '{root}' ({len(loose)} are in no class folder): "
+        "put them into folders such as class/photo.jpg",
     )
-    problems = [Problem(file, "no class", "lies in no class folder and is not used") for file in lost]
-    problems += [Problem(place, "closed folder", "this folder may not be read") for place in closed]
-    return Dataset(
-        root.resolve().name, Files(root, StringColumn.of(found)), root=root, problems=tuple(problems), **_columns(found)
-    )
+    problems = [Problem(file, "no class", "it is in no class folder and is not used") for file in loose]
+    problems += [Problem(place, "closed folder", "reading this folder is not permitted") for place in closed]
+    paths = Files(root, StringColumn.of(images))
+    return Dataset(root.resolve().name, paths, root=root, problems=tuple(problems), **_columns(images))
 
 
 def is_image(file: str) -> bool:
-    """Whether the name says so (`audit` compares it with the content)."""
+    """Whether the ending of its name says so (`audit` compares it with the content)."""
     return Path(file).suffix[1:].lower() in EXTENSIONS
 
 
 def walk(root: Path, closed: list[str] | None = None) -> Iterator[str]:
-    """All files that are not hidden, as paths relative to `root`; no folder is entered twice, whatever links say.
+    """All files that are not hidden, as paths relative to `root`; no folder is entered twice, even through links.
 
-    Folders that may not be read are added to `closed`.
+    Folders that cannot be read are added to `closed`.
     """
     entered = set()
     waiting = [""]
@@ -114,12 +113,12 @@ def _columns(files: list[str]) -> dict[str, Any]:
     """Labels from the folder names; categories, splits and roles if the folders are nested that way."""
     folders = [file.split("/")[:-1] for file in files]
     columns: dict[str, Any] = {}
-    # a part folder holds class folders: images directly in `test` make `test` a class
+    # a part folder holds class folders: with images directly in it, `test` is a class
     if all(parts[0].lower() in PARTS and len(parts) > 1 for parts in folders):
         kinds = [PARTS[parts[0].lower()] for parts in folders]
-        columns["splits"] = places("split", [split for split, _ in kinds], SPLITS)
+        columns["splits"] = positions("split", [split for split, _ in kinds], SPLITS)
         if any(role for _, role in kinds):
-            columns["roles"] = places("role", [role for _, role in kinds], ROLES)
+            columns["roles"] = positions("role", [role for _, role in kinds], ROLES)
         folders = [parts[1:] for parts in folders]
     columns["labels"], columns["label_names"] = numbered(["/".join(parts) for parts in folders])
     if any(len(parts) > 1 for parts in folders):

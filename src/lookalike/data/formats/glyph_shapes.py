@@ -1,13 +1,13 @@
 """Which characters look alike, by measuring how the fonts draw them.
 
-Α, А and A are three characters and one shape. A dataset whose labels are characters must not contain two of them, or
-its labels are false. Characters are drawn in every font, stretched to one box (images vary in size, aspect and slant,
+Α, А and A are three characters and one shape. A data set whose labels are characters must not contain two of them, or
+its labels are wrong. Characters are drawn in every font, stretched to one box (images vary in size, aspect and slant,
 so c and C, | and / are one shape too), blurred a little, and correlated. Two that correlate above `SAME` in at least
-`FONTS_AGREE` fonts, at any slant, are one shape; the first of them stays. Small scripts choose first, so that they
-keep enough members.
+`FONTS_AGREE` fonts, at any slant, are one shape; the first of them stays. Small scripts come first, so that they keep
+enough members.
 
-The result is kept in glyph_classes.txt, because the last bits of a rendering differ between versions of FreeType, and
-the classes of a dataset must not; the tests measure again and compare.
+The result, `first_of_each_shape(candidates())`, is kept in glyph_classes.txt: the last bits of a rendering differ
+between versions of FreeType, and the classes of a data set must not. The tests measure again and compare.
 """
 
 import math
@@ -47,7 +47,7 @@ CLASSES = Path(__file__).with_name("glyph_classes.txt")
 
 
 def script(character: str) -> str | None:
-    """The category of a character, if it belongs to any of ours.
+    """The category of a character; None if it belongs to none of ours.
 
     >>> script("ж"), script("∑"), script(" ")
     ('Cyrillic', 'Mathematics', None)
@@ -83,7 +83,7 @@ def draws(font: str, character: str) -> bool:
 
 
 def _ink(characters: list[str], font: str) -> Iterator["Image"]:
-    """Every character (which the font must have) in white on black, cut to its ink."""
+    """Every character (all must be in the font) in white on black, cropped to its ink."""
     from PIL import Image, ImageDraw, ImageFont
 
     pen = ImageFont.truetype(str(font_path(font)), 64, layout_engine=ImageFont.Layout.BASIC)
@@ -121,12 +121,12 @@ def _stretched(ink: "Image", slant: float) -> tuple[np.ndarray, float]:
     return np.asarray(ink.resize((BOX, BOX), Image.Resampling.BILINEAR)), math.log(ink.width / ink.height)
 
 
-def _features(drawn: np.ndarray) -> Float[Tensor, "n d"]:
-    """Slightly blurred drawings as unit vectors: their product is the correlation."""
+def _features(drawings: np.ndarray) -> Float[Tensor, "n d"]:
+    """Slightly blurred drawings as unit vectors whose product is the correlation."""
     distance = torch.arange(-3.0, 4.0)
     weights = torch.exp(-(distance**2) / (2 * BLUR**2))
     weights = weights / weights.sum()
-    shapes = pad(torch.from_numpy(drawn).float(), (4, 4, 4, 4))[:, None]
+    shapes = pad(torch.from_numpy(drawings).float(), (4, 4, 4, 4))[:, None]
     shapes = torch.conv2d(torch.conv2d(shapes, weights.view(1, 1, -1, 1)), weights.view(1, 1, 1, -1))
     flat = shapes.flatten(1)
     return normalize(flat - flat.mean(1, keepdim=True), dim=1)
@@ -138,7 +138,7 @@ def _alike(characters: list[str], font: str) -> Bool[Tensor, "n n"]:
     plain = _features(np.stack([_centred(ink, BOX) for ink in inks]))
     result = torch.mm(plain, plain.T) >= SAME
     views = {slant: [_stretched(ink, slant) for ink in inks] for slant in SLANTS}
-    features = {slant: _features(np.stack([drawn for drawn, _ in views[slant]])) for slant in SLANTS}
+    features = {slant: _features(np.stack([drawing for drawing, _ in views[slant]])) for slant in SLANTS}
     aspects = {slant: torch.tensor([aspect for _, aspect in views[slant]]) for slant in SLANTS}
     for slant in SLANTS:
         close = (aspects[0.0][:, None] - aspects[slant]).abs() < math.log(ASPECT)
@@ -160,18 +160,18 @@ def candidates() -> list[str]:
     """All characters of our scripts that enough fonts draw, smallest script first."""
     everything = sorted({code for font in FONTS for code in _coverage(font)})
     enough = [code for code in everything if sum(code in _coverage(font) for font in FONTS) >= FONTS_NEEDED]
-    found = [chr(code) for code in enough if script(chr(code))]
-    return sorted(found, key=lambda character: (SCRIPTS.index(str(script(character))), character))
+    characters = [chr(code) for code in enough if script(chr(code))]
+    return sorted(characters, key=lambda character: (SCRIPTS.index(str(script(character))), character))
 
 
 def first_of_each_shape(characters: list[str]) -> list[str]:
-    """The characters that look like no other one that was taken before them."""
+    """The characters that look like none of those before them."""
     same = same_shape(characters)
-    kept: list[int] = []
+    distinct: list[int] = []
     for row in range(len(characters)):
-        if not bool(same[row, kept].any()):
-            kept.append(row)
-    return [characters[row] for row in kept]
+        if not bool(same[row, distinct].any()):
+            distinct.append(row)
+    return [characters[row] for row in distinct]
 
 
 def glyph_classes() -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The dataset that is always there: characters in many fonts, drawn on first use from the fonts of matplotlib.
+"""The built-in data set: characters in many fonts, drawn on first use from the fonts of matplotlib.
 
 A class is a character, an image is that character in one font, size, slant and distortion; categories are scripts. No
 two classes have the same shape (`glyph_shapes`). Half of the classes of every script train, the other half test.
@@ -22,7 +22,7 @@ from lookalike.data.splits import assign_classes
 from lookalike.data.vocabulary import numbered
 from lookalike.errors import check
 
-VERSION = 2  # raise it when the drawing changes: older caches are then left alone
+VERSION = 2  # raise it when the drawing changes, so that older caches are not used
 FINE = 64  # pixels of the drawing before it is distorted and reduced
 CHUNK = 1024
 Progress = Callable[[int, int], None]
@@ -31,10 +31,10 @@ Progress = Callable[[int, int], None]
 def glyphs(difficulty: float = 0.6, seed: int = 0, size: int = 32, progress: Progress | None = None) -> Dataset:
     """Characters in 16 fonts, drawn on first use and kept in the cache; no download. Categories are scripts.
 
-    `difficulty` 0 shows plain print, 1 heavy distortion; classes are halved into train and test by `seed`.
+    `difficulty` 0 is plain print, 1 heavy distortion; `seed` decides which half of the classes trains.
     """
-    check(0 <= difficulty <= 1, f"difficulty runs from 0 to 1, not {difficulty}")
-    check(8 <= size <= FINE, f"glyphs are 8 to {FINE} pixels large, not {size}")
+    check(0 <= difficulty <= 1, f"difficulty must lie between 0 and 1, not {difficulty}")
+    check(8 <= size <= FINE, f"size must be 8 to {FINE} pixels, not {size}")
     characters = glyph_classes()
     names = "".join(character for character, _ in characters)
     key = sha256(f"{VERSION} {difficulty:.6f} {seed} {size} {names}".encode()).hexdigest()[:24]
@@ -80,7 +80,7 @@ def _write(folder: Path, difficulty: float, seed: int, size: int, progress: Prog
 
 
 def distort(plain: Float[Tensor, "n 1 h h"], difficulty: float, size: int, generator: torch.Generator) -> Tensor:
-    """Drawings (white on black, 0 … 1) turned, slanted, bent, thinned or thickened, and put on uneven grey paper."""
+    """Drawings (white on black, 0 … 1) turned, slanted, bent, thinned or thickened, on uneven grey paper."""
     grid = _grid(plain, difficulty, generator)
     ink = grid_sample(plain, grid, align_corners=False)
     ink = _weight(ink, difficulty, generator)
@@ -114,7 +114,7 @@ def _grid(plain: Tensor, difficulty: float, generator: torch.Generator) -> Tenso
 
 
 def _smooth(knots: Tensor, side: int) -> Tensor:
-    """Bicubic surfaces through few knots; as two products, many times faster than interpolating every surface."""
+    """Bicubic surfaces through a few knots, as two products: many times faster than interpolating every surface."""
     count = knots.shape[-1]
     basis = interpolate(torch.eye(count)[None, None], (side, count), mode="bicubic", align_corners=True)[0, 0]
     return basis @ knots @ basis.T
@@ -128,7 +128,7 @@ def _weight(ink: Tensor, difficulty: float, generator: torch.Generator) -> Tenso
     blurred = sum((high[..., at : at + FINE, :] for at in range(1, 5)), high[..., :FINE, :]) / 25
     edge = 0.5 + _uniform(len(ink), 0.3 * difficulty, generator).view(-1, 1, 1, 1)
     stroke = ((blurred - edge) * 6 + 0.5).clamp(0, 1)
-    # a hairline may fade but not vanish: W without its thin strokes would be a false label
+    # a hairline may fade but not vanish: W without its thin strokes would be a wrong label
     return torch.lerp(ink, torch.maximum(stroke, 0.8 * ink), min(1.0, 2 * difficulty))
 
 

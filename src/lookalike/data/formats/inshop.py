@@ -1,6 +1,6 @@
-"""Liu, Luo, Qiu, Wang, Tang: DeepFashion, CVPR 2016, the In-shop Clothes Retrieval Benchmark (SPEC G).
+"""Liu, Luo, Qiu, Wang, Tang: DeepFashion, CVPR 2016, the In-shop Clothes Retrieval Benchmark [math G].
 
-Chance Constraints gives 7,986 classes and 72,712 images; the split sums to 7,982 and 52,712 (ERR-34).
+Chance Constraints gives 7,986 classes and 72,712 images; the split sums to 7,982 and 52,712 [math ERR-34].
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from lookalike.data.dataset import ROLES, Dataset
-from lookalike.data.formats.arrays import places
+from lookalike.data.formats.arrays import positions
 from lookalike.data.formats.official import Official, files
 from lookalike.data.vocabulary import numbered
 from lookalike.errors import check
@@ -35,7 +35,7 @@ def inshop(root: str | Path, check_counts: bool = True) -> Dataset:
     # img/WOMEN/Dresses/id_00000002/02_1_front.jpg
     categories, category_names = numbered(["/".join(row[0].split("/")[1:3]) for row in rows])
     splits = torch.tensor([0 if value == "train" else 2 for value in status])
-    roles = places("role", ["" if value == "train" else value for value in status], ROLES)
+    roles = positions("role", ["" if value == "train" else value for value in status], ROLES)
     base = next((root / name for name in (".", "Img") if (root / name / rows[0][0].split("/")[0]).is_dir()), root)
     paths = files(base, (row[0] for row in rows))
     dataset = Dataset("inshop", paths, labels, label_names, categories, category_names, splits, roles, root=root)
@@ -43,7 +43,7 @@ def inshop(root: str | Path, check_counts: bool = True) -> Dataset:
 
 
 def _check_length(file: Path, rows: int, check_counts: bool) -> None:
-    """The first line of the list says how many rows follow."""
+    """The first line of the list holds the number of rows."""
     check(rows > 0, f"In-shop: {file.name} has no rows: unpack it again")
     first = file.read_text().splitlines()[0].strip()
     short = check_counts and first.isdecimal() and int(first) != rows

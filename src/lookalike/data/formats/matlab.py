@@ -1,6 +1,6 @@
 """Reads the .mat files of Cars196: MATLAB level 5, numbers, strings and arrays of structures, compressed or not.
 
-Written from the published description of the format, because nothing else here needs SciPy.
+Written from the published description of the format: nothing else here needs SciPy.
 """
 
 import struct
@@ -34,7 +34,7 @@ def read_mat(path: Path) -> dict[str, Any]:
     """The variables of a file. Structures become lists of dicts, cells lists, strings str, numbers flat arrays."""
     data = path.read_bytes()
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
-        raise UserError(f"'{path}' is no MATLAB level 5 file: unpack it again")
+        raise UserError(f"'{path}' is not a MATLAB level 5 file: unpack it again")
     order = "<" if data[126:128] == b"IM" else ">"
     variables, place = {}, 128
     try:
@@ -51,7 +51,7 @@ def read_mat(path: Path) -> dict[str, Any]:
 
 
 def _element(data: bytes, place: int, order: str) -> tuple[int, bytes, int]:
-    """Type and content of the element at `place`, and where the next one begins."""
+    """Type and content of the element at `place`, and the place of the next one."""
     kind, size = struct.unpack_from(order + "II", data, place)
     if kind >> 16:  # small elements keep up to four bytes within the tag
         size, kind = kind >> 16, kind & 0xFFFF
@@ -76,7 +76,7 @@ def _numbers(part: tuple[int, bytes], order: str) -> np.ndarray:
 
 
 def _matrix(body: bytes, order: str) -> tuple[str, Any]:
-    """Name and value of a matrix element: flags, dimensions, name, then what its class asks for."""
+    """Name and value of a matrix element: flags, dimensions, name, then what its class needs."""
     if not body:
         return "", np.zeros(0)
     parts = _parts(body, order)
@@ -91,7 +91,7 @@ def _matrix(body: bytes, order: str) -> tuple[str, Any]:
         kind, content = parts[3]
         return name, content.decode("utf-8") if kind in (1, 2, 16) else "".join(map(chr, _numbers(parts[3], order)))
     if form < FIRST_NUMBER:
-        return name, None  # objects and sparse matrices: nothing of ours has them
+        return name, None  # objects and sparse matrices, which no file of ours has
     return name, _numbers(parts[3], order)
 
 

@@ -1,6 +1,6 @@
-"""What the official datasets have in common: where to get them, how the folder must look, how many rows belong.
+"""What the official data sets have in common: where to get them, the layout of the folder, the number of rows.
 
-A wrong count would make every published figure incomparable, so it is refused, with the names of what is missing.
+A wrong count would make every published figure incomparable, so it is refused, and what is missing is named.
 """
 
 import os
@@ -18,7 +18,7 @@ from lookalike.errors import UserError, check
 
 @dataclass(frozen=True)
 class Official:
-    """A published dataset: its title, where it comes from, a sketch of the unpacked folder."""
+    """A published data set: its title, where to get it, a sketch of the unpacked folder."""
 
     title: str
     address: str
@@ -27,17 +27,17 @@ class Official:
     def find(self, root: str | Path, *markers: str) -> Path:
         """The folder that holds one of the marker files: `root`, or a folder directly in it."""
         root = Path(root).expanduser()
-        nearby = [root, *sorted(path for path in root.iterdir() if path.is_dir())] if root.is_dir() else []
-        for place in nearby:
-            if any((place / marker).exists() for marker in markers):
-                return place
+        candidates = [root, *sorted(path for path in root.iterdir() if path.is_dir())] if root.is_dir() else []
+        for folder in candidates:
+            if any((folder / marker).exists() for marker in markers):
+                return folder
         raise UserError(
-            f"no {self.title} in '{root}' (looked for {' or '.join(markers)}): get it from {self.address} and unpack "
-            f"it so that the folder looks like {self.layout}"
+            f"there is no {self.title} in '{root}' (no {' or '.join(markers)}): get it from {self.address} and "
+            f"unpack it so that the folder looks like {self.layout}"
         )
 
     def lines(self, file: Path, cells: int, header: int = 0) -> list[list[str]]:
-        """The rows of a list file, each of `cells` cells; the first `header` lines are passed over."""
+        """The rows of a list file, each of `cells` cells; the first `header` lines are skipped."""
         check(file.is_file(), f"{self.title} lacks {file.name} in '{file.parent}': it must look like {self.layout}")
         rows = []
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="surrogateescape").splitlines(), start=1):
@@ -51,7 +51,7 @@ class Official:
         return rows
 
     def check_ids(self, file: str, ids: Iterable[int], total: int) -> None:
-        """Names the ids that a list file of `total` rows, numbered from 1, lacks."""
+        """Refuse a list file of `total` rows, numbered from 1, that lacks some of them."""
         lacking = sorted(set(range(1, total + 1)) - set(ids))
         check(
             not lacking,
@@ -59,9 +59,9 @@ class Official:
         )
 
     def complete(self, dataset: Dataset, counts: Mapping[str, Sequence[tuple[int, int]]] | None) -> Dataset:
-        """The dataset, if its files are there and its parts have the right (classes, images); else what is missing.
+        """The data set, if its files are there and its parts have the right counts of (classes, images).
 
-        With `counts` None (a part of the data, on purpose) missing files are dropped and listed in `problems`.
+        Without `counts` (a part of the data, on purpose) missing files are dropped and listed in `problems`.
         """
         assert isinstance(dataset.images, Files)
         lost = absent(dataset.images)
@@ -76,35 +76,35 @@ class Official:
         check(
             not lost,
             f"{self.title}: {len(lost):,} of {len(dataset):,} listed images are missing: {_some(names)}: unpack the "
-            "archive again, or say check_counts=False to use what is there",
+            "archive again, or set check_counts=False to use what is there",
         )
         return dataset
 
     def _check_part(self, dataset: Dataset, part: str, possible: Sequence[tuple[int, int]]) -> None:
         rows = dataset.where(role=part) if part in ("query", "gallery") else dataset.where(split=part)
-        found = rows.present, len(rows)
+        counts = rows.present, len(rows)
         expected = " or ".join(f"{classes:,} classes with {images:,} images" for classes, images in possible)
         check(
-            found in possible,
-            f"{self.title}: {part} has {found[0]:,} classes with {found[1]:,} images where {expected} belong: the list "
-            "files are not complete; unpack them again, or say check_counts=False to use what is there",
+            counts in possible,
+            f"{self.title}: {part} has {counts[0]:,} classes with {counts[1]:,} images instead of {expected}: the list "
+            "files are not complete; unpack them again, or set check_counts=False to use what is there",
         )
 
 
 def absent(images: Files) -> list[int]:
-    """The rows whose file is not there. Every folder is listed once, which is faster than asking for every file."""
-    known: dict[str, set[str]] = {}
-    lost = []
+    """The rows whose file is missing. Every folder is listed once, which is faster than looking up every file."""
+    listed: dict[str, set[str]] = {}
+    missing = []
     for row, path in enumerate(images.paths):
-        place, name = os.path.split(path)
-        if place not in known:
+        folder, name = os.path.split(path)
+        if folder not in listed:
             try:
-                known[place] = set(os.listdir(images.root / place))
+                listed[folder] = set(os.listdir(images.root / folder))
             except OSError:
-                known[place] = set()
-        if name not in known[place]:
-            lost.append(row)
-    return lost
+                listed[folder] = set()
+        if name not in listed[folder]:
+            missing.append(row)
+    return missing
 
 
 def files(root: Path, paths: Iterable[str]) -> Files:

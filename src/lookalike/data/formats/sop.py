@@ -1,4 +1,4 @@
-"""Oh Song, Xiang, Jegelka, Savarese: Lifted Structured Feature Embedding, CVPR 2016: Online Products (SPEC G)."""
+"""Oh Song, Xiang, Jegelka, Savarese: Lifted Structured Feature Embedding, CVPR 2016: Online Products [math G]."""
 
 from pathlib import Path
 

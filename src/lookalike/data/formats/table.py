@@ -1,6 +1,6 @@
 """A table of images: CSV, TSV, or Parquet where pyarrow is installed.
 
-The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are passed over.
+The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are ignored.
 Rows are read one by one into columns: a million of them take seconds and a few hundred megabytes.
 """
 
@@ -31,8 +31,8 @@ def table(path: str | Path, root: str | Path | None = None) -> Dataset:
     Relative paths start at the table's own folder unless `root` is given; labels may be any text.
     """
     file = Path(path).expanduser()
-    check(file.is_file(), f"there is no table '{file}': give a .csv, .tsv or .parquet file with path and label")
-    check(file.suffix.lower() in KINDS, f"'{file.name}' is no table: the name must end in {', '.join(KINDS)}")
+    check(file.is_file(), f"there is no table '{file}': give a .csv, .tsv or .parquet file with columns path and label")
+    check(file.suffix.lower() in KINDS, f"'{file.name}' is not a table: its name must end in {', '.join(KINDS)}")
     base = file.parent if root is None else Path(root).expanduser()
     columns = _Columns(file)
     for number, row in enumerate(_rows(file, columns), start=2):
@@ -54,14 +54,14 @@ class _Columns:
             "role": _places(ROLES),
         }
 
-    def header(self, found: Iterable[str]) -> list[int]:
-        """Where the wanted columns stand in a row."""
-        place = {name.strip().lower(): index for index, name in enumerate(found)}
+    def header(self, names: Iterable[str]) -> list[int]:
+        """The positions of our columns in a row."""
+        place = {name.strip().lower(): index for index, name in enumerate(names)}
         missing = [name for name in REQUIRED if name not in place]
-        given = ", ".join(place) or "nothing"
+        first_line = ", ".join(place) or "empty"
         check(
             not missing,
-            f"'{self.file.name}' has no column {' and no column '.join(missing)}: its first line is {given}",
+            f"'{self.file.name}' has no column {' and no column '.join(missing)}: its first line is {first_line}",
         )
         self.present = [name for name in (*REQUIRED, *OPTIONAL) if name in place]
         return [place[name] for name in self.present]
@@ -69,8 +69,8 @@ class _Columns:
     def add(self, number: int, row: list[str]) -> None:
         path, label = row[0], row[1]
         if not path or not label:
-            lacking = "label" if path else "path"
-            raise UserError(f"'{self.file.name}' line {number} has no {lacking}: every row needs a path and a label")
+            missing = "label" if path else "path"
+            raise UserError(f"'{self.file.name}' line {number} has no {missing}: every row needs a path and a label")
         self.paths += path.encode("utf-8", "surrogateescape")
         self.ends.append(len(self.paths))
         self.names["label"].add(label)
@@ -90,7 +90,7 @@ class _Columns:
         return place
 
     def finish(self, name: str, base: Path) -> Dataset:
-        check(len(self.ends) > 1, f"'{self.file.name}' has no rows: put one image per line under path,label")
+        check(len(self.ends) > 1, f"'{self.file.name}' has no rows: write one image per line below path,label")
         paths = StringColumn(np.frombuffer(bytes(self.paths), np.uint8), np.frombuffer(self.ends, np.int64))
         labels, label_names = self.names["label"].finish()
         columns: dict[str, Any] = {}
@@ -109,14 +109,14 @@ def _places(names: tuple[str, ...]) -> dict[str, int]:
 
 
 def _rows(file: Path, columns: _Columns) -> Iterator[list[str]]:
-    """The wanted cells of every row, stripped, in the order of `columns.present`."""
+    """The cells of our columns, stripped, in the order of `columns.present`."""
     lines = cells(file)
     order = columns.header(next(lines, []))
     width = max(order) + 1
     for number, row in enumerate(lines, start=2):
         if not any(row):
             continue
-        check(len(row) >= width, f"'{file.name}' line {number} has {len(row)} cells where {width} belong")
+        check(len(row) >= width, f"'{file.name}' line {number} has {len(row)} cells instead of {width}")
         yield [row[place].strip() for place in order]
 
 
@@ -132,7 +132,7 @@ def _separated(file: Path) -> Iterator[list[str]]:
         try:
             yield from csv.reader(lines, delimiter=separator)
         except csv.Error as error:
-            raise UserError(f"'{file.name}' is no readable table: {error}") from None
+            raise UserError(f"'{file.name}' cannot be read as a table: {error}") from None
 
 
 def _parquet(file: Path) -> Iterator[list[str]]:

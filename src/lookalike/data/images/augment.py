@@ -1,16 +1,16 @@
 """Which part of an image a network sees: random crops for training, the centre for evaluation.
 
 An augmentation looks at the size of an image and returns a `Cut`: numbers only, so that the decoder knows what is
-needed before it decodes. The four presets are those of the protocols (SPEC G.1–G.4):
+needed before it decodes. The first four presets are those of the protocols [math G.1] to [math G.4]:
 
 - roth: Roth et al., ICML 2020: RandomResizedCrop(224), area .08–1; evaluation: short side 256, centre 224.
 - mlrc: Musgrave et al., ECCV 2020, and chance constraints: short side 256, area .16–1 to 227; centre 227 of 256.
 - ms: Wang et al., CVPR 2019 (released code): the same numbers as mlrc.
 - fastap: Cakir et al., CVPR 2019: warped to 256 × 256, random 224 × 224 of it; evaluation: the centre.
 
-Departs from the papers: chance constraints speaks of crops between 40 and 256 pixels; the code's area range is used
-(ERR-35), after the resize to 256, which its TensorFlow code skips. FastAP does not say where the 224 of 256 are; random
-in training.
+Departs from the papers: chance constraints writes of crops between 40 and 256 pixels; the area range of its code is
+used [math ERR-35], after the resize to 256, which its TensorFlow code omits. FastAP does not say where in the 256 the
+224 are: at random in training.
 """
 
 import math
@@ -25,11 +25,9 @@ from lookalike.data.images.decode import resize
 from lookalike.data.images.source import Picture
 from lookalike.errors import check, unknown
 
-TRIES = 10  # as in torchvision: this many draws of area and aspect, then the largest allowed central crop
+TRIES = 10  # as in torchvision: so many random areas and aspects, then the largest allowed central crop
 ASPECT = (3 / 4, 4 / 3)
-LONGEST = (
-    16  # a strip longer than this is squeezed: resized to a short side of 256, 1 × 10,000 pixels would be gigabytes
-)
+LONGEST = 16  # a strip longer than this is squeezed: at a short side of 256, 1 × 10,000 pixels would be gigabytes
 
 
 class Cut(NamedTuple):
@@ -60,7 +58,7 @@ class Augmentation:
     def __post_init__(self) -> None:
         check(self.size > 0, f"size must be positive, not {self.size}")
         check(not (self.short_side and self.warp), "give short_side or warp, not both")
-        check(0 <= self.flip <= 1, f"flip is a probability, not {self.flip}")
+        check(0 <= self.flip <= 1, f"flip is a probability from 0 to 1, not {self.flip}")
         for name, side in (("short_side", self.short_side), ("warp", self.warp)):
             small = side is not None and self.area is None and side < self.size
             check(not small, f"{name} {side} is smaller than the crop of {self.size}: raise {name} or lower size")
@@ -69,21 +67,21 @@ class Augmentation:
             check(0 < low <= high <= 1, f"area is a range within 0 … 1, not {self.area}")
 
     def cut(self, height: int, width: int, generator: torch.Generator) -> Cut:
-        """The part of a height × width image to look at, drawn from `generator`."""
-        draws = torch.rand(4 * TRIES + 1, generator=generator).tolist()
+        """The part of a height × width image to show, random from `generator`."""
+        numbers = torch.rand(4 * TRIES + 1, generator=generator).tolist()
         whole = self._whole(height, width)
         if self.area is not None:
-            box = _random_area(*whole, self.area, draws)
+            box = _random_area(*whole, self.area, numbers)
         else:
-            box = _square(*whole, self.size, draws if self.random else None)
-        return Cut(whole, box, self.size, draws[-1] < self.flip)
+            box = _square(*whole, self.size, numbers if self.random else None)
+        return Cut(whole, box, self.size, numbers[-1] < self.flip)
 
     def _whole(self, height: int, width: int) -> tuple[int, int]:
         if self.warp is not None:
             return self.warp, self.warp
         side = self.short_side
         if side is None and self.area is None:
-            side = max(self.size, min(height, width))  # a crop must fit: small images grow to it
+            side = max(self.size, min(height, width))  # small images grow until the crop fits
         if side is None:
             return height, width
         longest = LONGEST * side
@@ -92,10 +90,10 @@ class Augmentation:
         return min(longest, int(side * height / width)), side
 
 
-def _random_area(height: int, width: int, area: tuple[float, float], draws: list[float]) -> tuple[int, int, int, int]:
+def _random_area(height: int, width: int, area: tuple[float, float], numbers: list[float]) -> tuple[int, int, int, int]:
     low, high = math.log(ASPECT[0]), math.log(ASPECT[1])
     for attempt in range(TRIES):
-        share, shape, top, left = draws[4 * attempt : 4 * attempt + 4]
+        share, shape, top, left = numbers[4 * attempt : 4 * attempt + 4]
         target = height * width * (area[0] + share * (area[1] - area[0]))
         aspect = math.exp(low + shape * (high - low))
         crop_width, crop_height = round(math.sqrt(target * aspect)), round(math.sqrt(target / aspect))
@@ -105,14 +103,14 @@ def _random_area(height: int, width: int, area: tuple[float, float], draws: list
     return (height - crop_height) // 2, (width - crop_width) // 2, crop_height, crop_width
 
 
-def _square(height: int, width: int, size: int, draws: list[float] | None) -> tuple[int, int, int, int]:
-    if draws is None:
+def _square(height: int, width: int, size: int, numbers: list[float] | None) -> tuple[int, int, int, int]:
+    if numbers is None:
         return round((height - size) / 2), round((width - size) / 2), size, size
-    return int(draws[0] * (height - size + 1)), int(draws[1] * (width - size + 1)), size, size
+    return int(numbers[0] * (height - size + 1)), int(numbers[1] * (width - size + 1)), size, size
 
 
 def apply(picture: Picture, cut: Cut) -> UInt8[Tensor, "3 {cut.size} {cut.size}"]:
-    """Decode what the cut needs, and cut it."""
+    """Decode what the cut needs, then cut and resize it."""
     top, left, height, width = cut.box
     if cut.whole == (picture.height, picture.width):
         # crop first, resize once; the decoder may reduce as long as the crop keeps `size` pixels
@@ -161,7 +159,7 @@ PRESETS = {
         Augmentation(224, warp=256, random=True, flip=0.5),
         Augmentation(224, warp=256),
     ),
-    # letters must not be mirrored, and a part of one may be another: only shifts and small changes of size
+    # a mirrored letter, or a part of one, may be another letter: only shifts and small changes of size
     "glyphs": Preset(
         Augmentation(32, area=(0.7, 1.0)),
         Augmentation(32),

@@ -1,7 +1,7 @@
-"""Bytes to pixels: whatever the file, the result is 3 × h × w, uint8, RGB, the right way up.
+"""Bytes to pixels: from every format 3 × h × w, uint8, RGB, upright.
 
-JPEG goes through libjpeg-turbo, reduced while decoding where the crop needs no more; everything else, and every
-unusual JPEG (CMYK, damaged in a way that may be repaired), through Pillow. Transparency is laid over white.
+libjpeg-turbo decodes JPEG, reduced while decoding where the crop needs no more; Pillow decodes everything else, and
+JPEGs that are unusual (CMYK) or damaged in a way that it can repair. Transparent pixels lie over white.
 """
 
 import threading
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_PIXELS = 1 << 27  # 134 million: a decoded image of 400 MB; a small file that claims more is a decompression bomb
-MARGIN = 2.0  # a reduced image keeps twice the pixels that are needed: then the antialiased resize hides the difference
+MARGIN = 2.0  # a reduced image keeps twice the pixels that are needed: the antialiased resize hides the difference
 ORIENTATION = 0x0112
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap height and width
 _opening = threading.Lock()  # Pillow reports bombs as warnings, and the filter of warnings is one per process
@@ -53,7 +53,7 @@ class Encoded:
             self.height, self.width = self.width, self.height
 
     def decode(self, scale: float = 1.0) -> UInt8[Tensor, "3 h w"]:
-        """RGB, perhaps reduced by a power of two, but to no less than `scale` times the size."""
+        """RGB, possibly reduced by a power of two, but to no less than `scale` times the size."""
         if self.turbo:
             pixels = _turbo(self.data, max(self.height, self.width), _reduction(scale))
             if pixels is not None:
@@ -71,7 +71,7 @@ def resize(image: UInt8[Tensor, "3 h w"], height: int, width: int) -> UInt8[Tens
 
 
 def _jpeg_header(data: bytes) -> tuple[int, int] | None:
-    """Height and width of a JPEG that libjpeg-turbo turns into RGB by itself, else nothing."""
+    """Height and width of a JPEG that libjpeg-turbo converts to RGB by itself; None for others."""
     import simplejpeg
 
     if data[:2] != b"\xff\xd8":
@@ -91,24 +91,24 @@ def _reduction(scale: float) -> int:
 def _turbo(data: bytes, longest: int, factor: int) -> np.ndarray | None:
     import simplejpeg
 
-    # the decoder takes the strongest reduction whose longer side is at least this
+    # the decoder applies the strongest reduction whose longer side has at least so many pixels
     enough = -(-longest // factor) if factor > 1 else 0
     height, width, _, _ = simplejpeg.decode_jpeg_header(data, strict=False)
     least: dict[str, Any] = {"min_height": enough} if height >= width else {"min_width": enough}
     try:
         pixels: np.ndarray = simplejpeg.decode_jpeg(data, "RGB", **least)
     except ValueError:
-        return None  # Pillow repairs what can be repaired and says what cannot
+        return None  # Pillow repairs what can be repaired and names the fault otherwise
     return pixels
 
 
 def _orientation(image: "Image | None") -> int:
-    """What EXIF says about which side is up; 1 (as it is) if it says nothing or nothing readable."""
+    """The EXIF orientation; 1 (upright) where there is none or it is unreadable."""
     if image is None:
         return 1
     try:
-        value = image.getexif().get(ORIENTATION, 1)  # of a PNG, this decodes the pixels: EXIF may stand behind them
-    except Exception:  # broken EXIF is no reason to lose the photo; broken pixels are found by decode
+        value = image.getexif().get(ORIENTATION, 1)  # for a PNG this decodes the pixels: EXIF may follow them
+    except Exception:  # broken EXIF is no reason to lose the photo; decode notices broken pixels
         return 1
     return value if isinstance(value, int) else 1
 
@@ -118,7 +118,7 @@ def _open(data: bytes) -> "Image":
 
     try:
         with _opening, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # size is checked by the caller; broken EXIF is not worth a line
+            warnings.simplefilter("ignore")  # the caller checks the size; broken EXIF does not matter
             return Image.open(BytesIO(data))
     except UnidentifiedImageError:
         raise UnreadableError("not an image", f"begins with {data[:8]!r}") from None
@@ -146,7 +146,7 @@ def _failure(error: Exception) -> UnreadableError:
 
 
 def _eight_bit(values: np.ndarray, mode: str) -> np.ndarray:
-    """Grey values of more than eight bits: "I;16" is 16-bit; "I" and "F" hold whatever range their values betray."""
+    """Grey values of more than eight bits: "I;16" is 16-bit; the range of "I" and "F" is guessed from the largest."""
     values = np.nan_to_num(values.astype(np.float64))
     top = float(values.max(initial=0))
     ranges = (65535.0,) if mode.startswith("I;") else (1.0, 255.0, 65535.0) if mode == "F" else (255.0, 65535.0)
@@ -162,7 +162,7 @@ def _over_white(image: "Image") -> "Image":
 
 
 def _upright(image: Tensor, orientation: int) -> Tensor:
-    """Undo the EXIF orientation: mirror for 2, 4, 5, 7, turn by quarters for the rest."""
+    """Undo the EXIF orientation: mirrored for 2, 4, 5, 7, turned by quarters for the rest."""
     if orientation in (5, 7):
         image = image.transpose(1, 2)
         return image if orientation == 5 else image.flip(1, 2)

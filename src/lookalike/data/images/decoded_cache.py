@@ -1,6 +1,6 @@
-"""The decoded cache: every image once decoded and reduced to a short side, in one memory-mapped file of bytes.
+"""The decoded cache: every image decoded once and reduced to a short side, in one memory-mapped file of bytes.
 
-Reading a crop from it costs no decoding. It is keyed by the content of the files and the short side, so a changed photo
+Reading a crop from it needs no decoding. Its key is the content of the files and the short side, so a changed photo
 makes a new cache and a moved folder does not. Files that cannot be read are left out and listed.
 """
 
@@ -51,9 +51,7 @@ class Decoded:
 
     def __getstate__(self) -> dict[str, object]:
         """A worker process maps the file again instead of receiving its content."""
-        pixels = self.pixels
-        place = getattr(pixels, "filename", None)
-        return self.__dict__ | {"pixels": place if place is not None else pixels}
+        return self.__dict__ | {"pixels": getattr(self.pixels, "filename", self.pixels)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         if isinstance(state["pixels"], str | Path):
@@ -62,9 +60,10 @@ class Decoded:
 
 
 def decoded(dataset: Dataset, short_side: int = 256, *, threads: int = 2, progress: Progress | None = None) -> Dataset:
-    """The dataset with its images in the decoded cache, which is built if need be; unreadable files become `problems`.
+    """The data set with its images in the decoded cache, which is built first where it is missing.
 
-    Images smaller than `short_side` keep their size. Datasets that are in memory already are returned as they are.
+    Images smaller than `short_side` keep their size, unreadable files become `problems`. A data set in memory is
+    returned as it is.
     """
     check(short_side > 0, f"short_side must be positive, not {short_side}")
     images = dataset.images
@@ -81,7 +80,7 @@ def decoded(dataset: Dataset, short_side: int = 256, *, threads: int = 2, progre
 
 
 def _key(images: Files, short_side: int) -> str:
-    """Digest of contents, names and settings. Contents are read once; then names and times of change vouch for them."""
+    """Digest of contents, names and settings. Contents are read once; then names and times of change stand for them."""
 
     def remember(folder: Path) -> None:
         (folder / "content.txt").write_text(blake2b(digests(images).tobytes(), digest_size=16).hexdigest())

@@ -1,4 +1,4 @@
-"""The content of files as short digests: for exact duplicates, and for the key of a cache."""
+"""The content of files as short digests: the key of the decoded cache."""
 
 import os
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Progress = Callable[[int, int], None]
 
 
 def digests(images: Files, progress: Progress | None = None) -> UInt8[np.ndarray, "n 16"]:
-    """One digest per file; a file that cannot be read has zeros."""
+    """One digest per file; zeros for a file that cannot be read."""
     result = np.zeros((len(images), DIGEST), np.uint8)
     for row in range(len(images)):
         result[row] = np.frombuffer(_digest(str(images.path(row))), np.uint8)
@@ -36,7 +36,7 @@ def _digest(path: str) -> bytes:
 
 
 def stamp(images: Files) -> str:
-    """Names, sizes and times of change of all files: as long as it stays the same, so does their content."""
+    """Names, sizes and times of change of all files: while they stay the same, so does the content."""
     summary = blake2b(digest_size=DIGEST)
     for row in range(len(images)):
         path = str(images.path(row))

@@ -1,6 +1,6 @@
 """Where images come from: files, arrays in memory, or the decoded cache. All are read in the same two steps.
 
-`open(row)` tells the size without decoding; the augmentation chooses its crop; `decode` does no more than that needs.
+`open(row)` gives the size without decoding; the augmentation chooses its crop; `decode` does no more than it needs.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Picture(Protocol):
     def width(self) -> int: ...
 
     def decode(self, scale: float = 1.0) -> UInt8[Tensor, "3 h w"]:
-        """The image in RGB, perhaps reduced, but to no less than `scale` times its size."""
+        """The image in RGB, possibly reduced, but to no less than `scale` times its size."""
         ...
 
 
@@ -40,7 +40,7 @@ class Source(Protocol):
     def __len__(self) -> int: ...
 
     def name(self, row: int) -> str:
-        """What to call this image when something is wrong with it."""
+        """The name of this image in lists and messages."""
         ...
 
     def open(self, row: int) -> Picture:
@@ -90,13 +90,13 @@ class Pixels:
         return int(self.array.shape[1])
 
     def decode(self, scale: float = 1.0) -> UInt8[Tensor, "3 h w"]:
-        del scale  # already decoded: nothing is saved by reducing it
+        del scale  # already decoded: reducing it would save nothing
         return torch.from_numpy(self.array).permute(2, 0, 1)
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """Images in memory: a stack of them or a list of different sizes, each h × w × 3 or h × w (grey)."""
+    """Images in memory: one array, or a list of different sizes, each h × w × 3 or h × w (grey)."""
 
     stack: np.ndarray | Sequence[np.ndarray]
     rows: np.ndarray

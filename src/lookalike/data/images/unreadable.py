@@ -1,4 +1,4 @@
-"""The one way an image file can fail. Never fatal: whoever reads many files lists it and goes on with the next."""
+"""The one way an image file can fail. It is never fatal: who reads many files lists it and continues."""
 
 
 class UnreadableError(Exception):
@@ -10,4 +10,4 @@ class UnreadableError(Exception):
         self.detail = detail
 
     def __reduce__(self) -> tuple[type["UnreadableError"], tuple[str, str]]:
-        return UnreadableError, (self.kind, self.detail)  # the default loses an argument on the way back from a worker
+        return UnreadableError, (self.kind, self.detail)  # the default loses an argument when it is pickled

@@ -1,7 +1,7 @@
-"""A dataset as torch sees it: row in, augmented image out, the same one whatever process made it.
+"""A data set as torch reads it: a row in, an augmented image out, the same in every process.
 
-Every draw of an image has a ticket: (row, epoch, batch, place in the batch). The random numbers of its augmentation
-come from the seed and the ticket alone, so the number of workers, their order, and a restart in the middle of an epoch
+Every use of an image has a ticket: (row, epoch, batch, place in the batch). The random numbers of its augmentation come
+from the seed and the ticket alone, so the number of workers, their order, and a restart in the middle of an epoch
 change nothing. A file that cannot be read is replaced by another image of its class and listed.
 """
 
@@ -22,7 +22,7 @@ from lookalike.errors import UserError
 
 
 class Ticket(NamedTuple):
-    """One draw: which row, and when."""
+    """One use of an image: which row, and when."""
 
     row: int
     epoch: int = 0
@@ -31,15 +31,15 @@ class Ticket(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What a worker hands over; a batch of them has the same fields, stacked."""
+    """One image as a worker returns it; a batch has the same fields, stacked."""
 
     image: Tensor
     label: Tensor
-    row: Tensor  # the row that was really read
+    row: Tensor  # the row that was read: another one where the file is unreadable
 
 
 class AugmentedImages(torch.utils.data.Dataset[Sample]):
-    """The images of a dataset, augmented, as uint8 3 × size × size (normalise a whole batch on its device).
+    """The images of a data set, augmented, as uint8 3 × size × size (normalise a whole batch on its device).
 
     >>> from lookalike.data.formats.arrays import arrays
     >>> from lookalike.data.images.augment import preset
@@ -52,29 +52,29 @@ class AugmentedImages(torch.utils.data.Dataset[Sample]):
         self.dataset = dataset
         self.augmentation = augmentation
         self.seed = seed
-        # shared memory: workers mark what they could not read, the main process lists it
+        # shared memory: workers mark the files they could not read, the main process lists them
         self.unreadable = _shared(len(dataset))
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, ticket: Ticket | int) -> Sample:
-        draw = ticket if isinstance(ticket, Ticket) else Ticket(int(ticket))
-        generator = torch.Generator().manual_seed(_seed(self.seed, draw))
-        for row in self._instead(draw.row):
+        use = ticket if isinstance(ticket, Ticket) else Ticket(int(ticket))
+        generator = torch.Generator().manual_seed(_seed(self.seed, use))
+        for row in self._candidates(use.row):
             try:
                 image = self._image(row, generator)
             except UnreadableError:
                 self.unreadable[row] = True
                 continue
             return Sample(image, self.dataset.labels[row], torch.tensor(row))
-        raise UserError(f"no image of {self.dataset.name} can be read: run lookalike audit on it")
+        raise UserError(f"no image of {self.dataset.name} can be read: run lookalike audit to see why")
 
     def _image(self, row: int, generator: torch.Generator) -> UInt8[Tensor, "3 h w"]:
         picture = self.dataset.images.open(row)
         return apply(picture, self.augmentation.cut(picture.height, picture.width, generator))
 
-    def _instead(self, row: int) -> Iterator[int]:
+    def _candidates(self, row: int) -> Iterator[int]:
         """The row itself, then the others of its class in order, then any other."""
         if not self.unreadable[row]:
             yield row
@@ -84,14 +84,14 @@ class AugmentedImages(torch.utils.data.Dataset[Sample]):
         yield from (~self.unreadable).nonzero().flatten().tolist()
 
     def problems(self) -> list[Problem]:
-        """The files that could not be read so far, by any worker."""
-        found = []
+        """The files that no worker could read so far."""
+        problems = []
         for row in self.unreadable.nonzero().flatten().tolist():
             try:
                 self.dataset.images.open(row).decode()
             except UnreadableError as error:
-                found.append(Problem(self.dataset.images.name(row), error.kind, error.detail))
-        return found
+                problems.append(Problem(self.dataset.images.name(row), error.kind, error.detail))
+        return problems
 
 
 def _shared(rows: int) -> Tensor:
@@ -130,8 +130,10 @@ class Tickets:
 
 
 def loader(view: AugmentedImages, batches: Tickets, workers: int = 0, pin_memory: bool = False) -> DataLoader[Sample]:
-    """A torch loader that gives Samples of whole batches, the same for any number of workers."""
-    generator = torch.Generator().manual_seed(view.seed)  # else each epoch consumes torch's global random numbers
+    """A torch loader of whole batches, as `Sample`: the same for any number of workers."""
+    generator = torch.Generator().manual_seed(
+        view.seed
+    )  # without it each epoch would consume torch's global random numbers
     return DataLoader(
         view,
         batch_sampler=batches,

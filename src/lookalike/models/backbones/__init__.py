@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 
 def available(name: str) -> bool:
-    """Whether `weights="pretrained"` works on this machine without any network.
+    """Whether `weights="pretrained"` works on this machine without a connection.
 
     >>> available("conv4")
     False
@@ -49,7 +49,7 @@ def build(name: str, seed: int = 0, **settings: Any) -> Backbone:
     64
     """
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)  # not those of the GPUs
+        torch.default_generator.manual_seed(seed)  # leaves the generators of GPUs alone
         kind, colon, inner = name.partition(":")
         if not colon:
             own: Backbone = catalog.build("backbone", MEMBERS, name, settings)

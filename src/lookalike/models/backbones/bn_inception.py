@@ -1,9 +1,9 @@
 """Ioffe and Szegedy, "Batch Normalization", ICML 2015, fig. 5: normalised inception blocks, 3 × 3 pairs for 5 × 5.
 
-The network of most metric-learning papers (SPEC G.2, G.3, G.5). Names of parameters as in the file of the Caffe model
-that Xiong ported and Cadene's `pretrainedmodels` serves: flat, convolutions with a bias under their normalisation.
-Input is BGR, 0 … 255, mean subtracted. Departs from that file: running statistics move by 0.1 per step, where its 0.9
-was meant as the share that stays.
+The network of most metric-learning papers ([math G.2], [math G.3], [math G.5]). Parameters are named as in the Caffe
+model that Xiong ported and Cadene's `pretrainedmodels` distributes: flat, convolutions with a bias before their
+normalisation. Input is BGR, 0 … 255, mean subtracted. Departs from that file: running statistics move by 0.1 per step;
+its 0.9 was meant as the share that stays.
 """
 
 from functools import partial
@@ -107,6 +107,6 @@ class BNInception(nn.Module):
 
 
 def _halved(x: Tensor, like_convolution: bool = False) -> Tensor:
-    """Caffe rounds sizes up; on an odd side a convolution beside it gives one more, and so does a padded pooling."""
+    """Caffe rounds sizes up; on an odd side a convolution beside it yields one more, and so does a padded pooling."""
     padding = (x.shape[2] % 2, x.shape[3] % 2) if like_convolution else 0
     return max_pool2d(x, 3, 2, padding, ceil_mode=True)

@@ -40,7 +40,7 @@ class Conv4(nn.Module):
         for number in range(1, 5):
             self.add_module(f"block{number}", _block(channels if number == 1 else width, width))
         load(self, weights, self.published)
-        # grey images leave the layout open; this one takes two thirds of the time
+        # for grey images the layout is ambiguous; this one takes two thirds of the time
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(

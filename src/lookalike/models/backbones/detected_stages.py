@@ -1,7 +1,7 @@
-"""Stages of a network written elsewhere: found in its modules, watched with hooks.
+"""Stages of a network written elsewhere: detected in its modules, observed with hooks.
 
 Almost every network is a list of blocks with something before and after it. The entries of that list are the stages,
-under the names they have in the network; parameters that lie in no module (class token, positions) belong to the first.
+under their names in the network; parameters outside all modules (class token, positions) belong to the first.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from lookalike.models.backbones.stages import After, Stages
 
-# A list is the stages if it has this share of the parameters: alone, or beside other lists (as ConvNeXt has a stem).
+# The list with this share of the parameters is the stages: alone, or beside other lists (ConvNeXt has a stem list).
 NOTABLE, DOMINANT = 0.25, 0.9
 
 
 def detect_stages(network: nn.Module, prefix: str = "") -> Stages:
-    """The stages of a network, first to last; `prefix` is what its parameters' names begin with where it is used.
+    """The stages of a network, first to last; `prefix` comes before the names of its parameters.
 
     >>> blocks = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     >>> list(detect_stages(nn.ModuleDict({"stem": nn.Linear(3, 2), "blocks": blocks, "norm": nn.LayerNorm(2)})))
@@ -34,10 +34,10 @@ def detect_stages(network: nn.Module, prefix: str = "") -> Stages:
 
 def _expanded(module: nn.Module, prefix: str) -> Iterator[str]:
     children = {name: child for name, child in module.named_children() if _size(child)}
-    chosen = _list_of_blocks(children)
-    outer = chosen or _around_the_list(children)
+    blocks = _list_of_blocks(children)
+    outer = blocks or _around_the_list(children)
     for name, child in children.items():
-        if name == chosen:
+        if name == blocks:
             yield from (f"{prefix}{name}.{entry}" for entry, block in child.named_children() if _size(block))
         elif name == outer:
             yield from _expanded(child, f"{prefix}{name}.")
@@ -46,7 +46,7 @@ def _expanded(module: nn.Module, prefix: str) -> Iterator[str]:
 
 
 def _list_of_blocks(children: dict[str, nn.Module]) -> str | None:
-    """The child that is the list; None if there is none, or if several lists side by side are the stages (ResNet)."""
+    """The child that is the list; None without one, or where several lists side by side are the stages (ResNet)."""
     lists = [name for name, child in children.items() if _is_list(child)]
     beside = children if len(lists) == 1 else lists
     needed = (NOTABLE if len(lists) == 1 else DOMINANT) * sum(_size(children[name]) for name in beside)
@@ -54,7 +54,7 @@ def _list_of_blocks(children: dict[str, nn.Module]) -> str | None:
 
 
 def _around_the_list(children: dict[str, nn.Module]) -> str | None:
-    """The largest child with a list somewhere inside it, if no child is a list itself."""
+    """The largest child with a list inside it, if no child is a list itself."""
     if any(_is_list(child) for child in children.values()):
         return None
     around = [name for name, child in children.items() if any(_is_list(inner) for inner in child.modules())]
@@ -71,7 +71,7 @@ def _size(module: nn.Module) -> int:
 
 @contextmanager
 def watched(network: nn.Module, stages: Stages, after: After | None) -> Iterator[None]:
-    """While this lasts, what a stage puts out goes through `after`."""
+    """Within the block, the output of every stage goes through `after`."""
     with ExitStack() as hooks:
         if after is not None:
             for name in stages:

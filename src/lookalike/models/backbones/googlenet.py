@@ -1,9 +1,9 @@
 """Szegedy et al., "Going Deeper with Convolutions", CVPR 2015, table 1: inception blocks, without batch normalisation.
 
-The network of FastAP (SPEC G.4). Names of parameters as in torchvision. Its published weights have batch normalisation
-after every convolution and 3 × 3 filters in place of 5 × 5: loading folds the one into the convolutions and pads the
-other with zeros, and both are exact; a file without either loads as it is. Departs from the paper unless `paper=True`:
-no local response normalisation, and a last pooling of 2 × 2, as those weights were trained.
+The network of FastAP [math G.4]. Parameters are named as in torchvision. Its published weights have batch normalisation
+after every convolution and 3 × 3 filters in place of 5 × 5: loading folds the former into the convolutions and pads the
+latter with zeros, both exactly; a file without either loads as it is. Departs from the paper unless `paper=True`: no
+local response normalisation, and a last pooling of 2 × 2, as those weights were trained.
 """
 
 from functools import partial
@@ -105,14 +105,13 @@ class GoogLeNet(nn.Module):
 
 
 class Convolution(nn.Module):
-    """A convolution and ReLU, with the depth of names that torchvision's weights have."""
+    """A convolution and ReLU, named as in torchvision's weights."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
         super().__init__()
         self.conv = nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2)
-        nn.init.kaiming_normal_(
-            self.conv.weight, nonlinearity="relu"
-        )  # without normalisation the scale must hold by itself
+        # without normalisation the initial scale must be right
+        nn.init.kaiming_normal_(self.conv.weight, nonlinearity="relu")
         nn.init.zeros_(self.conv.bias)  # type: ignore[arg-type]
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Vision networks of transformers as backbones (DINOv2, CLIP, SigLIP, ConvNeXt, …): `hf:NAME` or `hf:FOLDER`.
 
-Of a network with a text side only the vision side is kept. Tokens come out as the network's own last normalisation
-leaves them; CLIP and ConvNeXt, which normalise only what they pool themselves, have it applied to every position.
+Of a network with a text side only the vision side is used. Tokens come out of the network's own last normalisation;
+in CLIP and ConvNeXt, which normalise only what they pool themselves, it is applied to every position.
 """
 
 import inspect
@@ -19,11 +19,11 @@ from lookalike.models.backbones.hf_preprocess import from_processor
 from lookalike.models.backbones.stages import After
 from lookalike.models.preprocess import Preprocessing
 
-POOLERS = ("pooler", "head")  # the network's own pooling: ours takes its place
+POOLERS = ("pooler", "head")  # the network's own pooling, which ours replaces
 
 
 class HuggingFace(nn.Module):
-    """Any vision network of transformers; `weights=None`: random, `config`: built without looking at its source."""
+    """Any vision network of transformers; `weights=None`: random; with `config` it is built without its source."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class HuggingFace(nn.Module):
         self.prefix_tokens = _prefix_tokens(self.network, settings)
         self.stages = detect_stages(self.network, prefix="network.")
         self.preprocessing = Preprocessing.from_dict(preprocessing) if preprocessing else _preprocessing(source)
-        # What builds it again without the folder or the network it came from.
+        # enough to build it again without its source
         self.rebuild = {"config": settings.to_dict(), "preprocessing": self.preprocessing.as_dict()}
         self.any_size = "interpolate_pos_encoding" in inspect.signature(self.network.forward).parameters
         self.last_norm = _last_norm(self.network, str(settings.model_type))
@@ -64,8 +64,8 @@ def _last_norm(network: nn.Module, kind: str) -> str | None:
     """The normalisation that these networks apply only to what they pool themselves."""
     ends = {"convnext": "layernorm", "convnextv2": "layernorm"}
     end = "post_layernorm" if kind.endswith("clip_vision_model") else ends.get(kind)
-    found = [name for name, _ in network.named_modules() if name.split(".")[-1] == end]
-    return min(found, key=len, default=None)
+    matches = [name for name, _ in network.named_modules() if name.split(".")[-1] == end]
+    return min(matches, key=len, default=None)
 
 
 def _normalised(norm: nn.Module, features: Tensor) -> Tensor:
@@ -88,11 +88,11 @@ def _config(name: str, config: Mapping[str, Any] | None) -> Any:
         check("model_type" in config, f"the config of hf:{name} names no model_type")
         return automatic.for_model(**config)
     try:
-        found = automatic.from_pretrained(name)
+        whole = automatic.from_pretrained(name)
     except (OSError, ValueError) as error:
         reason = str(error).split("\n")[0]
-        raise UserError(f"no network hf:{name}: {reason}") from error
-    return getattr(found, "vision_config", found)
+        raise UserError(f"there is no network hf:{name}: {reason}") from error
+    return getattr(whole, "vision_config", whole)
 
 
 def _network(name: str, config: Any, pretrained: bool) -> Any:
@@ -106,12 +106,12 @@ def _network(name: str, config: Any, pretrained: bool) -> Any:
             )
     except (OSError, RuntimeError, ValueError) as error:
         reason = str(error).split("\n")[0]
-        raise UserError(f"transformers cannot make '{name}': {reason}") from error
+        raise UserError(f"transformers cannot build '{name}': {reason}") from error
 
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
-    """Only the command line draws progress."""
+    """Hide the library's progress bars: only the command line draws progress."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -136,7 +136,7 @@ def _width(config: Any) -> int:
     width = getattr(config, "hidden_size", None) or (getattr(config, "hidden_sizes", None) or [None])[-1]
     check(
         isinstance(width, int),
-        f"a {config.model_type} does not say how wide it is: it is no vision network that can be used here",
+        f"the width of a {config.model_type} is unknown: it cannot be used as a vision network",
     )
     return int(width)
 

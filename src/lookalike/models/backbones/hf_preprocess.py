@@ -1,4 +1,4 @@
-"""The preprocessor_config.json of transformers, read as ours."""
+"""The preprocessor_config.json of transformers as our preprocessing."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,5 +36,5 @@ def _sizes(values: Mapping[str, Any]) -> dict[str, Any]:
     crop = values.get("crop_size") if values.get("do_center_crop", True) else None
     if crop is not None:
         return {"resize": side, "crop": int(crop if isinstance(crop, int) else crop["height"]), "warp": warp}
-    share = values.get("crop_pct")  # ConvNeXt: the size is that of the crop, the resize is larger by this share
+    share = values.get("crop_pct")  # ConvNeXt: the size is that of the crop, which is this share of the resized image
     return {"resize": int(side / share) if share else side, "crop": side, "warp": warp}

@@ -1,7 +1,7 @@
 """He, Zhang, Ren, Sun, "Deep Residual Learning for Image Recognition", CVPR 2016, table 1: 18 and 50 layers.
 
 Departs from the paper: the halving of a bottleneck sits in its 3 × 3 convolution ("ResNet v1.5"), as in the published
-weights of torchvision, whose names for parameters these are. Used by SPEC G.1 and G.4.
+weights of torchvision, whose parameter names are used. The network of [math G.1] and [math G.4].
 """
 
 from pathlib import Path
@@ -88,7 +88,7 @@ class Basic(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """Narrow, 3 × 3, wide again, and a way around them."""
+    """Narrow, 3 × 3, wide again, and a shortcut around them."""
 
     expansion = 4
 

@@ -1,7 +1,7 @@
 """What every backbone has in common: a feature map or tokens out, and names for the stages on the way.
 
-A stage is a name and the beginnings of its parameters' names. Freezing asks which parameters lie in a stage; mixing in
-the middle of the network (SPEC D.3) asks to see, and to replace, what a stage puts out: that is `after`.
+A stage is a name and the beginnings of its parameters' names. Freezing needs the parameters of a stage; mixing in the
+middle of the network [math D.3] reads and replaces the output of a stage, through the callback `after`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from lookalike.errors import unknown
 from lookalike.models.preprocess import Preprocessing
 
-After = Callable[[str, Tensor], Tensor]  # (stage, what it puts out) -> what the next stage is given
+After = Callable[[str, Tensor], Tensor]  # (stage, its output) -> the input of the next stage
 Stages = Mapping[str, tuple[str, ...]]  # stage -> beginnings of the names of its parameters, first stage first
 
 
@@ -38,7 +38,7 @@ class Backbone(Protocol):
 def through(
     steps: Iterable[tuple[str, Callable[[Tensor], Tensor]]], images: Float[Tensor, "n c h w"], after: After | None
 ) -> Float[Tensor, "n width rows columns"]:
-    """The images through one stage after another, `after` having its say in between.
+    """The images through one stage after another, with `after` applied to the output of each.
 
     >>> import torch
     >>> steps = [("double", lambda x: 2 * x), ("add", lambda x: x + 1)]
@@ -55,7 +55,7 @@ def through(
 
 
 def stage_of(parameter: str, stages: Stages) -> str:
-    """The stage a parameter (or module) lies in, by its name.
+    """The stage of a parameter (or module), by its name.
 
     >>> stage_of("bn1.weight", {"stem": ("conv1.", "bn1."), "layer1": ("layer1.",)})
     'stem'
@@ -63,10 +63,10 @@ def stage_of(parameter: str, stages: Stages) -> str:
     for name, beginnings in stages.items():
         if parameter.startswith(beginnings):
             return name
-    raise KeyError(f"parameter {parameter} lies in no stage")
+    raise KeyError(f"parameter {parameter} is in no stage")
 
 
-def check_stages(given: Iterable[str], stages: Stages) -> None:
-    for name in given:
+def check_stages(names: Iterable[str], stages: Stages) -> None:
+    for name in names:
         if name not in stages:
             raise unknown("stage", name, stages)

@@ -16,7 +16,7 @@ from lookalike.models.preprocess import Preprocessing
 
 
 class Timm(nn.Module):
-    """Any timm network without its classifier. `weights="pretrained"` lets timm fetch them; `options` go to timm."""
+    """Any timm network without its classifier; `weights="pretrained"`: timm fetches them; `options`: passed to timm."""
 
     def __init__(
         self, source: str, weights: str | Path | None = None, options: Mapping[str, Any] | None = None
@@ -49,9 +49,9 @@ def _library() -> Any:
         import timm
     except ImportError as error:
         raise UserError("timm:… needs timm: pip install 'lookalike[timm]'") from error
-    except RuntimeError as error:  # a torchvision that was built for another torch
+    except RuntimeError as error:  # torchvision was built for another torch
         raise UserError(
-            f"timm cannot be imported ({error}): install the torchvision that belongs to this torch"
+            f"timm cannot be imported ({error}): install the torchvision that matches this torch"
         ) from error
     return timm
 
@@ -60,8 +60,8 @@ def _created(timm: Any, name: str, pretrained: bool, options: dict[str, Any]) ->
     try:
         return timm.create_model(name, pretrained=pretrained, num_classes=0, global_pool="", **options)
     except (AssertionError, OSError, RuntimeError, TypeError, ValueError) as error:
-        reason = str(error).split("\n")[0] or "it cannot do without its own pooling"
-        raise UserError(f"timm cannot make '{name}': {reason}") from error
+        reason = str(error).split("\n")[0] or "it needs its own pooling"
+        raise UserError(f"timm cannot build '{name}': {reason}") from error
 
 
 def _classifier(published: Mapping[str, Any]) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def _classifier(published: Mapping[str, Any]) -> tuple[str, ...]:
 def _preprocessing(published: Mapping[str, Any], size: int | None) -> Preprocessing:
     crop = int(size or published["input_size"][-1])
     channels = int(published["input_size"][0])
-    check(channels == 3, f"this network takes {channels} channels, images have 3")
+    check(channels == 3, f"this network takes {channels} channels, but images have 3: choose another")
     smooth = published.get("interpolation") == "bicubic"
     return Preprocessing(
         crop=crop,

