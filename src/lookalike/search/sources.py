@@ -50,7 +50,7 @@ def listing(source: Source) -> Listing:
         return _of_files([Path(path).expanduser() for path in source], "a list of files")
     text = str(source)
     path = Path(text).expanduser()
-    if path.is_dir() and data.recognised(path) == "folder":
+    if path.is_dir() and data.layout_of(path) == "folder":
         return _of_folder(path)
     if path.is_file():
         return _of_table(path) if path.suffix.lower() in KINDS else _of_files([path], str(path.resolve()))
