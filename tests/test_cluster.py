@@ -18,17 +18,17 @@ def test_k_means(backend, generator):
     if backend == "faiss":
         pytest.importorskip("faiss")
     points, _ = blobs(generator, spread=3.0)
-    seen = []
-    found = k_means(points, 12, seed=3, backend=backend, progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (20, 20)
+    events = []
+    result = k_means(points, 12, seed=3, backend=backend, progress=lambda done, total: events.append((done, total)))
+    assert events[-1] == (20, 20)
     again = k_means(points, 12, seed=3, backend=backend)
-    assert found.assignment.equal(again.assignment)
-    assert not found.assignment.equal(k_means(points, 12, seed=4, backend=backend).assignment)
-    distances = torch.cdist(points, found.centres)
-    assert found.assignment.equal(distances.argmin(1))
-    assert found.objective == pytest.approx(float(distances.amin(1).square().sum()), rel=1e-4)
+    assert result.assignment.equal(again.assignment)
+    assert not result.assignment.equal(k_means(points, 12, seed=4, backend=backend).assignment)
+    distances = torch.cdist(points, result.centres)
+    assert result.assignment.equal(distances.argmin(1))
+    assert result.objective == pytest.approx(float(distances.amin(1).square().sum()), rel=1e-4)
     once = k_means(points, 12, iterations=1, seed=3, backend=backend)
-    assert found.objective < once.objective
+    assert result.objective < once.objective
 
 
 def test_both_backends_start_alike_and_agree(generator):
@@ -62,6 +62,19 @@ def test_blocks_do_not_matter(monkeypatch, generator):
     torch.testing.assert_close(whole[1], parts[1], atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("backend", ["torch", "auto"])
+def test_the_default_dtype_does_not_matter(backend, generator):
+    points, _ = blobs(generator)
+    expected = k_means(points, 5, backend=backend)
+    torch.set_default_dtype(torch.float64)
+    try:
+        result = k_means(points.double(), 5, backend=backend)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert result.assignment.equal(expected.assignment)
+    assert result.centres.equal(expected.centres)
+
+
 def test_mistakes(generator):
     points, _ = blobs(generator)
     for settings, message in (
@@ -78,9 +91,9 @@ def test_mistakes(generator):
 
 def test_greedy_k_center_is_farthest_first(generator):
     points = torch.randn(30, 3, generator=generator)
-    chosen = greedy_k_center(points, 5, centres=points[:1]).tolist()
+    indices = greedy_k_center(points, 5, centres=points[:1]).tolist()
     centres = [0]
-    for index in chosen:
+    for index in indices:
         distances = torch.cdist(points, points[centres]).amin(1)
         assert index == int(distances.argmax())
         centres.append(index)

@@ -53,9 +53,9 @@ def k_means(
     check(bool(torch.isfinite(points).all()), "the points hold NaN or infinite values")
     start = torch.randperm(len(points), generator=torch.Generator().manual_seed(seed))[:clusters]
     centres = points[start.to(points.device)].clone()
-    found = find_spec("faiss") is not None
-    check(found or backend != "faiss", "faiss is not installed: pip install 'lookalike[faiss]', or backend='torch'")
-    if backend != "torch" and found and points.device.type == "cpu":
+    installed = find_spec("faiss") is not None
+    check(installed or backend != "faiss", "faiss is not installed: pip install 'lookalike[faiss]', or backend='torch'")
+    if backend != "torch" and installed and points.device.type == "cpu":
         centres = _lloyd_faiss(points, centres, iterations, progress)
     else:
         centres = _lloyd(points, centres, iterations, progress)
@@ -66,13 +66,13 @@ def k_means(
 def nearest_centres(
     points: Float[Tensor, "n d"], centres: Float[Tensor, "k d"]
 ) -> tuple[Integer[Tensor, " n"], Float[Tensor, " n"]]:
-    """The nearest centre of every point (of equals the first) and the squared distance to it, block by block."""
+    """The nearest centre of every point (of equally near ones the first) and its squared distance, block by block."""
     assignment = torch.empty(len(points), dtype=torch.int64, device=points.device)
-    distances = torch.empty(len(points), device=points.device)
+    distances = points.new_empty(len(points))
     # ⟨x, c⟩ − ‖c‖²/2 as one product into one buffer: the nearest centre has the largest
     lifted = torch.cat((centres, centres.square().sum(1, keepdim=True) / -2), 1)
     step = min(max(1, BLOCK // len(centres)), len(points))
-    scores = torch.empty(step, len(centres), device=points.device)
+    scores = points.new_empty(step, len(centres))
     for begin in range(0, len(points), step):
         part = points[begin : begin + step]
         block = scores[: len(part)]
@@ -96,7 +96,7 @@ def _lloyd(points: Tensor, centres: Tensor, iterations: int, progress: Callable[
 
 def _split_largest(centres: Tensor, sizes: Tensor) -> None:
     """Gives each empty cluster half of the largest one: both move a little apart, in alternating directions."""
-    shift = torch.full((centres.shape[1],), SHIFT, device=centres.device)
+    shift = centres.new_full((centres.shape[1],), SHIFT)
     shift[1::2] = -SHIFT
     for empty in (sizes == 0).nonzero().flatten().tolist():
         largest = int(sizes.argmax())
@@ -109,20 +109,25 @@ def _split_largest(centres: Tensor, sizes: Tensor) -> None:
 def _lloyd_faiss(
     points: Tensor, centres: Tensor, iterations: int, progress: Callable[[int, int], None] | None
 ) -> Tensor:
-    """One iteration at a time, so that progress can be told."""
+    """One iteration at a time, so that progress can be reported."""
     import faiss
 
     data = points.contiguous().numpy()
-    found = centres.numpy()
+    means = centres.numpy()
     for done in range(1, iterations + 1):
         solver = faiss.Kmeans(
-            data.shape[1], len(found), niter=1, seed=1234, min_points_per_centroid=1, max_points_per_centroid=len(data)
+            data.shape[1],
+            len(means),
+            niter=1,
+            seed=1234,
+            min_points_per_centroid=1,
+            max_points_per_centroid=len(data),
         )
-        solver.train(data, init_centroids=found)
-        found = np.asarray(solver.centroids, np.float32)
+        solver.train(data, init_centroids=means)
+        means = np.asarray(solver.centroids, np.float32)
         if progress is not None:
             progress(done, iterations)
-    return torch.from_numpy(found.copy())
+    return torch.from_numpy(means.copy())
 
 
 def greedy_k_center(
@@ -139,12 +144,12 @@ def greedy_k_center(
     """
     check(count > 0, f"k-center needs at least one centre, not {count}")
     nearest = torch.cdist(points, centres, compute_mode="donot_use_mm_for_euclid_dist").amin(-1)
-    chosen = []
+    indices = []
     for _ in range(count):
         farthest = nearest.argmax(-1, keepdim=True)
-        chosen.append(farthest)
+        indices.append(farthest)
         centre = torch.take_along_dim(points, farthest[..., None], dim=-2)
         nearest = torch.minimum(
             nearest, torch.cdist(points, centre, compute_mode="donot_use_mm_for_euclid_dist")[..., 0]
         )
-    return torch.cat(chosen, -1)
+    return torch.cat(indices, -1)

@@ -242,6 +242,13 @@ def distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Fl
     return result
 
 
+def distances_between(
+    rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None, geometry: Geometry
+) -> Float[Tensor, "n m"]:
+    """Euclidean distances of embeddings to candidates (None: to one another) in the given geometry."""
+    return distances(compare(rows, columns, geometry), squares(rows, columns, geometry))
+
+
 def squared_distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:
     """d² from similarities, see `distances`."""
     return (_totals(lengths) - 2 * similarities).clamp(min=0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 import torch
-from jaxtyping import Bool, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
 from lookalike.errors import UserError, check
@@ -90,6 +90,13 @@ class Triplets:
     valid: Bool[Tensor, " t"]
     labels: Integer[Tensor, " m"] | None = None
 
+    @staticmethod
+    def of(pairs: Pairs, positive: Integer[Tensor, " n"], negative: Integer[Tensor, " n"]) -> "Triplets":
+        """One triplet per anchor, valid where the anchor has a positive and a negative."""
+        anchor = torch.arange(len(pairs.positive), device=pairs.positive.device)
+        valid = pairs.positive.any(1) & pairs.negative.any(1)
+        return Triplets(anchor, positive, negative, valid, pairs.candidate_labels)
+
 
 @dataclass(frozen=True)
 class Quadruplets:
@@ -113,10 +120,28 @@ def pick(choices: Bool[Tensor, "n m"], generator: torch.Generator | None = None)
     >>> pick(torch.tensor([[False, True, False], [False, False, True]]))
     tensor([1, 2])
     """
+    return largest(torch.rand(choices.shape, generator=generator, device=choices.device), choices)
+
+
+def largest(values: Float[Tensor, "n m"], choices: Bool[Tensor, "n m"]) -> Integer[Tensor, " n"]:
+    """The true column with the largest value of every row (0 where there is none).
+
+    >>> largest(torch.tensor([[0.3, 0.9, 0.5]]), torch.tensor([[True, False, True]]))
+    tensor([2])
+    """
     if not choices.shape[1]:
         return torch.zeros(len(choices), dtype=torch.int64, device=choices.device)
-    draws = torch.rand(choices.shape, generator=generator, device=choices.device)
-    return torch.where(choices, draws, -1.0).argmax(1)
+    return torch.where(choices, values, -torch.inf).argmax(1)
+
+
+def fallback(choices: Bool[Tensor, "n m"], others: Bool[Tensor, "n m"]) -> Bool[Tensor, "n m"]:
+    """The choices of every row that has any, the others of every row that has none.
+
+    >>> fallback(torch.tensor([[True, False], [False, False]]), torch.tensor([[True, True], [True, True]]))
+    tensor([[ True, False],
+            [ True,  True]])
+    """
+    return torch.where(choices.any(1, keepdim=True), choices, others)
 
 
 Targets = Labels | Pairs | Triplets | Quadruplets | Classes

@@ -1,4 +1,4 @@
-"""What every miner may choose (SPEC B): properties that hold for any batch, under Hypothesis."""
+"""What every miner may choose [math B]: properties that hold for any batch, under Hypothesis."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike import miners
+from lookalike.catalog import settings_of
 from lookalike.targets import Pairs, Triplets
 
 TUPLE_MINERS = ["distance_weighted", "hard", "random", "semihard", "softhard"]
@@ -32,7 +33,7 @@ def apart(rows, columns=None):
     return torch.cdist(unit, other, compute_mode="donot_use_mm_for_euclid_dist")
 
 
-def chosen(triplets):
+def valid_triplets(triplets):
     """The valid (a, p, n)."""
     columns = (triplets.anchor, triplets.positive, triplets.negative, triplets.valid)
     return [(a, p, n) for a, p, n, valid in zip(*(part.tolist() for part in columns), strict=True) if valid]
@@ -48,7 +49,7 @@ def test_one_triplet_per_anchor_that_has_both(name, batch):
     assert torch.equal(triplets.labels, labels)
     pairs = Pairs.within(labels)
     assert torch.equal(triplets.valid, pairs.positive.any(1) & pairs.negative.any(1))
-    for a, p, n in chosen(triplets):
+    for a, p, n in valid_triplets(triplets):
         assert a != p
         assert labels[a] == labels[p] != labels[n]
     assert max([*triplets.positive.tolist(), *triplets.negative.tolist()]) < len(labels), "indices stay inside"
@@ -62,12 +63,12 @@ def test_candidates_by_id(name, batch):
     columns, column_labels = torch.cat([rows, rows + 0.1]), torch.cat([labels, labels])
     ids = torch.arange(len(labels))
     pairs = Pairs.across(labels, column_labels, ids, torch.cat([ids, ids + 100]))
-    found = mine(name, rows, pairs, seed, columns)
+    mined = mine(name, rows, pairs, seed, columns)
     if name == "multi_similarity":
-        assert (pairs.positive | ~found.positive).all()
-        assert (pairs.negative | ~found.negative).all()
+        assert (pairs.positive | ~mined.positive).all()
+        assert (pairs.negative | ~mined.negative).all()
         return
-    for a, p, n in chosen(found):
+    for a, p, n in valid_triplets(mined):
         assert p != a
         assert labels[a] == column_labels[p]
         assert labels[a] != column_labels[n]
@@ -78,20 +79,20 @@ def test_the_same_generator_gives_the_same_triplets(name):
     rows = torch.randn(30, 4, generator=torch.Generator().manual_seed(1))
     labels = torch.arange(30) % 5
     first = mine(name, rows, labels, seed=7)
-    torch.manual_seed(123)  # the global generator has no part in it
+    torch.manual_seed(123)  # the global generator plays no part
     state = torch.get_rng_state()
     second = mine(name, rows, labels, seed=7)
     assert torch.equal(torch.get_rng_state(), state)
-    assert chosen(first) == chosen(second)
+    assert valid_triplets(first) == valid_triplets(second)
     if name != "hard":
-        assert chosen(mine(name, rows, labels, seed=8)) != chosen(first)
+        assert valid_triplets(mine(name, rows, labels, seed=8)) != valid_triplets(first)
 
 
 @pytest.mark.parametrize("name", miners.names())
 def test_no_gradient_passes(name):
     rows = torch.randn(6, 3).requires_grad_()
-    found = mine(name, rows, torch.tensor([0, 0, 1, 1, 2, 2]))
-    assert not any(part.requires_grad for part in vars(found).values() if isinstance(part, torch.Tensor))
+    mined = mine(name, rows, torch.tensor([0, 0, 1, 1, 2, 2]))
+    assert not any(part.requires_grad for part in vars(mined).values() if isinstance(part, torch.Tensor))
 
 
 @given(batches(), st.sampled_from([0.05, 0.2, 0.6]))
@@ -99,7 +100,7 @@ def test_semihard_takes_from_the_band_behind_the_positive(batch, margin):
     rows, labels, seed = batch
     d = apart(rows)
     for upper in (True, False):
-        for a, p, n in chosen(mine("semihard", rows, labels, seed, margin=margin, upper=upper)):
+        for a, p, n in valid_triplets(mine("semihard", rows, labels, seed, margin=margin, upper=upper)):
             negatives = [j for j in range(len(labels)) if labels[j] != labels[a]]
             band = [j for j in negatives if d[a, p] < d[a, j] and (not upper or d[a, j] < d[a, p] + margin)]
             assert n in (band or negatives)
@@ -109,7 +110,7 @@ def test_semihard_takes_from_the_band_behind_the_positive(batch, margin):
 def test_softhard_takes_from_the_overlap(batch):
     rows, labels, seed = batch
     d = apart(rows)
-    for a, p, n in chosen(mine("softhard", rows, labels, seed)):
+    for a, p, n in valid_triplets(mine("softhard", rows, labels, seed)):
         positives = [j for j in range(len(labels)) if labels[j] == labels[a] and j != a]
         negatives = [j for j in range(len(labels)) if labels[j] != labels[a]]
         far = [j for j in positives if d[a, j] > min(d[a, k] for k in negatives)]
@@ -122,7 +123,7 @@ def test_softhard_takes_from_the_overlap(batch):
 def test_hard_takes_the_farthest_positive_and_the_nearest_negative(batch):
     rows, labels, _ = batch
     d = apart(rows)
-    for a, p, n in chosen(mine("hard", rows, labels)):
+    for a, p, n in valid_triplets(mine("hard", rows, labels)):
         assert d[a, p] >= max(d[a, j] for j in range(len(labels)) if labels[j] == labels[a] and j != a) - 1e-9
         assert d[a, n] <= min(d[a, j] for j in range(len(labels)) if labels[j] != labels[a]) + 1e-9
 
@@ -130,34 +131,60 @@ def test_hard_takes_the_farthest_positive_and_the_nearest_negative(batch):
 @given(batches())
 def test_hard_nearest_keeps_as_many_negatives_as_the_largest_positive_set(batch):
     rows, labels, _ = batch
-    found, everyone, d = mine("hard", rows, labels, nearest=True), Pairs.within(labels), apart(rows)
+    mined, everyone, d = mine("hard", rows, labels, nearest=True), Pairs.within(labels), apart(rows)
     most = int(everyone.positive.sum(1).max())
-    assert torch.equal(found.positive, everyone.positive)
+    assert torch.equal(mined.positive, everyone.positive)
     for a in range(len(labels)):
         order = sorted(everyone.negative[a].nonzero().flatten().tolist(), key=lambda j: d[a, j].item())
-        assert found.negative[a].nonzero().flatten().tolist() == sorted(order[:most])
+        assert mined.negative[a].nonzero().flatten().tolist() == sorted(order[:most])
 
 
 @given(batches(), st.sampled_from([0.0, 0.1, 0.4]))
 def test_multi_similarity_keeps_what_the_other_side_makes_informative(batch, margin):
     rows, labels, _ = batch
-    found, everyone = mine("multi_similarity", rows, labels, margin=margin), Pairs.within(labels)
+    mined, everyone = mine("multi_similarity", rows, labels, margin=margin), Pairs.within(labels)
     S = 1 - apart(rows).square() / 2
     for a in range(len(labels)):
         positives, negatives = (mask[a].nonzero().flatten().tolist() for mask in (everyone.positive, everyone.negative))
-        kept_positives = [j for j in positives if negatives and S[a, j] < max(S[a, k] for k in negatives) + margin]
-        kept_negatives = [j for j in negatives if positives and S[a, j] > min(S[a, k] for k in positives) - margin]
+        expected_positives = [j for j in positives if negatives and S[a, j] < max(S[a, k] for k in negatives) + margin]
+        expected_negatives = [j for j in negatives if positives and S[a, j] > min(S[a, k] for k in positives) - margin]
         if margin > 0:  # at margin 0 the hardest pairs may tie up to rounding
-            assert found.positive[a].nonzero().flatten().tolist() == kept_positives
-            assert found.negative[a].nonzero().flatten().tolist() == kept_negatives
-        assert found.positive[a].any() == found.negative[a].any(), "both sets are empty together, or neither"
+            assert mined.positive[a].nonzero().flatten().tolist() == expected_positives
+            assert mined.negative[a].nonzero().flatten().tolist() == expected_negatives
+        assert mined.positive[a].any() == mined.negative[a].any(), "both sets are empty together, or neither"
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(0, None), (0, 0), (0, 3), (3, 0)])
+@pytest.mark.parametrize("settings", [{}, {"mode": "roth"}, {"nearest": True}, {"upper_cutoff": 1.0}])
+@pytest.mark.parametrize("name", miners.names())
+def test_no_anchors_or_no_candidates_give_no_tuples(name, settings, rows, columns):
+    if not set(settings) <= set(settings_of(miners.MEMBERS[name])) or (name == "switched" and columns is not None):
+        pytest.skip("not a setting or an argument of this miner")
+    labels, candidates = torch.arange(rows) % 2, None
+    if columns is not None:
+        labels, candidates = Pairs.across(labels, torch.arange(columns) % 2), torch.ones(columns, 4)
+    mined = mine(name, torch.ones(rows, 4), labels, candidates=candidates, **settings)
+    if isinstance(mined, Triplets):
+        assert len(mined.anchor) == len(mined.positive) == len(mined.negative) == rows
+        assert not mined.valid.any()
+    else:
+        assert mined.positive.shape == mined.negative.shape == (rows, rows if columns is None else columns)
+
+
+@pytest.mark.parametrize("name", miners.names())
+def test_repr_shows_the_settings_and_not_the_generator(name):
+    settings = set(settings_of(miners.MEMBERS[name])) - {"generator"}
+    for miner in (miners.build(name), miners.MEMBERS[name]()):
+        assert repr(miner).startswith(f"{type(miner).__name__}(")
+        assert all(f"{setting}={getattr(miner, setting)!r}" in repr(miner) for setting in settings)
+        assert "generator" not in repr(miner)
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2], [4]])
 @pytest.mark.parametrize("name", [*TUPLE_MINERS, "multi_similarity"])
 def test_nothing_to_choose(name, labels):
-    found = mine(name, torch.eye(3)[: len(labels)], torch.tensor(labels))
-    assert not (found.valid if isinstance(found, Triplets) else found.positive | found.negative).any()
+    mined = mine(name, torch.eye(3)[: len(labels)], torch.tensor(labels))
+    assert not (mined.valid if isinstance(mined, Triplets) else mined.positive | mined.negative).any()
     if name == "random":
-        found = mine(name, torch.eye(3)[: len(labels)], torch.tensor(labels), mode="roth")
-        assert not found.valid.any()
+        mined = mine(name, torch.eye(3)[: len(labels)], torch.tensor(labels), mode="roth")
+        assert not mined.valid.any()

@@ -1,4 +1,4 @@
-"""Regularisers against their formulas: mean norms, and the spectral decay ρ of SPEC F.7."""
+"""Regularisers against their formulas: mean norms, and the spectral decay ρ [math F.7]."""
 
 import math
 

@@ -144,8 +144,8 @@ def test_a_big_batch_larger_than_the_data_is_all_of_it(generator):
 
 @pytest.mark.parametrize("sampler", CORESETS)
 def test_one_image_is_a_batch(sampler):
-    assert list(sampler(torch.tensor([0]), filled(torch.ones(1, 2)), batch_size=1, per_class=1)) == [[0]]
-    assert list(sampler(torch.tensor([0]), filled(torch.ones(1, 2)), batch_size=4, per_class=2, batches=1)) == [[0] * 4]
+    assert list(sampler(torch.tensor([0]), filled(torch.ones(1, 3)), batch_size=1, per_class=1)) == [[0]]
+    assert list(sampler(torch.tensor([0]), filled(torch.ones(1, 3)), batch_size=4, per_class=2, batches=1)) == [[0] * 4]
 
 
 @pytest.mark.parametrize("settings", [{}, {"softened": True}])

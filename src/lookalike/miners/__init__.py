@@ -1,6 +1,6 @@
-"""Miners choose, from a batch, what a loss shall work on: `(embeddings, labels) -> targets`, without gradient.
+"""Miners choose what a loss works on in a batch: `(embeddings, labels) -> targets`, without gradient.
 
-They take labels or Pairs (and then candidates too), and draw from an explicit `torch.Generator`.
+They take labels, or Pairs and then candidates too, and draw from an explicit `torch.Generator`.
 """
 
 from typing import Any

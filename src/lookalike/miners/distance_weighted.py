@@ -1,23 +1,23 @@
-"""Wu, Manmatha, Smola, Krähenbühl: Sampling Matters in Deep Embedding Learning, ICCV 2017; Revisiting, eq. 23-24;
-SPEC B.4.
+"""Wu, Manmatha, Smola, Krähenbühl: Sampling Matters in Deep Embedding Learning, ICCV 2017; Revisiting, eq. 23-24
+[math B.4].
 
 log w = −(D − 2) log d − ((D − 3)/2) log(1 − d²/4), the inverse density of distances between random points of the
 sphere.
 
-Departs from the paper: d²/4 under the second logarithm (ERR-24); the cut-off λ bounds the distance from below, not
-the weight (ERR-25). Weights are compared per anchor, in log space: a near-duplicate of one anchor cannot starve the
-others.
+Departs from the paper: d²/4 under the second logarithm [math ERR-24]; the cut-off λ bounds the distance from below,
+not the weight [math ERR-25]. Weights are compared per anchor, in log space: a near-duplicate of one anchor cannot
+starve the others.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.geometry import compare, distances
-from lookalike.targets import Targets, Triplets, as_pairs, pick
+from lookalike.geometry import distances_between
+from lookalike.targets import Targets, Triplets, as_pairs, fallback, largest, pick
 
 
 @dataclass
@@ -26,7 +26,7 @@ class DistanceWeighted:
 
     lower_cutoff: float = 0.5
     upper_cutoff: float | None = None  # 1.4 in the text, None in the released code
-    generator: torch.Generator | None = None
+    generator: torch.Generator | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check(0 < self.lower_cutoff < 2, f"lower_cutoff is a distance between 0 and 2, not {self.lower_cutoff}")
@@ -38,23 +38,17 @@ class DistanceWeighted:
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Triplets:
         pairs = as_pairs(targets, embeddings, candidates)
-        apart = distances(compare(embeddings, candidates, "sphere"))
+        apart = distances_between(embeddings, candidates, "sphere")
         eligible = pairs.negative
         if self.upper_cutoff is not None:
             close = eligible & (apart <= self.upper_cutoff)
             # where no negative is close, every one weighs the same
             apart = torch.where(close.any(1, keepdim=True), apart, 1.0)
-            eligible = torch.where(close.any(1, keepdim=True), close, eligible)
+            eligible = fallback(close, eligible)
         # the largest of log w + Gumbel noise is a draw with probability proportional to w
         noise = torch.empty_like(apart).exponential_(generator=self.generator).log_().neg_()
-        scores = torch.where(eligible, self.log_weights(apart, embeddings.shape[1]) + noise, -torch.inf)
-        return Triplets(
-            anchor=torch.arange(len(embeddings), device=embeddings.device),
-            positive=pick(pairs.positive, self.generator),
-            negative=scores.argmax(1),
-            valid=pairs.positive.any(1) & pairs.negative.any(1),
-            labels=pairs.candidate_labels,
-        )
+        scores = self.log_weights(apart, embeddings.shape[1]) + noise
+        return Triplets.of(pairs, pick(pairs.positive, self.generator), largest(scores, eligible))
 
     def log_weights(self, apart: Float[Tensor, "n m"], dim: int) -> Float[Tensor, "n m"]:
         """log w of distances on the unit sphere of `dim` dimensions."""

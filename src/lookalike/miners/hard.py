@@ -1,5 +1,5 @@
-"""Hermans, Beyer, Leibe: In Defense of the Triplet Loss, 2017 (batch-hard); "Hard Mining" of Sampling Wisely; SPEC
-B.5.
+"""Hermans, Beyer, Leibe: In Defense of the Triplet Loss, 2017 (batch-hard); "Hard Mining" of Sampling Wisely
+[math B.5].
 """
 
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lookalike.geometry import Geometry, check_geometry, compare, distances, squares
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs
+from lookalike.geometry import Geometry, check_geometry, distances_between
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs, largest
 
 
 @dataclass
@@ -31,18 +31,11 @@ class Hard:
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Triplets | Pairs:
         pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        apart = distances(similarities, squares(embeddings, candidates, self.normalise))
+        apart = distances_between(embeddings, candidates, self.normalise)
+        if not self.nearest:
+            return Triplets.of(pairs, largest(apart, pairs.positive), largest(-apart, pairs.negative))
+        count = int(pairs.positive.sum(1).max()) if len(apart) else 0
         to_negative = torch.where(pairs.negative, apart, torch.inf)
-        if self.nearest:
-            count = int(pairs.positive.sum(1).max()) if len(apart) else 0
-            chosen = torch.zeros_like(pairs.negative)
-            chosen.scatter_(1, to_negative.topk(min(count, apart.shape[1]), largest=False).indices, True)
-            return replace(pairs, negative=pairs.negative & chosen)
-        return Triplets(
-            anchor=torch.arange(len(embeddings), device=embeddings.device),
-            positive=torch.where(pairs.positive, apart, -torch.inf).argmax(1),
-            negative=to_negative.argmin(1),
-            valid=pairs.positive.any(1) & pairs.negative.any(1),
-            labels=pairs.candidate_labels,
-        )
+        nearest = to_negative.topk(min(count, apart.shape[1]), largest=False).indices
+        kept = torch.zeros_like(pairs.negative).scatter_(1, nearest, True)
+        return replace(pairs, negative=pairs.negative & kept)

@@ -1,6 +1,6 @@
-"""Uniform sampling, the baseline of Revisiting Training Strategies (Roth et al., ICML 2020), sec. B; SPEC B.1."""
+"""Uniform sampling, the baseline of Revisiting Training Strategies (Roth et al., ICML 2020), sec. B [math B.1]."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -20,7 +20,7 @@ class Random:
     """
 
     mode: Literal["per_anchor", "roth"] = "per_anchor"
-    generator: torch.Generator | None = None
+    generator: torch.Generator | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check(self.mode in ("per_anchor", "roth"), f"mode must be 'per_anchor' or 'roth', not {self.mode!r}")
@@ -32,23 +32,17 @@ class Random:
         pairs = as_pairs(targets, embeddings, candidates)
         if self.mode == "roth":
             return self._from_all(pairs)
-        return Triplets(
-            anchor=torch.arange(len(embeddings), device=embeddings.device),
-            positive=pick(pairs.positive, self.generator),
-            negative=pick(pairs.negative, self.generator),
-            valid=pairs.positive.any(1) & pairs.negative.any(1),
-            labels=pairs.candidate_labels,
-        )
+        return Triplets.of(pairs, pick(pairs.positive, self.generator), pick(pairs.negative, self.generator))
 
     def _from_all(self, pairs: Pairs) -> Triplets:
-        """Numbers all triplets anchor by anchor, draws distinct numbers and decodes them; the list is never made."""
-        wanted = len(pairs.positive)
+        """Numbers all triplets anchor by anchor, draws distinct numbers and decodes them, without listing them all."""
+        count = len(pairs.positive)
         positives, negatives = pairs.positive.sum(1), pairs.negative.sum(1)
         ends = (positives * negatives).cumsum(0)
-        drawn = self._distinct(int(ends[-1]) if wanted else 0, wanted).to(ends.device)
-        valid = torch.arange(wanted, device=ends.device) < len(drawn)
-        numbers = torch.nn.functional.pad(drawn, (0, wanted - len(drawn)))
-        anchor = torch.searchsorted(ends, numbers, right=True).clamp(max=max(0, wanted - 1))
+        numbers = self._distinct(int(ends[-1]) if count else 0, count).to(ends.device)
+        valid = torch.arange(count, device=ends.device) < len(numbers)
+        numbers = torch.nn.functional.pad(numbers, (0, count - len(numbers)))
+        anchor = torch.searchsorted(ends, numbers, right=True).clamp(max=max(0, count - 1))
         place = numbers - (ends - positives * negatives)[anchor]
         each = negatives[anchor].clamp(min=1)
         return Triplets(
@@ -59,20 +53,20 @@ class Random:
             labels=pairs.candidate_labels,
         )
 
-    def _distinct(self, total: int, wanted: int) -> Tensor:
-        """Up to `wanted` distinct numbers below `total`, uniformly: the first distinct ones of an endless sequence."""
-        if total <= 4 * wanted:
-            return torch.randperm(total, generator=self.generator)[:wanted]
-        drawn = torch.randint(total, (0,))
-        while len(drawn) < wanted:
-            drawn = torch.cat([drawn, torch.randint(total, (wanted,), generator=self.generator)])
-            unique, place = torch.unique(drawn, return_inverse=True)
-            first = torch.full_like(unique, len(drawn)).scatter_reduce_(0, place, torch.arange(len(drawn)), "amin")
-            drawn = drawn[first.sort().values]
-        return drawn[:wanted]
+    def _distinct(self, total: int, count: int) -> Tensor:
+        """Up to `count` distinct numbers below `total`, uniformly: the first distinct ones of an endless sequence."""
+        if total <= 4 * count:
+            return torch.randperm(total, generator=self.generator)[:count]
+        numbers = torch.randint(total, (0,))
+        while len(numbers) < count:
+            numbers = torch.cat([numbers, torch.randint(total, (count,), generator=self.generator)])
+            unique, place = torch.unique(numbers, return_inverse=True)
+            first = torch.full_like(unique, len(numbers)).scatter_reduce_(0, place, torch.arange(len(numbers)), "amin")
+            numbers = numbers[first.sort().values]
+        return numbers[:count]
 
 
 def _nth(choices: Tensor, place: Tensor) -> Tensor:
     """The column of the place-th (from 0) true entry of every row."""
     columns = torch.searchsorted(choices.cumsum(1), place[:, None] + 1).squeeze(1)
-    return columns.clamp(max=choices.shape[1] - 1)
+    return columns.clamp(max=max(0, choices.shape[1] - 1))

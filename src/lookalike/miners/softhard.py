@@ -1,16 +1,16 @@
-"""Roth, Brattoli, Ommer: MIC, ICCV 2019; Revisiting Training Strategies, eq. 21-22; SPEC B.3.
+"""Roth, Brattoli, Ommer: MIC, ICCV 2019; Revisiting Training Strategies, eq. 21-22 [math B.3].
 
-Departs from the paper: max and min where it prints argmax and argmin, and the second set holds positives (ERR-23).
+Departs from the paper: max and min where it prints argmax and argmin, and the second set holds positives [math ERR-23].
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lookalike.geometry import Geometry, check_geometry, compare, distances, squares
-from lookalike.targets import Targets, Triplets, as_pairs, pick
+from lookalike.geometry import Geometry, check_geometry, distances_between
+from lookalike.targets import Targets, Triplets, as_pairs, fallback, pick
 
 
 @dataclass
@@ -18,7 +18,7 @@ class SoftHard:
     """A uniform one of the positives behind the nearest negative, and of the negatives before the farthest positive."""
 
     normalise: Geometry = "sphere"
-    generator: torch.Generator | None = None
+    generator: torch.Generator | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_geometry(self.normalise)
@@ -28,16 +28,12 @@ class SoftHard:
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Triplets:
         pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        apart = distances(similarities, squares(embeddings, candidates, self.normalise))
+        apart = distances_between(embeddings, candidates, self.normalise)
+        if not apart.shape[1]:  # no candidates, no extremes
+            return Triplets.of(pairs, pick(pairs.positive), pick(pairs.negative))
         nearest_negative = torch.where(pairs.negative, apart, torch.inf).amin(1, keepdim=True)
         farthest_positive = torch.where(pairs.positive, apart, -torch.inf).amax(1, keepdim=True)
         far = pairs.positive & (apart > nearest_negative)
         close = pairs.negative & (apart < farthest_positive)
-        return Triplets(
-            anchor=torch.arange(len(embeddings), device=embeddings.device),
-            positive=pick(torch.where(far.any(1, keepdim=True), far, pairs.positive), self.generator),
-            negative=pick(torch.where(close.any(1, keepdim=True), close, pairs.negative), self.generator),
-            valid=pairs.positive.any(1) & pairs.negative.any(1),
-            labels=pairs.candidate_labels,
-        )
+        positive = pick(fallback(far, pairs.positive), self.generator)
+        return Triplets.of(pairs, positive, pick(fallback(close, pairs.negative), self.generator))

@@ -1,5 +1,5 @@
-"""Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies, ICML 2020, sec. 5 (ρ-regularisation);
-SPEC D.2.
+"""Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies, ICML 2020, sec. 5 (ρ-regularisation)
+[math D.2].
 
 With probability p an anchor's triplet becomes (a, a, p′): a true positive p′ stands where the negative does, so that
 the loss pushes it away a little and keeps the class from collapsing: a flatter spectrum. For tuple losses.
@@ -18,11 +18,11 @@ from lookalike.targets import Targets, Triplets, as_pairs, pick
 
 @dataclass
 class Switched:
-    """Distance-weighted triplets, some of them turned round: a positive in the place of the negative."""
+    """Distance-weighted triplets, some of them switched: a positive in the place of the negative."""
 
     probability: float = 0.2  # p_switch
     upper_cutoff: float | None = None
-    generator: torch.Generator | None = None
+    generator: torch.Generator | None = field(default=None, repr=False)
     _miner: DistanceWeighted = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -32,13 +32,13 @@ class Switched:
     @torch.no_grad()
     def __call__(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Triplets:
         pairs = as_pairs(targets, embeddings)
-        usual = self._miner(embeddings, pairs)
+        mined = self._miner(embeddings, pairs)
         draws = torch.rand(len(embeddings), generator=self.generator, device=embeddings.device)
-        turned = draws < self.probability
+        switched = draws < self.probability
         return Triplets(
-            anchor=usual.anchor,
-            positive=torch.where(turned, usual.anchor, usual.positive),
-            negative=torch.where(turned, pick(pairs.positive, self.generator), usual.negative),
-            valid=torch.where(turned, pairs.positive.any(1), usual.valid),
-            labels=usual.labels,
+            anchor=mined.anchor,
+            positive=torch.where(switched, mined.anchor, mined.positive),
+            negative=torch.where(switched, pick(pairs.positive, self.generator), mined.negative),
+            valid=torch.where(switched, pairs.positive.any(1), mined.valid),
+            labels=mined.labels,
         )

@@ -1,7 +1,7 @@
 """Sohn: Improved Deep Metric Learning with Multi-class N-pair Loss Objective, NeurIPS 2016, sec. 3.2.2: weight decay
 of embeddings.
 
-ν · mean ‖z‖; squared as printed in Revisiting Training Strategies, un-squared as its released code (ERR-3).
+ν · mean ‖z‖; squared as printed in Revisiting Training Strategies, not squared in its released code [math ERR-3].
 """
 
 from jaxtyping import Float

@@ -1,5 +1,5 @@
-"""Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies, ICML 2020, sec. 5: the spectral decay ρ;
-SPEC F.7.
+"""Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies, ICML 2020, sec. 5: the spectral decay ρ
+[math F.7].
 
 ρ = KL(U ‖ p) = −(1/n) Σ log(n p_i), p the singular values of the (uncentred) embeddings, scaled to sum 1: 0 for a
 flat spectrum. Differentiable, to be added to any loss; the evaluation reports the same number.
@@ -32,7 +32,7 @@ def spectral_decay(embeddings: Float[Tensor, "n d"], drop: int = 0) -> Float[Ten
 
 
 class SpectralDecay(nn.Module):
-    """Flattens the spectrum of the batch, so that no few directions carry all that was learnt."""
+    """Flattens the spectrum of the batch, so that no few directions carry everything that was learnt."""
 
     def __init__(
         self,
