@@ -20,8 +20,8 @@ from lookalike.data import Dataset
 from lookalike.evaluation.table import aligned
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, of_tree, overridden
-from lookalike.recipe.begin import validation
 from lookalike.recipe.defaults import default
+from lookalike.recipe.prepare import validation
 from lookalike.recipe.protocol import parts
 from lookalike.runs.log import Event
 from lookalike.training import Loop, train

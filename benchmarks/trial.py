@@ -11,7 +11,7 @@ from lookalike.features import embed
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build
-from lookalike.recipe.begin import begin_head, fill_bank, validation
+from lookalike.recipe.prepare import fill_bank, prepare_head, validation
 from lookalike.training import train
 from lookalike.training.blend import blend
 
@@ -28,7 +28,7 @@ def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
     start = time.monotonic()
     model = build.model(recipe)
     loop = build.loop(recipe, model, divided.train)
-    begin_head(recipe, model, divided.train)
+    prepare_head(recipe, model, divided.train)
     fill_bank(loop, model, divided.train)
     validate = validation(recipe, model, divided.validation)
     before = copy.deepcopy(model.embedder.state_dict())

@@ -1,6 +1,6 @@
-"""The ways a user can be wrong. Every one of them is a `UserError` with one line: what was given, what was possible.
+"""Mistakes of the user: each is a `UserError` with one line that says what was given and what was possible.
 
-The command line prints that line and leaves with exit code 2.
+The command line prints that line and exits with code 2.
 """
 
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ def check(holds: bool, message: str) -> None:
         raise UserError(message)
 
 
-def unknown(kind: str, given: str, possible: Iterable[str]) -> UserError:
+def unknown(kind: str, name: str, possible: Iterable[str]) -> UserError:
     """The error for a name that does not exist, with the nearest one that does.
 
     >>> print(unknown("loss", "tripplet", ["triplet", "margin"]))
     unknown loss 'tripplet': did you mean 'triplet'? Possible: margin, triplet
     """
     names = sorted(possible)
-    nearest = get_close_matches(given, names, n=1, cutoff=0.5)
-    hint = f" did you mean '{nearest[0]}'?" if nearest else ""
-    return UserError(f"unknown {kind} '{given}':{hint} Possible: {', '.join(names) or 'none'}")
+    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f": did you mean '{nearest[0]}'?" if nearest else "."
+    return UserError(f"unknown {kind} '{name}'{hint} Possible: {', '.join(names) or 'none'}")

@@ -68,7 +68,7 @@ def test_a_misspelt_setting_is_refused_with_a_hint(kind, name):
 def test_an_unknown_preset_is_refused_with_a_hint():
     with pytest.raises(UserError, match="unknown preset of triplet 'cbu': did you mean 'cub'"):
         losses.build("triplet", preset="cbu")
-    with pytest.raises(UserError, match=r"unknown preset of nca 'cub': Possible: none"):
+    with pytest.raises(UserError, match=r"unknown preset of nca 'cub'. Possible: none"):
         losses.build("nca", preset="cub")
 
 

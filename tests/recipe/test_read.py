@@ -101,7 +101,7 @@ def test_another_name_starts_the_table_anew_and_the_same_name_does_not():
     assert overridden(begun, ["loss.name=triplet"])["loss"] == {"name": "triplet"}
     assert overridden(begun, ["loss.name=margin"])["loss"] == begun["loss"]
     assert overridden(begun, ["loss.name=triplet", "loss.margin=0.5"])["loss"] == {"name": "triplet", "margin": 0.5}
-    assert overridden(begun, ["loss.margin=0.5", "loss.name=triplet"])["loss"] == {"name": "triplet"}
+    assert overridden(begun, ["loss.margin=0.5", "loss.name=triplet"])["loss"] == {"name": "triplet", "margin": 0.5}
     assert "miner" not in overridden(begun, ["miner.name=none"])
     assert begun["loss"]["margin"] == 0.3  # what was given is left alone
     assert begun["miner"] == {"name": "hard"}
@@ -145,11 +145,11 @@ def test_files(tmp_path):
     with pytest.raises(UserError, match="there is no recipe"):
         load(file)
     file.write_text("[loss\n")
-    with pytest.raises(UserError, match="is no recipe") as raised:
+    with pytest.raises(UserError, match="is not a recipe") as raised:
         load(file)
     assert "\n" not in str(raised.value)
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(UserError, match="is no recipe"):
+    with pytest.raises(UserError, match="is not a recipe"):
         load(file)
     file.write_text('[loss]\nname = "triplet"\nmargin = 0.1\n[sampler]\nname = "class_balanced"\n')
     assert load(file, ["seed=3"]).seed == 3

@@ -13,6 +13,7 @@ from lookalike.data.formats import vehicle_id
 from lookalike.data.formats.arrays import arrays
 from lookalike.errors import UserError
 from lookalike.fit import fit
+from lookalike.recipe.validity import check_recipe
 from tests.recipe.layouts import EACH, LAYOUTS, LISTS, TRAIN, Album
 
 FOLDER = Path(__file__).parents[2] / "recipes"
@@ -78,7 +79,7 @@ def test_every_setting_in_the_header_is_known(file):
 
 @every
 def test_names_are_known_and_two_steps_are_trained(file, album, tmp_path):
-    recipes.build.check_names(recipes.load(file))
+    check_recipe(recipes.load(file))
     dataset = LAYOUTS[recipes.load(file).data.name or ""](album)
     batch = 3 * recipes.load(file).sampler.settings.get("per_class", 4)
     changes = [*SMALL, f"sampler.batch_size={batch}"]

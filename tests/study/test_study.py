@@ -11,7 +11,7 @@ import torch
 
 from lookalike.data import arrays
 from lookalike.errors import UserError
-from lookalike.recipe import build
+from lookalike.recipe.validity import check_recipe
 from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import ignore
 from lookalike.runs.measured import load_results
@@ -68,6 +68,27 @@ def shapes():
     looks = torch.randint(0, 256, (16, 16, 16, 1), generator=generator).repeat_interleave(4, 0)
     pixels = (looks + 40 * torch.randn(64, 16, 16, 1, generator=generator)).clamp(0, 255).to(torch.uint8)
     return arrays(pixels.expand(-1, -1, -1, 3).numpy(), torch.arange(64) // 4, name="shapes")
+
+
+def test_settings_stick_whatever_names_the_loss(write):
+    """Of an override, of [change] and of the grid: none is lost when a row or another axis names the loss."""
+    losses = '[grid]\nloss.similarity = ["euclidean", "cosine"]\nloss.name = ["triplet", "contrastive"]\n'
+    study = read(write('recipe = "recipe.toml"\n[change]\nloss.normalise = "ball"\n' + losses))
+    assert [(cell.recipe.loss.name, cell.recipe.loss.settings) for cell in study.cells] == [
+        (name, {"normalise": "ball", "similarity": similarity} | ({"margin": 0.1} if name == "triplet" else {}))
+        for similarity in ("euclidean", "cosine")
+        for name in ("triplet", "contrastive")
+    ]
+    study = read(write(), overrides=["loss.normalise=ball"])
+    settings = [cell.recipe.loss.settings for cell in study.cells[:2]]
+    assert settings == [{"margin": 0.1, "normalise": "ball"}, {"normalise": "ball"}]
+
+
+def test_a_typo_beside_a_new_name_is_refused(write, shapes):
+    study = read(write(STUDY + "loss.treshold = 0.2\n"))
+    message = r"'other' cannot.*unknown setting of contrastive 'treshold': did you mean 'threshold'"
+    with pytest.raises(UserError, match=message):
+        check_all(study, shapes)
 
 
 def test_rows_grid_and_seeds_make_cells(write):
@@ -199,7 +220,7 @@ def test_cells_in_other_hands_are_left_alone(write, shapes, tmp_path):
 def test_every_shipped_study_is_possible_and_says_how_it_is_run(file):
     study = read(file)
     for row in study.rows:
-        build.check_names(next(cell.recipe for cell in study.cells if cell.row == row))
+        check_recipe(next(cell.recipe for cell in study.cells if cell.row == row))
     assert f"lookalike study studies/{file.name}" in file.read_text()
     assert len({cell.key for cell in study.cells}) == len(study.cells)
 

@@ -29,6 +29,16 @@ def test_names_are_set_first_and_conditions_look_at_them():
     assert overridden(BASE, said)["loss"] == {"name": "multi_similarity"}
 
 
+def test_a_drawn_setting_sticks_beside_a_drawn_name():
+    _, ranges = take({"tune": {
+        "loss.margin": {"low": 0.05, "high": 0.5},
+        "loss.name": {"choices": ["triplet", "contrastive"], "when": "loss.margin=0.05"},  # so that it is drawn last
+    }})  # fmt: skip
+    said = draw(ranges, BASE, Last())
+    assert said == ["loss.margin=0.05", 'loss.name="contrastive"']
+    assert overridden(BASE, said)["loss"] == {"name": "contrastive", "margin": 0.05}
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [

@@ -10,7 +10,7 @@ from lookalike.data import Dataset
 from lookalike.errors import UserError, check
 from lookalike.recipe import Recipe, as_tree, build, defaults, of_tree, overridden, tree
 from lookalike.recipe.protocol import parts, tasks
-from lookalike.recipe.rehearsal import rehearse
+from lookalike.recipe.validity import check_recipe
 from lookalike.runs.folder import RunFolder, differences
 
 Source = str | Path | Dataset | None
@@ -64,8 +64,8 @@ def check_possible(recipe: Recipe, dataset: Dataset) -> None:
 
 def _check_alone(recipe: Recipe) -> None:
     """What can be known without data."""
-    build.check_names(recipe)
-    rehearse(recipe)
+    check_recipe(recipe)
+    build.model(recipe)
 
 
 def found(source: Source, values: Tree) -> tuple[Dataset, str]:

@@ -17,7 +17,7 @@ from lookalike.fit.summary import header
 from lookalike.models import Model, Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, to_toml
-from lookalike.recipe.begin import begin_head, fill_bank, needs_features, validation
+from lookalike.recipe.prepare import fill_bank, needs_features, prepare_head, validation
 from lookalike.recipe.protocol import measure, parts
 from lookalike.runs import checkpoint
 from lookalike.runs.folder import RunFolder
@@ -95,7 +95,7 @@ class Stages:
         rate = None
         if not started:
             if needs_features(self.recipe):
-                rate = begin_head(self.recipe, model, divided.train, self.stage("features for the head"))
+                rate = prepare_head(self.recipe, model, divided.train, self.stage("features for the head"))
             if loop.bank is not None:
                 fill_bank(loop, model, divided.train, self.stage("filling the embedding bank"))
             if self.recipe.train.blend and loop.ranks.first:

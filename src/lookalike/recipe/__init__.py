@@ -1,8 +1,9 @@
 """Recipes: a whole run as one TOML file. `load` reads one, `build` makes its objects, `to_toml` writes it out."""
 
 from lookalike.recipe import build
-from lookalike.recipe.read import load, of_tree, overridden, tree
+from lookalike.recipe.overrides import layer_of, layered, overridden
+from lookalike.recipe.read import load, of_tree, tree
 from lookalike.recipe.settings import Recipe
 from lookalike.recipe.write import as_tree, to_toml
 
-__all__ = ["Recipe", "as_tree", "build", "load", "of_tree", "overridden", "to_toml", "tree"]
+__all__ = ["Recipe", "as_tree", "build", "layer_of", "layered", "load", "of_tree", "overridden", "to_toml", "tree"]

@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lookalike.errors import check, unknown
-from lookalike.recipe import Recipe, of_tree, overridden, to_toml, tree
-from lookalike.recipe.read import NAMED
+from lookalike.recipe import Recipe, layer_of, layered, of_tree, to_toml, tree
 
 Tree = Mapping[str, Any]
 KEYS = ("title", "recipe", "data", "seeds", "baseline", "metrics", "change", "rows", "grid")
@@ -76,14 +75,15 @@ def read(
             raise unknown("key of a study", key, KEYS)
     check("recipe" in values or recipe is not None, f'{path} does not name a recipe: add recipe = "FILE.toml"')
     base = tree(recipe) if recipe is not None else tree(path.parent / values["recipe"])
-    base = overridden(merged(base, values.get("change", {})), overrides)
-    where = source or values.get("data") or base.get("data", {}).get("source") or ""
+    common = (values.get("change", {}), layer_of(overrides))
+    every = layered(base, *common)
+    where = source or values.get("data") or every.get("data", {}).get("source") or ""
     metrics = tuple(values.get("metrics", METRICS))
     seeds = values.get("seeds", 1)
     check(isinstance(seeds, int) and seeds > 0, f"{path}: seeds is a number of runs, such as 3, not {seeds!r}")
     cells = [
-        Cell(row, _recipe(merged(base, changes), seed, str(where), metrics))
-        for seed in range(base.get("seed", 0), base.get("seed", 0) + seeds)
+        Cell(row, _recipe(layered(base, *common, *changes), seed, str(where), metrics))
+        for seed in range(every.get("seed", 0), every.get("seed", 0) + seeds)
         for row, changes in _rows(values.get("rows", {}), values.get("grid", {}))
     ]
     study = Study(values.get("title", path.stem), str(where), tuple(cells), values.get("baseline"), metrics)
@@ -92,36 +92,17 @@ def read(
     return study
 
 
-def merged(base: Tree, changes: Tree) -> dict[str, Any]:
-    """The recipe's tables with changes on top; another loss, miner or sampler takes no settings of the old one along.
-
-    >>> merged({"loss": {"name": "margin", "boundary": 0.6}, "seed": 1}, {"loss": {"name": "triplet"}})
-    {'loss': {'name': 'triplet'}, 'seed': 1}
-    """
-    result = dict(base)
-    for key, value in changes.items():
-        old = result.get(key)
-        anew = key in NAMED and isinstance(value, Mapping) and "name" in value and value["name"] != _name(old)
-        nested = isinstance(value, Mapping) and isinstance(old, Mapping) and not anew
-        result[key] = merged(old, value) if nested else value  # type: ignore[arg-type]
-    return result
-
-
-def _name(table: Any) -> Any:
-    return table.get("name") if isinstance(table, Mapping) else None
-
-
-def _rows(rows: Tree, grid: Tree) -> Iterator[tuple[str, Tree]]:
-    """Names and changes of all rows of the table."""
+def _rows(rows: Tree, grid: Tree) -> Iterator[tuple[str, list[Tree]]]:
+    """Names of all rows of the table, with their layers of changes."""
     axes = list(_axes(grid, ""))
     for name, changes in (rows or {"": {}}).items():
         for values in product(*(choices for _, choices in axes)):
             words = [name] if name else []
-            whole: Tree = changes
+            layers = [changes]
             for (key, _), value in zip(axes, values, strict=True):
                 words.append(_word(key, value))
-                whole = merged(whole, _nested(key, value))
-            yield ", ".join(words) or "the recipe", whole
+                layers.append(_nested(key, value))
+            yield ", ".join(words) or "the recipe", layers
 
 
 def _word(key: str, value: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from lookalike.errors import check, unknown
 from lookalike.recipe import overridden
-from lookalike.recipe.read import Tree
+from lookalike.recipe.overrides import Tree
 
 TABLE = "tune"
 

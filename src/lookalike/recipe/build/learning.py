@@ -1,0 +1,119 @@
+"""[sampler], [optimiser], [schedule] and [train]: the loop around a network and its goal, and the plan of a run."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+from torch.utils.data import TensorDataset
+
+from lookalike import catalog, samplers
+from lookalike.data import AugmentedImages, Dataset
+from lookalike.errors import check
+from lookalike.models import Embedder, Model
+from lookalike.models.preprocess import scale
+from lookalike.processes import Ranks
+from lookalike.recipe.build.goal import Goal, generators_of, objective, settings_of
+from lookalike.recipe.build.network import device, embedder_of, views
+from lookalike.recipe.read import keys
+from lookalike.recipe.settings import Optimiser, Recipe
+from lookalike.recipe.values import member_settings
+from lookalike.samplers import BatchSampler, EmbeddingBank
+from lookalike.training import Loop, Plan, Schedule, optimisers
+from lookalike.training.ccp import ChanceConstraints, ProxyObjective
+from lookalike.training.mixup import mixer
+from lookalike.training.pool import Pool
+
+
+def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -> BatchSampler:
+    """The batch sampler over the train images."""
+    table = recipe.sampler
+    settings = {"seed": recipe.seed, **settings_of("sampler", samplers.MEMBERS, table)}
+    batches = samplers.build(
+        table.name, table.preset, labels=train.labels, categories=train.categories, bank=bank, **settings
+    )
+    batches.check_shares(Ranks.current().count)
+    return batches
+
+
+def bank(recipe: Recipe, train: Dataset, dim: int) -> EmbeddingBank | None:
+    """An embedding per train image, for samplers that choose by them."""
+    return EmbeddingBank(len(train), dim) if samplers.needs_bank(recipe.sampler.name) else None
+
+
+def optimiser(table: Optimiser, groups: Iterator[dict[str, Any]]) -> torch.optim.Optimizer:
+    builder = catalog.member("optimiser", optimisers.MEMBERS, table.name)
+    settings = member_settings("optimiser", table.name, builder, table.settings, keys(Optimiser).keys() - {"settings"})
+    return optimisers.build(table.name, groups, **settings)
+
+
+def steps_of(recipe: Recipe, batches: int) -> int:
+    """The length of the run, from its steps or from its epochs of so many `batches`."""
+    table = recipe.train
+    check(table.steps is None or table.epochs is None, "give train.steps or train.epochs, not both")
+    if table.steps is None and table.epochs is None:
+        check(table.minutes is not None, "the recipe does not say how long: give train.steps, epochs or minutes")
+        return 1  # until the clock has decided
+    return table.steps if table.steps is not None else (table.epochs or 0) * batches
+
+
+def plan(recipe: Recipe, steps: int, seconds: float | None = None, batches: int = 1) -> Plan:
+    """How long and how often, in steps; an epoch has so many `batches`."""
+    table = recipe.train
+    every = table.plan.validate_every if table.validate_epochs is None else table.validate_epochs * batches
+    return replace(table.plan, steps=steps, validate_every=every, seconds=seconds, seed=recipe.seed)
+
+
+def loop(recipe: Recipe, model: Model, train: Dataset) -> Loop:
+    """Everything that learns, ready for its first step."""
+    embedder, rates, how = embedder_of(model), recipe.optimiser, model.preprocessing
+    embeddings = bank(recipe, train, embedder.dim)
+    batches = sampler(recipe, train, embeddings)
+    goal = objective(recipe, train.classes, embedder.dim, batches.batch_size).to(device(recipe))
+
+    def prepare(pixels: Tensor) -> Tensor:
+        return scale(pixels, how)
+
+    generators, mixing = generators_of(goal), None
+    if recipe.mixup is not None:
+        mixing = mixer(recipe.mixup, embedder, torch.Generator().manual_seed(recipe.seed))
+        generators["mixup"] = mixing.generator
+    images, workers = AugmentedImages(train, views(recipe, how).train, recipe.seed), recipe.data.workers
+    update = optimiser(rates, groups(recipe, embedder, goal))
+    strategy = None
+    if isinstance(goal, ProxyObjective):
+        pool = Pool(images, train.labels, prepare, recipe.seed, workers, Ranks.current())
+        strategy = ChanceConstraints(embedder, goal, update, pool, rates.weight_decay)
+    return Loop(
+        embedder, goal, update, replace(recipe.schedule, steps=steps_of(recipe, len(batches))), images, batches,
+        prepare, embeddings, clipping=rates.clipping, precision=recipe.train.precision, workers=workers,
+        generators=generators, unfreezing=None if recipe.model.unfreezing.epoch is None else recipe.model.unfreezing,
+        geometry=getattr(goal.loss, "normalise", "sphere"), chunk=recipe.train.chunk, mixer=mixing, strategy=strategy,
+    )  # fmt: skip
+
+
+def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str, Any]]:
+    """Parameter groups: backbone, head, and the loss's own."""
+    table = recipe.optimiser
+    decay = table.weight_decay if recipe.ccp is None else 0.0  # CCP adds it to the gradients, before they are clipped
+    yield from embedder.parameter_groups(table.lr, table.head_lr, decay)
+    for group in goal.parameter_groups(table.lr):
+        yield group if table.loss_lr is None else {**group, "lr": table.loss_lr}
+
+
+def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Loop:
+    """Training of the head alone, on features computed once: the same loop, with vectors in the place of images."""
+    table, embedder = recipe.head, embedder_of(model)
+    classes = len(labels.unique())  # type: ignore[no-untyped-call]
+    batch_size = table.per_class * min(classes, max(1, table.batch_size // table.per_class))
+    batches = samplers.build(
+        "class_balanced", labels=labels, batch_size=batch_size, per_class=table.per_class, seed=recipe.seed
+    )
+    goal = objective(replace(recipe, ccp=None), classes, embedder.dim, batch_size).to(device(recipe))
+    parameters = [{"params": list(embedder.head.parameters()), "lr": table.lr}, *goal.parameter_groups(table.lr)]
+    return Loop(
+        embedder.head, goal, optimiser(recipe.optimiser, iter(parameters)), Schedule("cosine", table.steps),
+        TensorDataset(points, labels), batches, generators=generators_of(goal),
+    )  # fmt: skip

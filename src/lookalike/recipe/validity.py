@@ -1,0 +1,86 @@
+"""What cannot work is refused before the first image is read, not after hours of training.
+
+Everything but the network is tried here; `build.model` refuses what concerns the network itself (weights, stages,
+mixup, chunks).
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from lookalike import catalog, samplers
+from lookalike.errors import check, unknown
+from lookalike.evaluation import names as metric_names
+from lookalike.models import Preprocessing, backbones
+from lookalike.models.pooling import POOLINGS
+from lookalike.recipe import build
+from lookalike.recipe.build.goal import settings_of
+from lookalike.recipe.build.learning import optimiser
+from lookalike.recipe.protocol import check_protocol
+from lookalike.recipe.read import keys
+from lookalike.recipe.settings import Network, Recipe
+from lookalike.recipe.values import member_settings
+from lookalike.training.ccp import FORMS
+from lookalike.training.chunked import InChunks
+
+HEADS = ("default", "principal")
+CLASSES, EACH, DIM = 4, 3, 8  # of the random vectors that an objective is tried on
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Names and settings, the length of the run, what excludes each other, and the objective on random vectors."""
+    check_protocol(recipe)
+    for metric in (recipe.train.plan.select, *recipe.evaluation.metrics, *recipe.evaluation.train):
+        metric_names.expand(metric)
+    _check_network(recipe.model)
+    _check_ccp(recipe)
+    _check_mixup_and_chunks(recipe)
+    settings_of("sampler", samplers.MEMBERS, recipe.sampler)
+    optimiser(recipe.optimiser, iter([{"params": [nn.Parameter(torch.zeros(1))], "lr": 0.1}]))
+    build.views(recipe, Preprocessing())
+    build.steps_of(recipe, batches=1)
+    _rehearse(recipe)
+
+
+def _rehearse(recipe: Recipe) -> None:
+    labels = torch.arange(CLASSES).repeat_interleave(EACH)
+    vectors = torch.randn(len(labels), DIM, generator=torch.Generator().manual_seed(recipe.seed))
+    device = build.device(recipe)
+    goal = build.objective(recipe, CLASSES, DIM, len(labels)).to(device)
+    goal(vectors.to(device), labels.to(device), recipe.memory.start)
+
+
+def _check_network(table: Network) -> None:
+    """Names and settings; nothing is built."""
+    how = table.architecture
+    kind, colon, _ = how.backbone.partition(":")
+    members: dict[str, Any] = backbones.ADAPTERS if colon else backbones.MEMBERS
+    builder = catalog.member("source of backbones" if colon else "backbone", members, kind)
+    member_settings("model", kind, builder, how.settings, keys(Network).keys() - {"settings"})
+    for name, value, possible in (("pooling", how.pooling, POOLINGS), ("start of the head", table.head, HEADS)):
+        if value not in possible:
+            raise unknown(name, value, possible)
+
+
+def _check_ccp(recipe: Recipe) -> None:
+    if recipe.ccp is None:
+        return
+    loss, protocol = recipe.loss.name, recipe.protocol
+    check(loss in FORMS, f"CCP compares images with proxies and wraps {', '.join(FORMS)}, not '{loss}': set loss.name")
+    check(recipe.miner is None, "CCP takes all pairs of images and proxies: set miner.name=none")
+    check(recipe.memory.batches == 0, "CCP has proxies in the place of a memory: leave out ccp or memory")
+    check(recipe.mixup is None, "CCP is not defined for mixed images: leave out ccp or mixup")
+    judged = recipe.data.validation > 0 or protocol.name == "cross_validation" or protocol.select == "test_max"
+    check(judged, "CCP takes new proxies when validation stops improving: hold classes back with data.validation=0.1")
+
+
+def _check_mixup_and_chunks(recipe: Recipe) -> None:
+    if recipe.mixup is not None:
+        check(
+            recipe.memory.batches == 0,
+            "a mixed image has two classes, a memory keeps one per image: leave out mixup or memory",
+        )
+        check(recipe.train.chunk is None, "mixup mixes the whole batch: leave out mixup or train.chunk")
+    if recipe.train.chunk is not None:
+        InChunks(recipe.train.chunk)
