@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from lookalike.catalog import FACT
 from lookalike.errors import check, unknown
 from lookalike.models import backbones
 from lookalike.models.embedder import BatchNorm, Embedder, Init
@@ -29,7 +30,7 @@ class Architecture:
     layer_norm: bool = False
     init: Init = "default"
     batch_norm: BatchNorm = "train"
-    readout: Readout = field(default_factory=Readout)
+    readout: Readout = field(default_factory=Readout, metadata=FACT)  # its statistics come from the train images
 
     def __post_init__(self) -> None:
         check(
