@@ -48,7 +48,7 @@ def keys(kind: type[Any], prefix: str = "") -> dict[str, Any]:
     for part in fields(kind):
         if "prefix" in part.metadata:
             result |= keys(hints[part.name], prefix + part.metadata["prefix"])
-        elif part.init and "fact" not in part.metadata:
+        elif "fact" not in part.metadata:
             result[part.name if part.name == "settings" else f"{prefix}{part.name}"] = hints[part.name]
     return result
 

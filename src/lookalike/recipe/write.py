@@ -12,13 +12,15 @@ def as_tree(table: Any) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for part in fields(table):
         value = getattr(table, part.name)
+        if "fact" in part.metadata:
+            continue
         if part.name == "settings":
             result |= value
         elif "prefix" in part.metadata:
             result |= {f"{part.metadata['prefix']}{key}": inner for key, inner in as_tree(value).items()}
         elif is_dataclass(value):
             result[part.name] = as_tree(value)
-        elif value is not None and value != {} and part.init and "fact" not in part.metadata:
+        elif value is not None and value != {}:
             result[part.name] = value
     return result
 
