@@ -15,8 +15,8 @@ from lookalike.evaluation import names as metric_names
 from lookalike.models import Preprocessing, backbones
 from lookalike.models.pooling import POOLINGS
 from lookalike.recipe import build
-from lookalike.recipe.build.goal import settings_of
-from lookalike.recipe.build.learning import optimiser
+from lookalike.recipe.goal import settings_of
+from lookalike.recipe.learning import optimiser
 from lookalike.recipe.protocol import check_protocol
 from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Network, Recipe

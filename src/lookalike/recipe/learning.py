@@ -15,8 +15,8 @@ from lookalike.errors import check
 from lookalike.models import Embedder, Model
 from lookalike.models.preprocess import scale
 from lookalike.processes import Ranks
-from lookalike.recipe.build.goal import Goal, generators_of, objective, settings_of
-from lookalike.recipe.build.network import device, embedder_of, views
+from lookalike.recipe.goal import Goal, generators_of, objective, settings_of
+from lookalike.recipe.network import device, embedder_of, views
 from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Optimiser, Recipe
 from lookalike.recipe.values import member_settings

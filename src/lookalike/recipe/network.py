@@ -1,0 +1,70 @@
+"""[model] and [images]: the network, what it sees of an image, and the device it runs on."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from lookalike.data import Augmentation
+from lookalike.data import preset as image_preset
+from lookalike.errors import check
+from lookalike.models import Embedder, Model, Preprocessing, up_to
+from lookalike.models.model import checked_device
+from lookalike.recipe.settings import Recipe
+from lookalike.training.chunked import check_chunks
+from lookalike.training.mixup import mixer
+
+
+def device(recipe: Recipe) -> torch.device:
+    """The device of [train]; auto: a GPU where there is one."""
+    name = recipe.train.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    return checked_device(name)
+
+
+def model(recipe: Recipe) -> Model:
+    """The untrained model, with the preprocessing that fits the recipe's images; what it cannot do is refused."""
+    table = recipe.model
+    created = Model.create(table.architecture, table.weights, recipe.seed)
+    embedder = embedder_of(created)
+    if table.freeze is not None:
+        embedder.freeze(up_to(table.freeze, embedder.backbone.stages))
+    if recipe.mixup is not None:
+        mixer(recipe.mixup, embedder, torch.Generator())
+    if recipe.train.chunk is not None:
+        check_chunks(embedder.train())
+        embedder.eval()
+    embedder.to(device(recipe))
+    preprocessing = views(recipe, created.preprocessing).preprocessing
+    return replace(created, preprocessing=preprocessing, geometry=recipe.evaluation.geometry)
+
+
+def embedder_of(model: Model) -> Embedder:
+    assert isinstance(model.embedder, Embedder)
+    return model.embedder
+
+
+@dataclass(frozen=True)
+class Views:
+    """What the network sees of an image: in training, and when it is used."""
+
+    train: Augmentation
+    preprocessing: Preprocessing
+
+
+def views(recipe: Recipe, natural: Preprocessing) -> Views:
+    """The protocol's crops in the colours the backbone was trained on (`natural`)."""
+    table, protocol = recipe.images, image_preset(recipe.images.preset)
+    size = table.size or protocol.evaluation.size
+    base = protocol.evaluation.warp or protocol.evaluation.short_side or protocol.evaluation.size
+    side = table.short_side or round(base * size / protocol.evaluation.size)
+    protocol = protocol.resized(size, side)
+    changes: dict[str, Any] = {}
+    if table.area is not None:
+        check(len(table.area) == 2, f"images.area is a range of two numbers, not {list(table.area)}")
+        changes["area"] = table.area
+    if table.flip is not None:
+        changes["flip"] = table.flip
+    preprocessing = replace(natural.sized(size, side), warp=protocol.evaluation.warp is not None)
+    return Views(replace(protocol.train, **changes), preprocessing)
