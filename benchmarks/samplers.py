@@ -164,9 +164,7 @@ def training_step() -> float:
 def choices(dim: int, step: float) -> list[dict[str, Any]]:
     labels, _ = data()
     generator = torch.Generator().manual_seed(dim)
-    bank = samplers.EmbeddingBank(IMAGES, dim)
-    vectors = nn.functional.normalize(torch.randn(IMAGES, dim, generator=generator))
-    bank.update(torch.arange(IMAGES), vectors)
+    bank = samplers.EmbeddingBank.of(nn.functional.normalize(torch.randn(IMAGES, dim, generator=generator)))
     alone = choice_alone(labels, bank)
     rows = []
     for name in filter(samplers.needs_bank, samplers.names()):

@@ -58,9 +58,9 @@ def test_slots_are_the_positives_of_every_row(seed):
 
 def test_pick_is_uniform_among_the_true(generator):
     choices = torch.tensor([[True, False, True, True], [False, True, False, False]]).repeat(6000, 1)
-    drawn = pick(choices, generator).view(-1, 2)
-    assert (drawn[:, 1] == 1).all()
-    counts = Counter(drawn[:, 0].tolist())
+    columns = pick(choices, generator).view(-1, 2)
+    assert (columns[:, 1] == 1).all()
+    counts = Counter(columns[:, 0].tolist())
     assert set(counts) == {0, 2, 3}
     assert all(abs(count / 6000 - 1 / 3) < 0.03 for count in counts.values())
 

@@ -50,8 +50,8 @@ def _column(labels: Labels, name: str) -> Tensor | list[Hashable]:
     if isinstance(labels, Tensor):
         shape = tuple(labels.shape)
         check(labels.dim() == 1, f"{name} must be a vector with one class per sample, not of shape {shape}")
-        whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
-        check(whole, f"{name} must be integers, not {labels.dtype}: number the classes and call .long() on them")
+        integral = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
+        check(integral, f"{name} must be integers, not {labels.dtype}: number the classes and call .long() on them")
         return labels.to(torch.int64)
     values = values_of(labels, name)
     for value in values:

@@ -1,4 +1,4 @@
-"""What a loss is asked to do with a batch: which candidates attract an anchor, which repel it.
+"""What a loss works on: which candidates attract an anchor, which repel it.
 
 Rows are anchors, columns candidates. Memory, proxies, other processes and a gallery are all the same thing: more
 columns.
@@ -18,7 +18,7 @@ from lookalike.labels import Labels, as_labels, joint_labels
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two masks, anchors × candidates. A pair in neither mask plays no part; the classes of both are kept where known.
+    """Two masks, anchors × candidates. A pair in neither mask plays no part; labels are there where known.
 
     >>> Pairs.within(torch.tensor([7, 7, 9])).positive.int()
     tensor([[0, 1, 0],

@@ -141,10 +141,10 @@ def test_roth_draws_uniformly_without_replacement(labels):
     rows = torch.zeros(count, 2)
     for _ in range(calls):
         mined = miner(rows, torch.tensor(labels))
-        drawn = list(zip(mined.anchor.tolist(), mined.positive.tolist(), mined.negative.tolist(), strict=True))
+        triplets = list(zip(mined.anchor.tolist(), mined.positive.tolist(), mined.negative.tolist(), strict=True))
         assert mined.valid.all()
-        assert len(set(drawn)) == count, "without replacement"
-        counts.update(drawn)
+        assert len(set(triplets)) == count, "without replacement"
+        counts.update(triplets)
     assert set(counts) == set(every)
     assert_frequencies([counts[t] / calls for t in every], [count / len(every)] * len(every), calls)
 

@@ -41,8 +41,7 @@ def test_an_empty_or_broken_bank_is_refused_when_batches_are_chosen():
 
 def test_batches_follow_the_bank_at_the_beginning_of_the_epoch(generator):
     labels = torch.arange(40) // 4
-    bank = samplers.EmbeddingBank(40, 3)
-    bank.update(torch.arange(40), torch.randn(40, 3, generator=generator))
+    bank = samplers.EmbeddingBank.of(torch.randn(40, 3, generator=generator))
     sampler = samplers.Coreset(labels, bank, batch_size=8, per_class=2)
     first = list(sampler)
     sampler.set_epoch(0)
@@ -71,14 +70,14 @@ def test_images_the_bank_does_not_hold_are_refused(index, run):
         samplers.EmbeddingBank(4, 2).update(torch.tensor([0, index]), torch.ones(2, 2))
 
 
-def test_an_update_with_nothing_changes_nothing():
+def test_an_empty_update_changes_nothing():
     bank = samplers.EmbeddingBank(4, 2)
     bank.update(torch.tensor([], dtype=torch.int64), torch.ones(0, 2))
     assert not bank.filled.any()
 
 
 @pytest.mark.plain
-def test_what_does_not_fit_is_said():
+def test_what_does_not_fit_is_refused():
     bank = samplers.EmbeddingBank(4, 2)
     with pytest.raises(UserError, match="2 indices for 3 embeddings: give one each"):
         bank.update(torch.arange(2), torch.ones(3, 2))

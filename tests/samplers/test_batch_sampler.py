@@ -24,9 +24,7 @@ for name in ("distribution_match", "frechet", "coreset", "d2_coreset"):
 
 
 def filled_bank(seed=0):
-    bank = samplers.EmbeddingBank(IMAGES, 6)
-    bank.update(torch.arange(IMAGES), torch.randn(IMAGES, 6, generator=torch.Generator().manual_seed(seed)))
-    return bank
+    return samplers.EmbeddingBank.of(torch.randn(IMAGES, 6, generator=torch.Generator().manual_seed(seed)))
 
 
 def build(name, bank=None, **settings):
@@ -242,7 +240,7 @@ def test_leaving_an_epoch_early_consumes_nothing():
     assert list(islice(sampler, 3)) == first
 
 
-def test_an_epoch_asked_for_again_is_the_same_again():
+def test_an_epoch_set_again_is_the_same_again():
     sampler = build("class_balanced")
     first = list(sampler)
     sampler.set_epoch(0)
@@ -285,7 +283,7 @@ def test_a_state_of_other_data_is_refused():
         ({"batch_size": 48}, "a batch of 48 with 2 per class needs 24 classes, the data has 12"),
     ],
 )
-def test_what_cannot_be_done_is_said(settings, message):
+def test_impossible_settings_are_refused(settings, message):
     with pytest.raises(UserError, match=message):
         build("class_balanced", **settings)
 
@@ -295,7 +293,7 @@ def test_negative_epochs_are_refused():
         build("class_balanced").set_epoch(-1)
 
 
-def test_other_impossible_data_is_said():
+def test_impossible_data_is_refused():
     with pytest.raises(UserError, match="no class has two images"):
         samplers.ClassRandom(torch.arange(9), batch_size=3)
     with pytest.raises(UserError, match="at least 2 images, not 1"):
@@ -334,6 +332,6 @@ def test_the_catalogue_builds_by_name_and_refuses_what_it_does_not_know():
         samplers.build("category_pairs", labels=LABELS)
 
 
-def test_samplers_that_need_a_bank_say_so():
+def test_needs_bank_names_the_samplers_that_choose_by_embeddings():
     needing = {name for name in samplers.names() if samplers.needs_bank(name)}
     assert needing == {"distribution_match", "frechet", "coreset", "d2_coreset"}

@@ -125,13 +125,13 @@ def test_too_many_combinations_need_a_number_of_batches():
         ({"batch_size": 6, "batches": 0}, "an epoch has at least one batch, not 0"),
     ],
 )
-def test_what_cannot_be_done_is_said(settings, message):
+def test_impossible_settings_are_refused(settings, message):
     numbers = torch.arange(30) % 3
     with pytest.raises(UserError, match=message):
         samplers.CategoryPairs(numbers, numbers, **settings)
 
 
-def test_what_partly_labelled_data_cannot_do_is_said():
+def test_impossible_settings_of_partly_labelled_data_are_refused():
     numbers = torch.tensor([-1, -1, 0, 0])
     with pytest.raises(UserError, match="categories_per_batch is 2, not 1"):
         samplers.CategoryPairs(numbers, numbers, 4, categories_per_batch=1)

@@ -51,9 +51,9 @@ def test_class_balanced_draws_different_classes_and_different_images(labels, per
 def test_class_balanced_reaches_every_class_and_image_equally_often():
     labels = torch.arange(40) // 4
     sampler = samplers.ClassBalanced(labels, batch_size=6, per_class=2, batches=4000)
-    drawn = torch.tensor(list(sampler)).flatten().bincount(minlength=40)
-    assert drawn.min() > 500  # 600 expected, standard deviation about 24
-    assert drawn.max() < 700
+    counts = torch.tensor(list(sampler)).flatten().bincount(minlength=40)
+    assert counts.min() > 500  # 600 expected, standard deviation about 24
+    assert counts.max() < 700
 
 
 def test_roth_draws_classes_and_images_again():
@@ -80,8 +80,8 @@ def test_class_random_has_a_positive_pair_of_different_images(labels, batch_size
 
 def test_class_random_draws_classes_not_images_equally():
     labels = torch.tensor([0] * 2 + [1] * 98)
-    drawn = torch.tensor([batch[:-1] for batch in samplers.ClassRandom(labels, batch_size=5, batches=1000)]).flatten()
-    assert 0.45 < (labels[drawn] == 0).double().mean() < 0.55
+    images = torch.tensor([batch[:-1] for batch in samplers.ClassRandom(labels, batch_size=5, batches=1000)]).flatten()
+    assert 0.45 < (labels[images] == 0).double().mean() < 0.55
 
 
 def test_class_random_pairs_even_when_most_classes_have_one_image():

@@ -15,17 +15,12 @@ from lookalike.samplers.coreset import farthest_first
 from lookalike.samplers.d2_coreset import d2_sample, log_densities
 from lookalike.samplers.grouping import Groups
 
+filled = samplers.EmbeddingBank.of
 CORESETS = [samplers.Coreset, samplers.D2Coreset]
 
 
 def seeded(seed):
     return torch.Generator().manual_seed(seed)
-
-
-def filled(points):
-    bank = samplers.EmbeddingBank(*points.shape)
-    bank.update(torch.arange(len(points)), points)
-    return bank
 
 
 @given(st.integers(0, 99), st.integers(2, 20))
@@ -155,7 +150,7 @@ def test_more_points_than_images_repeat_them(settings):
 
 
 @pytest.mark.parametrize("sampler", CORESETS)
-def test_what_cannot_be_done_is_said(sampler):
+def test_impossible_settings_are_refused(sampler):
     labels = torch.arange(60) // 3
     bank = filled(torch.zeros(60, 2))
     with pytest.raises(UserError, match="20 points cannot be chosen out of a big batch of 10"):

@@ -17,16 +17,16 @@ def seeded(seed: int) -> torch.Generator:
 
 @given(st.lists(st.integers(4, 40), min_size=1, max_size=20), st.integers(1, 4), st.integers(0, 9))
 def test_distinct_numbers_are_distinct_and_below_their_limit(limits, count, seed):
-    drawn = distinct(torch.tensor(limits), count, seeded(seed))
-    for limit, row in zip(limits, drawn.tolist(), strict=True):
+    numbers = distinct(torch.tensor(limits), count, seeded(seed))
+    for limit, row in zip(limits, numbers.tolist(), strict=True):
         assert len(set(row)) == count
         assert 0 <= min(row) <= max(row) < limit
 
 
 def test_every_ordered_choice_is_equally_likely(generator):
-    drawn = distinct(torch.full((24_000,), 4), 3, generator)
+    numbers = distinct(torch.full((24_000,), 4), 3, generator)
     counts = dict.fromkeys(permutations(range(4), 3), 0)
-    for row in drawn.tolist():
+    for row in numbers.tolist():
         counts[tuple(row)] += 1
     # 24 outcomes, 1000 expected each: chi-square with 23 degrees of freedom exceeds 50 once in a thousand runs.
     assert sum((count - 1000) ** 2 / 1000 for count in counts.values()) < 50
@@ -35,9 +35,9 @@ def test_every_ordered_choice_is_equally_likely(generator):
 @given(st.integers(1, 40), st.data(), st.integers(0, 9))
 def test_a_sample_is_of_different_numbers(limit, data, seed):
     count = data.draw(st.integers(0, limit))
-    drawn = sample(limit, count, seeded(seed))
-    assert len(drawn) == len(set(drawn)) == count
-    assert all(0 <= number < limit for number in drawn)
+    numbers = sample(limit, count, seeded(seed))
+    assert len(numbers) == len(set(numbers)) == count
+    assert all(0 <= number < limit for number in numbers)
 
 
 @pytest.mark.parametrize(("limit", "count"), [(4, 3), (9, 2)])
@@ -50,20 +50,20 @@ def test_every_ordered_sample_is_equally_likely(limit, count, generator):
 
 
 def test_uniform_reaches_every_number_and_no_other(generator):
-    drawn = uniform(torch.full((5000,), 7), generator)
-    assert drawn.unique().tolist() == list(range(7))
+    numbers = uniform(torch.full((5000,), 7), generator)
+    assert numbers.unique().tolist() == list(range(7))
     assert uniform(torch.tensor([1]), generator).tolist() == [0]
 
 
 def test_uniform_reaches_odd_numbers_beyond_single_precision(generator):
-    drawn = uniform(torch.full((100,), 2**40), generator)
-    assert (drawn % 2 == 1).any()
+    numbers = uniform(torch.full((100,), 2**40), generator)
+    assert (numbers % 2 == 1).any()
 
 
 def test_a_row_with_too_few_numbers_repeats_them_and_the_others_do_not(generator):
-    drawn = distinct_if_possible(torch.tensor([1, 5]), 4, generator)
-    assert drawn[0].tolist() == [0, 0, 0, 0]
-    assert len(set(drawn[1].tolist())) == 4
+    numbers = distinct_if_possible(torch.tensor([1, 5]), 4, generator)
+    assert numbers[0].tolist() == [0, 0, 0, 0]
+    assert len(set(numbers[1].tolist())) == 4
 
 
 @given(st.integers(1, 9), st.integers(0, 40), st.integers(1, 12), st.integers(0, 9))

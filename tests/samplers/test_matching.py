@@ -110,8 +110,7 @@ def test_candidates_are_class_balanced_parts_of_a_class_balanced_big_batch(sizes
 @pytest.mark.parametrize("costs", [matching_costs, frechet_costs])
 def test_the_best_candidate_is_taken(costs, generator):
     labels = torch.arange(60) // 4
-    bank = samplers.EmbeddingBank(60, 3)
-    bank.update(torch.arange(60), torch.randn(60, 3, generator=generator))
+    bank = samplers.EmbeddingBank.of(torch.randn(60, 3, generator=generator))
     matching = Matching(Groups.of(labels), 8, 2, 30, 10, False, costs)
     best = matching.best(bank.vectors, torch.Generator().manual_seed(5))
     again = torch.Generator().manual_seed(5)
@@ -141,8 +140,7 @@ def distances_to_all(points, batch):
 )
 def test_chosen_batches_are_nearer_to_the_data_than_random_ones(sampler, gap, generator):
     labels, points = clustered(generator)
-    bank = samplers.EmbeddingBank(*points.shape)
-    bank.update(torch.arange(len(points)), points)
+    bank = samplers.EmbeddingBank.of(points)
     chosen = [gap(points, batch) for batch in sampler(labels, bank, batch_size=16, per_class=2, big_batch=160)]
     random = [gap(points, batch) for batch in samplers.ClassBalanced(labels, batch_size=16, per_class=2)]
     assert len(chosen) == len(random) == 15
@@ -160,7 +158,7 @@ def test_chosen_batches_are_nearer_to_the_data_than_random_ones(sampler, gap, ge
         ({"batch_size": 48}, "needs 24 classes, the data has 20"),
     ],
 )
-def test_what_cannot_be_done_is_said(sampler, settings, message):
+def test_impossible_settings_are_refused(sampler, settings, message):
     labels = torch.arange(60) // 3
     with pytest.raises(UserError, match=message):
         sampler(labels, samplers.EmbeddingBank(60, 2), **({"batch_size": 8, "big_batch": 30} | settings))

@@ -37,5 +37,5 @@ class Hard:
         count = int(pairs.positive.sum(1).max()) if len(apart) else 0
         to_negative = torch.where(pairs.negative, apart, torch.inf)
         nearest = to_negative.topk(min(count, apart.shape[1]), largest=False).indices
-        kept = torch.zeros_like(pairs.negative).scatter_(1, nearest, True)
-        return replace(pairs, negative=pairs.negative & kept)
+        mask = torch.zeros_like(pairs.negative).scatter_(1, nearest, True)
+        return replace(pairs, negative=pairs.negative & mask)

@@ -1,8 +1,9 @@
 """Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting, CVPR 2019, eq. 11-12
 [math A10, B.6].
 
-A negative is kept if it is more similar than the least similar positive less ε, a positive if it is less similar than
-the most similar negative plus ε. Any pair loss after this miner is the "_m" variant of the paper's ablation.
+A negative is informative if it is more similar than the least similar positive minus ε, a positive if it is less
+similar than the most similar negative plus ε. Any pair loss after this miner is the "_m" variant of the paper's
+ablation.
 """
 
 from dataclasses import dataclass, replace

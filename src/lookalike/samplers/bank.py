@@ -1,7 +1,7 @@
-"""The embedding bank: what the network last said of every training image.
+"""The embedding bank: the last embedding of every training image.
 
 Filled once with the evaluation transform, then overwritten by the embeddings of every batch: `update` does both.
-Embeddings are kept as given, so give them in the geometry of the loss.
+Vectors are stored as they come, so update the bank in the geometry of the loss.
 """
 
 import torch
@@ -25,6 +25,14 @@ class EmbeddingBank:
         check(images > 0 and dim > 0, f"a bank needs images and dimensions, not {images} × {dim}")
         self.vectors: Float[Tensor, "n d"] = torch.zeros(images, dim)
         self.filled: Bool[Tensor, " n"] = torch.zeros(images, dtype=torch.bool)
+
+    @staticmethod
+    def of(embeddings: Float[Tensor, "n d"]) -> "EmbeddingBank":
+        """A bank filled with the embeddings of all images."""
+        check_embeddings(embeddings)
+        bank = EmbeddingBank(*embeddings.shape)
+        bank.update(torch.arange(len(bank)), embeddings)
+        return bank
 
     def __len__(self) -> int:
         return len(self.vectors)

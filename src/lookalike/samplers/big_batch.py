@@ -121,7 +121,7 @@ class Covering:
         points = self.projected(vectors, generator)
         rows = []
         for _ in range(batches):
-            # The places chosen are places in this very big batch (the released code looks them up in another one).
+            # The places are those of this very big batch (the released code looks them up in another one).
             big = torch.randperm(len(points), generator=generator)[: self.big_batch]
             images = big[self.choose(points[big], self.batch_size // self.per_class, generator)]
             rows.append(completed(self.groups, images.tolist(), self.per_class, generator))
@@ -134,14 +134,14 @@ def completed(groups: Groups, images: list[int], per_class: int, generator: torc
     >>> completed(Groups.of(torch.tensor([0, 1, 0, 1])), [2, 1], 2, torch.Generator())
     [2, 0, 1, 3]
     """
-    chosen = set(images)
+    points = set(images)
     free: dict[int, list[int]] = {}
     batch = []
     for image, group in zip(images, groups.of_image[images].tolist(), strict=True):
         members = groups.members[groups.starts[group] :][: groups.sizes[group]]
         if group not in free:
             members = members[torch.randperm(len(members), generator=generator)]
-            free[group] = [other for other in members.tolist() if other not in chosen]
+            free[group] = [other for other in members.tolist() if other not in points]
         mates, free[group] = free[group][: per_class - 1], free[group][per_class - 1 :]
         again = [other for other in members.tolist() if other != image] or [image]
         mates += [again[place] for place in rounds(len(again), per_class - 1 - len(mates), 1, generator)]

@@ -23,7 +23,7 @@ from lookalike.samplers.grouping import Groups, classes_per_batch
 def balanced(
     groups: Groups, shape: tuple[int, int], roth: bool, batches: int, generator: torch.Generator
 ) -> Integer[Tensor, "batches m"]:
-    """Batches of the given shape: so many classes, so many images of each."""
+    """Batches of shape (classes, images per class)."""
     count, per_class = shape
     everyone = torch.full((batches,), len(groups))
     if roth:

@@ -3,8 +3,8 @@
 Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, WACV 2024, batches of 8 × 4.
 
 Departs from the released code: where two rounds over the classes meet in one batch, and where a queue runs empty within
-one visit, what the batch already holds is put off, so that a batch has 8 different classes and a visit 4 different
-images; visits that fill no batch at the end of a pass are left out. See also: one_per_class, class_balanced.
+one visit, what the batch already holds is postponed, so that a batch has 8 different classes and a visit 4 different
+images; visits that do not fill a batch at the end of a pass are left out. See also: one_per_class, class_balanced.
 """
 
 from functools import partial

@@ -21,7 +21,7 @@ from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.big_batch import Covering, from_bank, pairwise
 from lookalike.samplers.grouping import Groups
 
-SOFTENED = 0.03  # the share of points, the farthest ones, that a softened choice is made from
+SOFTENED = 0.03  # a softened choice takes one of this share of the points, the farthest
 
 
 def farthest_first(
@@ -34,18 +34,18 @@ def farthest_first(
     True
     """
     table = pairwise(vectors)
-    table.fill_diagonal_(-1.0)  # a chosen point is nearer to itself than any other: never chosen again
+    table.fill_diagonal_(-1.0)  # nearer to a point than anything else is the point itself: it is not chosen again
     top = ceil(SOFTENED * len(vectors)) if softened else 1
-    chosen = [int(torch.randint(len(vectors), (), generator=generator))]
-    nearest = table[chosen[0]].clone()
+    indices = [int(torch.randint(len(vectors), (), generator=generator))]
+    nearest = table[indices[0]].clone()
     for _ in range(count - 1):
         if top == 1:
-            chosen.append(int(nearest.argmax()))
+            indices.append(int(nearest.argmax()))
         else:
-            among = max(1, min(top, len(vectors) - len(chosen)))
-            chosen.append(int(nearest.topk(among).indices[torch.randint(among, (), generator=generator)]))
-        torch.minimum(nearest, table[chosen[-1]], out=nearest)
-    return torch.tensor(chosen)
+            among = max(1, min(top, len(vectors) - len(indices)))
+            indices.append(int(nearest.topk(among).indices[torch.randint(among, (), generator=generator)]))
+        torch.minimum(nearest, table[indices[-1]], out=nearest)
+    return torch.tensor(indices)
 
 
 @sampler
@@ -65,8 +65,7 @@ def Coreset(
     `softened` takes a random one of the farthest 3 %; `projection` measures distances in that many random dimensions.
 
     >>> labels = torch.arange(8) // 2
-    >>> bank = EmbeddingBank(images=8, dim=2)
-    >>> bank.update(torch.arange(8), torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
+    >>> bank = EmbeddingBank.of(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
     >>> [len(batch) for batch in Coreset(labels, bank, batch_size=4, per_class=2)]
     [4, 4]
     """

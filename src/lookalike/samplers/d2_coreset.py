@@ -40,17 +40,17 @@ def d2_sample(
     # (x − mean)ᵀ g / √(b − 1) of independent normals g has exactly the covariance of the points.
     normal = torch.randn(len(vectors), generator=generator, dtype=vectors.dtype)
     start = centre + normal @ (vectors - centre) / max(1, len(vectors) - 1) ** 0.5
-    chosen = [int((vectors - start).norm(dim=1).argmin())]
+    indices = [int((vectors - start).norm(dim=1).argmin())]
     free = log_densities(vectors)
     total = torch.zeros_like(free)
     for _ in range(count - 1):
-        free[chosen[-1]] = -torch.inf
-        total += squares[chosen[-1]]
-        # Duplicates of chosen points have weight 0; the smallest number keeps them possible when nothing else is left.
+        free[indices[-1]] = -torch.inf
+        total += squares[indices[-1]]
+        # Duplicates of drawn points have weight 0; the smallest number keeps them possible when nothing else is left.
         weights = free + power * total.clamp(min=torch.finfo(total.dtype).tiny).log()
         noise = torch.rand(len(weights), generator=generator, dtype=torch.float64)
-        chosen.append(int((weights - (-noise.log()).log()).argmax()))
-    return torch.tensor(chosen)
+        indices.append(int((weights - (-noise.log()).log()).argmax()))
+    return torch.tensor(indices)
 
 
 @sampler
@@ -70,8 +70,7 @@ def D2Coreset(
     `power` is λ, the weight of lying far apart; `projection` measures distances in that many random dimensions.
 
     >>> labels = torch.arange(8) // 2
-    >>> bank = EmbeddingBank(images=8, dim=2)
-    >>> bank.update(torch.arange(8), torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
+    >>> bank = EmbeddingBank.of(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
     >>> [len(batch) for batch in D2Coreset(labels, bank, batch_size=4, per_class=2)]
     [4, 4]
     """

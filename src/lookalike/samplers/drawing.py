@@ -8,8 +8,8 @@ from torch import Tensor
 def uniform(limits: Integer[Tensor, "*shape"], generator: torch.Generator) -> Integer[Tensor, "*shape"]:
     """One random number from 0 … limit − 1 for every limit."""
     # Double precision, because single precision cannot reach every one of more than 2^24 images.
-    drawn = torch.rand(limits.shape, generator=generator, dtype=torch.float64) * limits
-    return torch.minimum(drawn.to(torch.int64), limits - 1)
+    numbers = torch.rand(limits.shape, generator=generator, dtype=torch.float64) * limits
+    return torch.minimum(numbers.to(torch.int64), limits - 1)
 
 
 def distinct(limits: Integer[Tensor, " rows"], count: int, generator: torch.Generator) -> Integer[Tensor, "rows count"]:
@@ -21,25 +21,25 @@ def distinct(limits: Integer[Tensor, " rows"], count: int, generator: torch.Gene
     tensor([[0, 1, 2],
             [0, 1, 2]])
     """
-    drawn = limits.new_zeros(len(limits), count)
+    numbers = limits.new_zeros(len(limits), count)
     taken = limits.new_zeros(len(limits), 0)
-    for number in range(count):
-        free = uniform(limits - number, generator)
+    for k in range(count):
+        free = uniform(limits - k, generator)
         # The j-th smallest taken number lies before free number f when at most f free numbers lie before it.
-        before = taken - torch.arange(number) <= free[:, None]
-        drawn[:, number] = free + before.sum(1)
-        taken = torch.cat([taken, drawn[:, number, None]], 1).sort(1).values
-    return drawn
+        before = taken - torch.arange(k) <= free[:, None]
+        numbers[:, k] = free + before.sum(1)
+        taken = torch.cat([taken, numbers[:, k, None]], 1).sort(1).values
+    return numbers
 
 
 def distinct_if_possible(
     limits: Integer[Tensor, " rows"], count: int, generator: torch.Generator
 ) -> Integer[Tensor, "rows count"]:
     """Like `distinct`; a row whose limit is below `count` draws with replacement."""
-    drawn = uniform(limits[:, None].expand(-1, count), generator)
+    numbers = uniform(limits[:, None].expand(-1, count), generator)
     enough = limits >= count
-    drawn[enough] = distinct(limits[enough], count, generator)
-    return drawn
+    numbers[enough] = distinct(limits[enough], count, generator)
+    return numbers
 
 
 def sample(limit: int, count: int, generator: torch.Generator) -> list[int]:
@@ -49,19 +49,19 @@ def sample(limit: int, count: int, generator: torch.Generator) -> list[int]:
     [0, 1, 2, 3]
     """
     if 3 * count > limit:
-        everyone: list[int] = torch.randperm(limit, generator=generator)[:count].tolist()
-        return everyone
-    drawn: dict[int, None] = {}  # keeps the order, and every number once
-    while len(drawn) < count:
-        drawn |= dict.fromkeys(torch.randint(limit, (count - len(drawn),), generator=generator).tolist())
-    return list(drawn)
+        first: list[int] = torch.randperm(limit, generator=generator)[:count].tolist()
+        return first
+    numbers: dict[int, None] = {}  # keeps the order, and each number once
+    while len(numbers) < count:
+        numbers |= dict.fromkeys(torch.randint(limit, (count - len(numbers),), generator=generator).tolist())
+    return list(numbers)
 
 
 def rounds(items: int, length: int, block: int, generator: torch.Generator) -> list[int]:
     """A queue without replacement: all items in random order, again in another order, …, `length` in total.
 
-    Where one round ends and the next begins, items of the unfinished block are put off, so that no block of `block`
-    consecutive entries holds an item twice, unless there are fewer items than that.
+    Where one round ends and the next begins, items that the unfinished block already holds are moved to the end of the
+    new round, so that no block of `block` consecutive entries holds an item twice, unless there are fewer items.
 
     >>> queue = rounds(5, 12, block=3, generator=torch.Generator().manual_seed(0))
     >>> [len(set(queue[at : at + 3])) for at in (0, 3, 6, 9)]

@@ -69,8 +69,7 @@ def Frechet(
     """FRD: of ten class-balanced candidates out of a big batch, the one with the most similar mean and covariance.
 
     >>> labels = torch.arange(8) // 2
-    >>> bank = EmbeddingBank(images=8, dim=2)
-    >>> bank.update(torch.arange(8), torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
+    >>> bank = EmbeddingBank.of(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
     >>> sampler = Frechet(labels, bank, batch_size=4, per_class=2, big_batch=8)
     >>> [len(set(labels[batch].tolist())) for batch in sampler]
     [2, 2]
