@@ -5,16 +5,16 @@ none: e = z. Half precision is widened to float32 here, and a product is never m
 says: the last bits of a similarity decide ranks.
 """
 
-import math
 from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from lookalike.errors import check, unknown
+from lookalike.errors import unknown
 
 Geometry = Literal["sphere", "ball", "none"]
+HALF = (torch.float16, torch.bfloat16)
 SATURATION = 1e30  # raw dot products stop here, with gradient 0 beyond
 ROUNDING = 8.0  # squared distances below this many units of rounding are rounding
 
@@ -25,47 +25,11 @@ def check_geometry(geometry: Geometry) -> Geometry:
     return geometry
 
 
-def widen(vectors: Tensor) -> Tensor:
-    return vectors.float() if vectors.dtype in (torch.float16, torch.bfloat16) else vectors
-
-
-def _scaled(vectors: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows divided by their largest absolute entry, and that entry: no square over- or underflows afterwards."""
-    largest = vectors.detach().abs().amax(1, keepdim=True)
-    largest = torch.where(largest > 0, largest, 1.0)
-    return vectors / largest, largest
-
-
-def _root(squares: Tensor) -> Tensor:
-    """√x with gradient 0 at 0."""
-    positive = squares > 0
-    return torch.where(positive, torch.where(positive, squares, 1.0).sqrt(), 0.0)
-
-
-def norms(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
-    """‖z‖ per row, exact for norms of 1e-20 and 1e+20 alike; gradient 0 at the zero vector.
-
-    >>> norms(torch.tensor([[3e20, 4e20], [0.0, 0.0]]))
-    tensor([5.0000e+20, 0.0000e+00])
-    """
-    scaled, largest = _scaled(widen(vectors))
-    return (_root(scaled.square().sum(1, keepdim=True)) * largest).squeeze(1)
-
-
-def mean_norm(vectors: Float[Tensor, "n d"], squared: bool = False) -> Float[Tensor, ""]:
-    """The mean of ‖z‖ (or of ‖z‖², saturating at 1e30) over the rows: the weight decay of embeddings.
-
-    >>> mean_norm(torch.tensor([[3.0, 4.0], [0.0, 1.0]])), mean_norm(torch.tensor([[3.0, 4.0]]), squared=True)
-    (tensor(3.), tensor(25.))
-    """
-    lengths = norms(vectors)
-    if squared:
-        lengths = lengths.clamp(max=SATURATION**0.5).square()
-    return lengths.sum() / max(1, len(lengths))
-
-
 class _Sphere(torch.autograd.Function):
-    """e = z / ‖z‖, and 0 with gradient 0 for a zero row. A row is first divided by its largest entry, see `_scaled`."""
+    """e = z / ‖z‖, and 0 with gradient 0 for a zero row.
+
+    A row is first divided by its largest entry: then no square over- or underflows.
+    """
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor) -> Tensor:
@@ -85,7 +49,7 @@ class _Sphere(torch.autograd.Function):
 
 
 def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor, "n d"]:
-    """The vectors in their geometry. A zero row stays zero, with gradient 0.
+    """The vectors in their geometry, half precision widened. A zero row stays zero, with gradient 0.
 
     >>> normalise(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), "sphere")
     tensor([[0.6000, 0.8000],
@@ -94,7 +58,7 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
     tensor([[0.6000, 0.8000],
             [0.3000, 0.4000]])
     """
-    vectors = widen(vectors)
+    vectors = vectors.float() if vectors.dtype in HALF else vectors
     if geometry == "none":
         return vectors
     unit: Tensor = _Sphere.apply(vectors)  # type: ignore[no-untyped-call]
@@ -103,104 +67,85 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
     return torch.where(norms(vectors.detach())[:, None] > 1, unit, vectors)
 
 
-def product(rows: Float[Tensor, "*b n d"], columns: Float[Tensor, "*b m d"]) -> Float[Tensor, "*b n m"]:
-    """All dot products, in the wider of the two precisions, untouched by autocast."""
-    dtype = torch.promote_types(rows.dtype, columns.dtype)
-    rows, columns = rows.to(dtype), columns.to(dtype)
-    if not torch.is_autocast_enabled(rows.device.type):
-        return rows @ columns.mT
-    with torch.autocast(rows.device.type, enabled=False):
-        return rows @ columns.mT
+def norms(vectors: Float[Tensor, "n d"], squared: bool = False) -> Float[Tensor, " n"]:
+    """‖z‖ per row, exact for norms of 1e-20 and 1e+20 alike; squared, saturating at 1e30. Gradient 0 for a zero vector.
+
+    >>> norms(torch.tensor([[3e20, 4e20], [0.0, 0.0]]))
+    tensor([5.0000e+20, 0.0000e+00])
+    """
+    vectors = normalise(vectors, "none")
+    largest = vectors.detach().abs().amax(1, keepdim=True)
+    largest = torch.where(largest > 0, largest, 1.0)
+    squares = (vectors / largest).square().sum(1, keepdim=True)
+    positive = squares > 0
+    roots = torch.where(positive, torch.where(positive, squares, 1.0).sqrt(), 0.0)
+    lengths = (roots * largest).squeeze(1)
+    return lengths.clamp(max=SATURATION**0.5).square() if squared else lengths
 
 
-def _both_ways(gradient: Tensor) -> Tensor:
-    """G + Gᵀ; the copy in between is several times faster than adding along columns."""
-    return gradient.T.clone(memory_format=torch.contiguous_format).add_(gradient)
+class _Product(torch.autograd.Function):
+    """All dot products of rows with columns; without columns, of the rows with one another.
 
-
-class _Gram(torch.autograd.Function):
-    """All dot products of vectors with one another: the gradient (G + Gᵀ) E is one product where two sides take two."""
-
-    @staticmethod
-    def forward(ctx: Any, vectors: Tensor) -> Tensor:
-        ctx.save_for_backward(vectors)
-        return vectors @ vectors.T
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        vectors: Tensor = ctx.saved_tensors[0]
-        return _both_ways(gradient) @ vectors
-
-
-class _Saturating(torch.autograd.Function):
-    """Dot products of vectors of any length: rows and columns are scaled first, so nothing overflows on the way.
-
-    Without columns, of the rows with one another, as `_Gram`.
+    Of one set with itself the gradient is (G + Gᵀ) E: one product where two sets take two. A saturating product scales
+    rows and columns first, so that nothing overflows on the way to its bounds.
     """
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, columns: Tensor | None) -> Tensor:
-        scaled_rows, row_size = _scaled(rows)
-        scaled_columns, column_size = (scaled_rows, row_size) if columns is None else _scaled(columns)
-        values = (scaled_rows @ scaled_columns.T).mul_(row_size).mul_(column_size.T)
+    def forward(ctx: Any, rows: Tensor, columns: Tensor | None, saturating: bool) -> Tensor:
+        others = rows if columns is None else columns
+        if not saturating:
+            ctx.save_for_backward(rows, columns)
+            return rows @ others.T
+        row_size, column_size = rows.abs().amax(1, keepdim=True), others.abs().amax(1, keepdim=True)
+        row_size = torch.where(row_size > 0, row_size, 1.0)
+        column_size = torch.where(column_size > 0, column_size, 1.0)
+        values = ((rows / row_size) @ (others / column_size).T).mul_(row_size).mul_(column_size.T)
         values.clamp_(-SATURATION, SATURATION)
         ctx.save_for_backward(rows, columns, values)
         return values
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
-        rows, columns, values = ctx.saved_tensors
-        inside = torch.ops.aten.hardtanh_backward(gradient, values, -SATURATION, SATURATION)  # 0 at the bounds
-        if columns is None:
-            return _both_ways(inside) @ rows, None
-        return inside @ columns, inside.T @ rows
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        rows, columns, *saturated = ctx.saved_tensors
+        if saturated:  # 0 at the bounds
+            gradient = torch.ops.aten.hardtanh_backward(gradient, saturated[0], -SATURATION, SATURATION)
+        if columns is not None:
+            return gradient @ columns, gradient.T @ rows, None
+        # the copy in between is several times faster than adding along columns
+        both_ways = gradient.T.clone(memory_format=torch.contiguous_format).add_(gradient)
+        return both_ways @ rows, None, None
 
 
-def raw_product(rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None) -> Float[Tensor, "n m"]:
-    """Dot products of vectors of any length (columns None: with one another).
+def compare(
+    rows: Float[Tensor, "*b n d"], columns: Float[Tensor, "*b m d"] | None, geometry: Geometry | None
+) -> Float[Tensor, "*b n m"]:
+    """Similarities S = ⟨e_i, e_j⟩ of embeddings with candidates (None: with themselves) in a geometry.
 
-    They saturate at ±1e30 (with gradient 0 beyond) instead of overflowing.
+    Geometry None takes the vectors as they are. Raw vectors ("none") may have any length: their products stop at ±1e30
+    (with gradient 0 beyond) instead of overflowing. The wider of two precisions counts, autocast does not.
     """
-    if columns is rows:
-        columns = None  # torch.compile takes no function that is given one tensor twice
+    if geometry is not None:
+        rows, columns = normalise(rows, geometry), None if columns is None else normalise(columns, geometry)
     if columns is not None:
         dtype = torch.promote_types(rows.dtype, columns.dtype)
         rows, columns = rows.to(dtype), columns.to(dtype)
     with torch.autocast(rows.device.type, enabled=False):
-        result: Tensor = _Saturating.apply(rows, columns)  # type: ignore[no-untyped-call]
+        if columns is not None and geometry != "none":
+            return rows @ columns.mT
+        # torch.compile takes no function that is given one tensor twice
+        columns = None if columns is rows else columns
+        result: Tensor = _Product.apply(rows, columns, geometry == "none")  # type: ignore[no-untyped-call]
     return result
-
-
-def gram(vectors: Float[Tensor, "n d"]) -> Float[Tensor, "n n"]:
-    """All dot products of vectors with one another, untouched by autocast."""
-    with torch.autocast(vectors.device.type, enabled=False):
-        result: Tensor = _Gram.apply(vectors)  # type: ignore[no-untyped-call]
-    return result
-
-
-def compare(
-    rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None, geometry: Geometry
-) -> Float[Tensor, "n m"]:
-    """Similarities S = ⟨e_i, e_j⟩ of embeddings with candidates (None: with themselves) in the given geometry."""
-    left = normalise(rows, geometry)
-    right = None if columns is None else normalise(columns, geometry)
-    if geometry == "none":
-        return raw_product(left, right)
-    return gram(left) if right is None else product(left, right)
 
 
 def squares(
     rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None, geometry: Geometry
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None:
-    """‖e‖² of embeddings and candidates in the given geometry; None on the sphere, where every one is 1."""
+    """‖e‖² of embeddings and candidates in a geometry; None on the sphere, where every one is 1."""
     if geometry == "sphere":
         return None
-    left = _squares(rows, geometry)
-    return left, left if columns is None else _squares(columns, geometry)
-
-
-def _squares(vectors: Tensor, geometry: Geometry) -> Tensor:
-    return norms(normalise(vectors, geometry)).clamp(max=SATURATION**0.5).square()
+    left = norms(normalise(rows, geometry), squared=True)
+    return left, left if columns is None else norms(normalise(columns, geometry), squared=True)
 
 
 class _Euclid(torch.autograd.Function):
@@ -228,17 +173,14 @@ class _Euclid(torch.autograd.Function):
 Squares = tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None
 
 
-def _totals(lengths: Squares) -> Tensor | float:
-    return 2.0 if lengths is None else lengths[0][:, None] + lengths[1]
-
-
 def distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:
     """Euclidean distances from similarities: d² = ‖a‖² + ‖b‖² − 2S, on the unit sphere (lengths None) 2 − 2S.
 
     >>> distances(torch.tensor([[1.0, 0.5, -1.0]]))
     tensor([[0., 1., 2.]])
     """
-    result: Tensor = _Euclid.apply(similarities, _totals(lengths))  # type: ignore[no-untyped-call]
+    totals = 2.0 if lengths is None else lengths[0][:, None] + lengths[1]
+    result: Tensor = _Euclid.apply(similarities, totals)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -251,115 +193,5 @@ def distances_between(
 
 def squared_distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:
     """d² from similarities, see `distances`."""
-    return (_totals(lengths) - 2 * similarities).clamp(min=0)
-
-
-def _smallest_exponent(dtype: torch.dtype) -> int:
-    """The exponential of anything less is no normal number any more, and up to 40 times slower to compute."""
-    return math.ceil(math.log(torch.finfo(dtype).tiny))
-
-
-def exponentials(exponents: Tensor) -> Tensor:
-    """eˣ in place, and 0 where it would be smaller than any normal number."""
-    floor = _smallest_exponent(exponents.dtype)
-    return torch.threshold_(exponents.clamp_(min=floor).exp_(), 1.5 * math.exp(floor), 0.0)
-
-
-def log_softmax_sums(values: Tensor, kept: Tensor, scale: float = 1.0) -> tuple[Tensor, Tensor]:
-    """log Σ exp(scale · x) over the kept entries of each row, and the share of each entry in it; not differentiable."""
-    if not values.shape[-1]:
-        return values.sum(-1) - torch.inf, values.clone()  # no column at all: an empty batch
-    shifted = torch.where(kept, values, -torch.inf if scale > 0 else torch.inf)
-    if scale != 1:
-        shifted.mul_(scale)
-    peak = shifted.amax(-1, keepdim=True)
-    peak = torch.where(peak.isinf(), 0.0, peak)
-    weights = exponentials(shifted.sub_(peak))
-    total = weights.sum(-1, keepdim=True)
-    result = (total.log() + peak).squeeze(-1)
-    return result, weights.div_(torch.where(total > 0, total, 1.0))
-
-
-class _LogSumExp(torch.autograd.Function):
-    """log Σ exp over the kept entries of each row; the backward pass reuses the softmax made on the way."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, kept: Tensor, scale: float) -> Tensor:
-        result, softmax = log_softmax_sums(values, kept, scale)
-        ctx.save_for_backward(softmax)
-        ctx.scale = scale
-        return result
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (softmax,) = ctx.saved_tensors
-        return softmax * (ctx.scale * gradient)[..., None], None, None
-
-
-def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."], scale: float = 1.0) -> Float[Tensor, "*n"]:
-    """Stable log Σ exp(scale · x) over the kept entries of each row; −∞ for a row that keeps none, with gradient 0.
-
-    >>> log_sum_exp(torch.tensor([[0.0, 0.0, 9.0], [1.0, 2.0, 3.0]]), torch.tensor([[True, True, False], [False] * 3]))
-    tensor([0.6931,   -inf])
-    """
-    result: Tensor = _LogSumExp.apply(values, kept, scale)  # type: ignore[no-untyped-call]
-    return result
-
-
-class _Weighted(torch.autograd.Function):
-    """A value and its gradient, both known."""
-
-    @staticmethod
-    def forward(ctx: Any, _: Tensor, value: Tensor, weights: Tensor) -> Tensor:
-        ctx.save_for_backward(weights)
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (weights,) = ctx.saved_tensors
-        return weights * gradient, None, None
-
-
-def weighted(similarities: Float[Tensor, "n m"], value: Float[Tensor, ""], weights: Float[Tensor, "n m"]) -> Tensor:
-    """A loss by its pair weights ∂L/∂S in closed form (General Pair Weighting): no graph over pairs is kept."""
-    result: Tensor = _Weighted.apply(similarities, value, weights)  # type: ignore[no-untyped-call]
-    return result
-
-
-def softplus(values: Tensor) -> Tensor:
-    """log(1 + e^x), to the last digit of float64 (torch's own default is exact to 2e-9 only)."""
-    normal = torch.nn.functional.threshold(values, _smallest_exponent(values.dtype), -torch.inf)
-    return torch.nn.functional.softplus(normal, threshold=40)
-
-
-def mean_active(hinges: Tensor, kept: Tensor) -> Tensor:
-    """The mean over the kept entries that are greater than 0, 0 (still attached to the graph) if there are none.
-
-    >>> mean_active(torch.tensor([0.0, 5.0, 9.0]), torch.tensor([True, True, False]))
-    tensor(5.)
-    """
-    active = torch.where(kept, hinges, 0.0)
-    return active.sum() / active.count_nonzero().clamp(min=1)
-
-
-def mean_where(values: Tensor, kept: Tensor) -> Tensor:
-    """The mean over the kept entries, 0 (still attached to the graph) if there are none.
-
-    >>> mean_where(torch.tensor([1.0, 5.0, 9.0]), torch.tensor([True, True, False]))
-    tensor(3.)
-    """
-    return torch.where(kept, values, 0.0).sum() / kept.sum().clamp(min=1)
-
-
-def check_embeddings(embeddings: Tensor, candidates: Tensor | None = None) -> None:
-    """Shapes and dtypes of what a loss, miner or regulariser is given."""
-    for name, vectors in (("embeddings", embeddings), ("candidates", candidates)):
-        if vectors is None:
-            continue
-        check(vectors.dim() == 2, f"{name} must be a matrix n × d, not of shape {tuple(vectors.shape)}")
-        check(vectors.is_floating_point(), f"{name} must be floating point, not {vectors.dtype}: call .float() on them")
-    if candidates is not None:
-        check(
-            candidates.shape[1] == embeddings.shape[1],
-            f"candidates have {candidates.shape[1]} dimensions, embeddings {embeddings.shape[1]}: they must agree",
-        )
+    totals = 2.0 if lengths is None else lengths[0][:, None] + lengths[1]
+    return (totals - 2 * similarities).clamp(min=0)

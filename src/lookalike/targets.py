@@ -12,7 +12,6 @@ from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
 from lookalike.errors import UserError, check
-from lookalike.geometry import check_embeddings
 from lookalike.labels import Labels, as_labels, joint_labels
 
 
@@ -34,7 +33,10 @@ class Pairs:
     @staticmethod
     def within(labels: Labels) -> "Pairs":
         """All pairs of a batch; a sample is not its own positive (removed by index, whatever the embeddings are)."""
-        (rows,) = joint_labels(labels)
+        if isinstance(labels, Tensor) and labels.dtype == torch.int64 and labels.dim() == 1:
+            rows = labels  # as data loaders give them: nothing to read
+        else:
+            (rows,) = joint_labels(labels)
         same = rows[:, None] == rows
         return Pairs(same.clone().fill_diagonal_(False), ~same, rows, rows)
 
@@ -152,37 +154,44 @@ def is_labels(targets: Targets) -> TypeGuard[Labels]:
     return not isinstance(targets, Pairs | Triplets | Quadruplets | Classes)
 
 
-def _check_length(labels: Tensor, embeddings: Tensor) -> None:
-    check(len(labels) == len(embeddings), f"{len(labels)} labels for {len(embeddings)} embeddings: give one label each")
+def check_embeddings(embeddings: Tensor, candidates: Tensor | None = None) -> None:
+    """Shapes and dtypes of the vectors that a loss, miner or regulariser works on."""
+    for name, vectors in (("embeddings", embeddings), ("candidates", candidates)):
+        if vectors is None:
+            continue
+        check(vectors.dim() == 2, f"{name} must be a matrix n × d, not of shape {tuple(vectors.shape)}")
+        check(vectors.is_floating_point(), f"{name} must be floating point, not {vectors.dtype}: call .float() on them")
+    if candidates is not None:
+        check(
+            candidates.shape[1] == embeddings.shape[1],
+            f"candidates have {candidates.shape[1]} dimensions, embeddings {embeddings.shape[1]}: they must agree",
+        )
 
 
 def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs:
     """The pairs a loss works on, from pairs or plain labels, checked against the embeddings."""
-    check_embeddings(embeddings, candidates)
-    if is_labels(targets):
-        check(
-            candidates is None,
-            "labels alone do not say how candidates relate: give Pairs.across(labels, candidate_labels)",
-        )
-        (labels,) = joint_labels(targets)
-        targets = Pairs.within(labels.to(embeddings.device))
-        _check_length(targets.positive, embeddings)
-    if not isinstance(targets, Pairs):
+    if candidates is not None or embeddings.dim() != 2 or not embeddings.is_floating_point():
+        check_embeddings(embeddings, candidates)
+    if isinstance(targets, Triplets | Quadruplets | Classes):
         raise UserError(f"this loss takes labels or Pairs, not {type(targets).__name__}")
+    if not isinstance(targets, Pairs):
+        if candidates is not None:
+            raise UserError(
+                "labels alone do not say how candidates relate: give Pairs.across(labels, candidate_labels)"
+            )
+        labels = targets if isinstance(targets, Tensor) else joint_labels(targets)[0]
+        targets = Pairs.within(labels.to(embeddings.device))
+        if len(labels) != len(embeddings):
+            raise _unequal(labels, embeddings)
     expected = (len(embeddings), len(embeddings if candidates is None else candidates))
-    for name, mask in (("positive", targets.positive), ("negative", targets.negative)):
-        check(
-            tuple(mask.shape) == expected,
-            f"the {name} mask is {tuple(mask.shape)}, anchors × candidates are {expected}",
-        )
-        check(mask.dtype == torch.bool, f"the {name} mask must be boolean, not {mask.dtype}")
+    positive, negative = targets.positive, targets.negative
+    if not (positive.shape == negative.shape == expected and positive.dtype == negative.dtype == torch.bool):
+        raise _unfit(targets, expected)
     return targets
 
 
-def as_pairs_or_triplets(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs | Triplets:
-    """Like `as_pairs`, for losses that also take sampled triplets."""
-    if not isinstance(targets, Triplets):
-        return as_pairs(targets, embeddings, candidates)
+def as_triplets(targets: Triplets, embeddings: Tensor, candidates: Tensor | None = None) -> Triplets:
+    """Sampled triplets, checked."""
     check_embeddings(embeddings, candidates)
     sizes = {len(part) for part in (targets.anchor, targets.positive, targets.negative, targets.valid)}
     check(len(sizes) == 1, f"the four parts of Triplets must be equally long, not {sorted(sizes)}")
@@ -191,20 +200,32 @@ def as_pairs_or_triplets(targets: Targets, embeddings: Tensor, candidates: Tenso
 
 def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
     """The class of every sample, from plain labels or Classes; `weights` are the loss's own: classes × … × dim."""
-    check_embeddings(embeddings)
+    if embeddings.dim() != 2 or not embeddings.is_floating_point():
+        check_embeddings(embeddings)
     classes, dim = weights.shape[0], weights.shape[-1]
-    check(
-        embeddings.shape[1] == dim,
-        f"embeddings have {embeddings.shape[1]} dimensions, this loss was built with dim={dim}",
-    )
-    if isinstance(targets, Classes):
-        targets = targets.labels
-    if not is_labels(targets):
+    if embeddings.shape[1] != dim:
+        raise UserError(f"embeddings have {embeddings.shape[1]} dimensions, this loss was built with dim={dim}")
+    if isinstance(targets, Pairs | Triplets | Quadruplets):
         raise UserError(f"this loss takes labels or Classes, not {type(targets).__name__}")
-    labels = as_labels(targets).to(embeddings.device)
-    _check_length(labels, embeddings)
+    labels = targets.labels if isinstance(targets, Classes) else targets
+    if not (isinstance(labels, Tensor) and labels.dtype == torch.int64 and labels.dim() == 1):
+        labels = as_labels(labels)
+    if len(labels) != len(embeddings):
+        raise _unequal(labels, embeddings)
     check_range(labels, classes)
-    return labels
+    return labels.to(embeddings.device)
+
+
+def _unequal(labels: Tensor, embeddings: Tensor) -> UserError:
+    return UserError(f"{len(labels)} labels for {len(embeddings)} embeddings: give one label each")
+
+
+def _unfit(pairs: Pairs, expected: tuple[int, int]) -> UserError:
+    right = pairs.positive.shape == expected and pairs.positive.dtype == torch.bool
+    name, mask = ("negative", pairs.negative) if right else ("positive", pairs.positive)
+    if mask.shape != expected:
+        return UserError(f"the {name} mask is {tuple(mask.shape)}, anchors × candidates are {expected}")
+    return UserError(f"the {name} mask must be boolean, not {mask.dtype}")
 
 
 def check_range(labels: Tensor, classes: int) -> None:
@@ -212,6 +233,5 @@ def check_range(labels: Tensor, classes: int) -> None:
     if torch.compiler.is_compiling() or not len(labels):
         return
     low, high = int(labels.min()), int(labels.max())
-    check(
-        low >= 0 and high < classes, f"labels run from {low} to {high}, this loss knows the classes 0 to {classes - 1}"
-    )
+    if low < 0 or high >= classes:
+        raise UserError(f"labels run from {low} to {high}, this loss knows the classes 0 to {classes - 1}")

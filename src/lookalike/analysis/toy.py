@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from lookalike.errors import check, unknown
 from lookalike.evaluation import evaluate
 from lookalike.evaluation.geometry.spectrum import singular_values
-from lookalike.geometry import distances, normalise, product
+from lookalike.geometry import compare, distances, normalise
 from lookalike.targets import Pairs
 
 Layout = Literal["diagonal", "vertical"]
@@ -104,7 +104,7 @@ def toy_loss(
     A switched triplet (a, a, p) attracts nothing and repels the positive p.
     """
     pairs = Pairs.within(labels)
-    apart = distances(product(embeddings, embeddings))
+    apart = distances(compare(embeddings, embeddings, None))
     anchor, positive, negative = (pairs.positive[:, :, None] & pairs.negative[:, None, :]).nonzero().unbind(1)
     switched = torch.rand(len(anchor), generator=generator) < variant.switch
     far = apart[anchor, torch.where(switched, positive, negative)]

@@ -17,18 +17,9 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lookalike.errors import check
-from lookalike.geometry import (
-    Geometry,
-    check_geometry,
-    compare,
-    gram,
-    log_sum_exp,
-    mean_norm,
-    normalise,
-    product,
-    softplus,
-)
+from lookalike.geometry import Geometry, check_geometry, compare, normalise, norms
 from lookalike.losses.n_pair import one_positive
+from lookalike.reductions import log_sum_exp, softplus
 from lookalike.targets import Pairs, Targets, as_pairs, is_labels
 
 CHUNK = 2**23  # entries of a chunk: a few buffers of this size are alive at once
@@ -69,7 +60,7 @@ class Angular(nn.Module):
         weights = weights / filled.any(1).sum().clamp(min=1)
         n_pair = softplus(log_sum_exp(agreements, pairs.negative)[:, None] - agreements.gather(1, slots))
         angles = self._angles(embeddings, candidates, pairs.negative, slots, weights)
-        norm = self.norm_weight * mean_norm(embeddings, self.norm_squared)
+        norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
         return (n_pair * weights).sum() + norm + self.angular_weight * angles
 
     def _angles(
@@ -78,7 +69,11 @@ class Angular(nn.Module):
         """Σ weight · log(1 + Σ_n e^{f_apn}) over all positives p."""
         rows = normalise(embeddings, self.normalise)
         columns = None if candidates is None else normalise(candidates, self.normalise)
-        lifted = gram(2 * self.tangent_squared**0.5 * rows) if columns is None else self._lifted(rows, columns)
+        lifted = (
+            compare(2 * self.tangent_squared**0.5 * rows, None, None)
+            if columns is None
+            else self._lifted(rows, columns)
+        )
         step = max(1, CHUNK // max(1, lifted.numel()))
         total = 0 * lifted.sum()
         for start in range(0, slots.shape[1], step):
@@ -92,7 +87,7 @@ class Angular(nn.Module):
 
     def _lifted(self, rows: Tensor, columns: Tensor) -> Tensor:
         """4 tan²α ⟨e_i, e_j⟩."""
-        return product(4 * self.tangent_squared * rows, columns)
+        return compare(4 * self.tangent_squared * rows, columns, None)
 
     def _chunk(
         self, lifted: Tensor, columns: Tensor | None, negative: Tensor, slots: Tensor, weights: Tensor

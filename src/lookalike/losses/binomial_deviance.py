@@ -13,7 +13,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, softplus
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.reductions import softplus
 from lookalike.targets import Pairs, Targets, as_pairs
 
 

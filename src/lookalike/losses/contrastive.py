@@ -14,8 +14,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_where, squares
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs_or_triplets
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.reductions import mean_where
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets
 
 
 class Contrastive(nn.Module):
@@ -39,7 +40,10 @@ class Contrastive(nn.Module):
     def forward(
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
-        targets = as_pairs_or_triplets(targets, embeddings, candidates)
+        if isinstance(targets, Triplets):
+            targets = as_triplets(targets, embeddings, candidates)
+        else:
+            targets = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         return self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
 

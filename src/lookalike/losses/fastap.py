@@ -10,8 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, mean_where
+from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.losses.soft_histogram import soft_histogram
+from lookalike.reductions import mean_where
 from lookalike.targets import Pairs, Targets, as_pairs
 
 PRESETS = {"cub": {"bins": 17}, "cars": {"bins": 27}, "sop": {"bins": 16}}

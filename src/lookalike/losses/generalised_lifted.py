@@ -14,7 +14,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, log_sum_exp, mean_norm, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, norms, squares
+from lookalike.reductions import log_sum_exp
 from lookalike.targets import Pairs, Targets, as_pairs
 
 
@@ -46,7 +47,7 @@ class GeneralisedLifted(nn.Module):
         pairs = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
-        return value + self.norm_weight * mean_norm(embeddings, self.norm_squared)
+        return value + self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
 
     def of_similarities(
         self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None

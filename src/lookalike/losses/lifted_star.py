@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.reductions import log_sum_exp
 from lookalike.targets import Pairs, Targets, as_pairs
 
 

@@ -10,7 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, log_sum_exp, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.reductions import log_sum_exp
 from lookalike.targets import Pairs, Targets, as_pairs
 
 NOWHERE = -1e30  # stands for log 0 where its gradient must stay finite

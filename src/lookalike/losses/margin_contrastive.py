@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares, weighted
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.reductions import weighted
 from lookalike.targets import Pairs, Targets, as_pairs
 
 PRESETS = {

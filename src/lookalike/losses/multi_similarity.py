@@ -14,8 +14,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, softplus
+from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.miners.multi_similarity import informative
+from lookalike.reductions import log_sum_exp, softplus
 from lookalike.targets import Pairs, Targets, as_pairs
 
 PRESETS = {

@@ -17,8 +17,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, mean_norm, mean_where, softplus
+from lookalike.geometry import Geometry, check_geometry, compare, norms
 from lookalike.labels import Labels
+from lookalike.reductions import log_sum_exp, mean_where, softplus
 from lookalike.targets import Pairs, Targets, as_pairs, is_labels, pick
 
 PRESETS = {"roth": {"positives": "one"}}
@@ -63,7 +64,7 @@ class NPair(nn.Module):
         if is_labels(targets) and self.positives == "one":
             pairs = one_positive(pairs)
         value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        return value + self.norm_weight * mean_norm(embeddings, self.norm_squared)
+        return value + self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         """The log-ratios alone; the norm of raw vectors is added in `forward`."""

@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, log_sum_exp, mean_where, softplus
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.reductions import log_sum_exp, mean_where, softplus
 from lookalike.targets import Targets, as_classes
 
 

@@ -11,9 +11,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_where, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.miners.distance_weighted import DistanceWeighted
-from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs_or_triplets, is_labels, pick
+from lookalike.reductions import mean_where
+from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs, as_triplets, is_labels, pick
 
 PRESETS = {"roth": {"margin": 0.2, "second_margin": 0.2}, "doc": {"margin": 1.0, "second_margin": 0.5}}
 
@@ -78,7 +79,7 @@ class Quadruplet(nn.Module):
             return targets
         if is_labels(targets) and candidates is None:
             return self.complete(DistanceWeighted(generator=self.generator)(embeddings, targets))
-        triplets = as_pairs_or_triplets(targets, embeddings, candidates)
-        if not isinstance(triplets, Triplets):
-            raise UserError("quadruplet takes labels or Triplets, not Pairs: sample them with a miner")
-        return self.complete(triplets)
+        if isinstance(targets, Triplets):
+            return self.complete(as_triplets(targets, embeddings, candidates))
+        as_pairs(targets, embeddings, candidates)
+        raise UserError("quadruplet takes labels or Triplets, not Pairs: sample them with a miner")

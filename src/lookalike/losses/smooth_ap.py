@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, mean_where
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.reductions import mean_where
 from lookalike.targets import Pairs, Targets, as_pairs
 
 CHUNK = 2**23  # entries of a chunk: a few buffers of this size are alive at once

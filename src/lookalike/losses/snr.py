@@ -12,9 +12,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, mean_active, normalise, raw_product
+from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.losses.all_triplets import hinge_sums
-from lookalike.targets import Targets, Triplets, as_pairs_or_triplets
+from lookalike.reductions import mean_active
+from lookalike.targets import Targets, Triplets, as_pairs, as_triplets
 
 FAINTEST = 1e-12  # smallest variance of an anchor
 
@@ -35,7 +36,10 @@ class SNR(nn.Module):
     def forward(
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
-        targets = as_pairs_or_triplets(targets, embeddings, candidates)
+        if isinstance(targets, Triplets):
+            targets = as_triplets(targets, embeddings, candidates)
+        else:
+            targets = as_pairs(targets, embeddings, candidates)
         rows = normalise(embeddings, self.normalise)
         columns = None if candidates is None else normalise(candidates, self.normalise)
         noise = self._noise(rows, columns)
@@ -53,5 +57,5 @@ class SNR(nn.Module):
         right = None if columns is None else columns - columns.mean(1, keepdim=True)
         signal = left.square().sum(1, keepdim=True)
         other = signal.T if right is None else right.square().sum(1)
-        apart = (signal + other - 2 * raw_product(left, right)).clamp(min=0)
+        apart = (signal + other - 2 * compare(left, right, "none")).clamp(min=0)
         return apart / signal.clamp(min=FAINTEST * rows.shape[1])

@@ -7,6 +7,7 @@ S_c = Σ_k softmax_k(s_ck / γ) s_ck over the K centres of class c; L = mean CE(
 Departs from the paper: eq. 16 lacks the factor e·ψ (ERR-16), eq. 18 counts every pair of centres twice (ERR-17).
 """
 
+import math
 from typing import Any
 
 import torch
@@ -15,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, exponentials, normalise, product
+from lookalike.geometry import Geometry, check_geometry, compare, normalise
+from lookalike.reductions import SMALLEST_EXPONENT
 from lookalike.targets import Targets, as_classes
 
 CCP = {"centres": 10, "learning_rate": None, "rate_factor": 100.0}  # common to all sets of Chance Constraints
@@ -32,7 +34,9 @@ class _SoftlyNearest(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, similarities: Tensor, temperature: float) -> Tensor:
-        shares = exponentials((similarities - similarities.amax(1, keepdim=True)).div_(temperature))
+        floor = SMALLEST_EXPONENT[similarities.dtype]
+        shares = (similarities - similarities.amax(1, keepdim=True)).div_(temperature).clamp_(min=floor).exp_()
+        torch.threshold_(shares, 1.5 * math.exp(floor), 0.0)
         shares.div_(shares.sum(1, keepdim=True))
         nearest = (shares * similarities).sum(1)
         ctx.save_for_backward(similarities, shares, nearest)
@@ -92,5 +96,5 @@ class SoftTriple(nn.Module):
         unit = normalise(self.centres, self.normalise).view(self.classes, self.per_class, -1)
         if self.per_class == 1:
             return 0.0 * unit.sum()
-        apart = (2 + 1e-5 - 2 * product(unit, unit)).clamp(min=0).sqrt()
+        apart = (2 + 1e-5 - 2 * compare(unit, unit, None)).clamp(min=0).sqrt()
         return self.centre_weight * apart.triu(1).sum() / (self.classes * self.per_class * (self.per_class - 1))

@@ -8,7 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, log_softmax_sums, weighted
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.reductions import log_softmax_sums, weighted
 from lookalike.targets import Pairs, Targets, as_pairs
 
 

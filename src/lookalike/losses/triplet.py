@@ -13,18 +13,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import (
-    Geometry,
-    Squares,
-    check_geometry,
-    compare,
-    distances,
-    mean_where,
-    squared_distances,
-    squares,
-)
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squared_distances, squares
 from lookalike.losses.all_triplets import hinge_sums
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs_or_triplets
+from lookalike.reductions import mean_where
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets
 
 PRESETS = {
     "roth": {"margin": 0.2, "squared": True},
@@ -57,7 +49,10 @@ class Triplet(nn.Module):
     def forward(
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
-        targets = as_pairs_or_triplets(targets, embeddings, candidates)
+        if isinstance(targets, Triplets):
+            targets = as_triplets(targets, embeddings, candidates)
+        else:
+            targets = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         return self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
 

@@ -7,7 +7,8 @@ of embeddings.
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.geometry import check_embeddings, mean_norm
+from lookalike.geometry import norms
+from lookalike.targets import check_embeddings
 
 
 class EmbeddingNorm(nn.Module):
@@ -23,4 +24,4 @@ class EmbeddingNorm(nn.Module):
 
     def forward(self, embeddings: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
         check_embeddings(embeddings)
-        return self.weight * mean_norm(embeddings, self.squared)
+        return self.weight * (norms(embeddings, self.squared).sum() / max(1, len(embeddings)))

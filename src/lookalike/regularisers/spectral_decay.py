@@ -13,7 +13,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_embeddings, check_geometry, normalise
+from lookalike.geometry import Geometry, check_geometry, normalise
+from lookalike.targets import check_embeddings
 
 FLOOR = 1e-12  # smallest share of a singular value
 

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.geometry import check_embeddings, widen
+from lookalike.geometry import normalise
+from lookalike.targets import check_embeddings
 
 
 class EmbeddingBank:
@@ -51,7 +52,7 @@ class EmbeddingBank:
             low >= 0 and high < len(self),
             f"indices run from {low} to {high}, the bank holds images 0 to {len(self) - 1}",
         )
-        self.vectors[places] = widen(embeddings.detach()).float().cpu()
+        self.vectors[places] = normalise(embeddings.detach(), "none").float().cpu()
         self.filled[places] = True
 
     def check_ready(self) -> None:

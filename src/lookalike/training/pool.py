@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from lookalike.data import AugmentedImages
 from lookalike.data.images.view import Ticket
 from lookalike.errors import check
-from lookalike.geometry import widen
+from lookalike.geometry import normalise
 from lookalike.processes import Ranks
 from lookalike.samplers.grouping import Groups
 
@@ -100,7 +100,7 @@ class Pool:
         load: Any = DataLoader(self.dataset, batch_sampler=batches, num_workers=self.workers, generator=own)
         network.eval()
         try:
-            found = [widen(network(self.prepare(inputs.to(device)))) for inputs, *_ in load]
+            found = [normalise(network(self.prepare(inputs.to(device))), "none") for inputs, *_ in load]
         finally:
             network.train(training)
         return torch.cat(found)

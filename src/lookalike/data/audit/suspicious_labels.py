@@ -8,7 +8,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.geometry import normalise, product
+from lookalike.geometry import compare, normalise
 
 NEIGHBOURS = 10
 BLOCK = 1024
@@ -46,7 +46,7 @@ def suspicious_labels(
     doubts = []
     for begin in range(0, len(unit), BLOCK):
         rows = torch.arange(begin, min(begin + BLOCK, len(unit)))
-        scores = product(unit[rows], unit)
+        scores = compare(unit[rows], unit, None)
         scores[torch.arange(len(rows)), rows] = -torch.inf
         doubts += _doubts(scores, rows, labels, sizes, agree)
         if progress is not None:
