@@ -9,9 +9,21 @@ tensor(0.6566)
 1.0
 """
 
+from typing import TYPE_CHECKING
+
 from lookalike import losses, miners, regularisers, samplers
 from lookalike.evaluation import evaluate
 from lookalike.targets import Pairs, Triplets
 
 __all__ = ["Pairs", "Triplets", "evaluate", "losses", "miners", "regularisers", "samplers"]
-__version__ = "0.1.0"
+__version__: str
+
+if not TYPE_CHECKING:  # type checkers would take a module's __getattr__ as a licence for every name
+
+    def __getattr__(name: str) -> str:
+        """`__version__`, read from the installed package when it is needed."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("lookalike")
+        raise AttributeError(f"module 'lookalike' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""`python -m lookalike` is `lookalike`."""
+"""`python -m lookalike` runs the command line."""
 
 from lookalike.cli import main
 

@@ -1,9 +1,11 @@
 """`lookalike VERB`: one file per verb. Results on stdout, progress on stderr; a mistake is one line, exit code 2."""
 
 import sys
+from typing import Annotated
 
 import typer
 
+import lookalike
 from lookalike.cli import (
     analyse,
     audit,
@@ -46,9 +48,19 @@ for name, verb in VERBS.items():
 app.add_typer(analyse.app, name="analyse")
 
 
+def _print_version(requested: bool) -> None:
+    if requested:
+        typer.echo(f"lookalike {lookalike.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _verbs() -> None:
-    """Keeps `lookalike` a group of verbs."""
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of `lookalike` itself, before any verb."""
 
 
 def main() -> None:
