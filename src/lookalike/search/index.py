@@ -11,17 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import UserError, check
 from lookalike.models import Model
-from lookalike.search import filters, sources, vectors
+from lookalike.search import calibrating, filters, sources, vectors
+from lookalike.search.calibrating import Calibrated, Queries
+from lookalike.search.calibration import Calibration
 from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Identity, Vectors
 from lookalike.search.model_copy import load_model, model_content
+from lookalike.search.quality import Quality, improved
 from lookalike.search.queries import Box, combined, pixels_of
-from lookalike.search.sources import Source
+from lookalike.search.sources import Entry, Source
 from lookalike.search.stores import Store
 from lookalike.search.stores.sqlite import FILE, SqliteStore
-from lookalike.search.update import Progress, Update, prune, update
+from lookalike.search.update import BATCH, Progress, Update, prune, update
 
 BULK = 10_000  # vectors of one transaction
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
@@ -120,26 +124,85 @@ class Index:
 
     def search(
         self, query: Query = None, k: int = 10, *, where: Where = None, group: str | None = None,
-        box: Box | None = None, like: Sequence[Query] = (), unlike: Sequence[Query] = (),
+        box: Box | None = None, like: Sequence[Query] = (), unlike: Sequence[Query] = (), plain: bool = False,
     ) -> Answer:  # fmt: skip
         """The k items nearest to a picture: a file, a PIL image, an array, an item's id, or a vector.
 
         `box` (x, y, width, height in pixels) searches inside a part of the picture; `like` and `unlike` are further
-        examples; `where` are conditions on columns; `group` gives the best item of each value of a column.
+        examples; `where` are conditions on columns; `group` gives the best item of each value of a column; `plain`
+        switches off what calibration switched on.
         """
         examples = ([] if query is None else [query]) + list(like)
         check(bool(examples), "give something to search for: an image, the id of an item, or a vector")
-        positive = self.vectors_of(examples, box if len(examples) == 1 else None)
+        positive = self.vectors_of(examples, box if len(examples) == 1 else None, flip=not plain and self.quality.flip)
         negative = self.vectors_of(unlike) if len(unlike) else None
         vector = combined(positive, negative, self.identity.geometry)
         ids = [example for example in (*examples, *unlike) if isinstance(example, str) and self._is_item(example)]
-        return self.answer(vector, k, where=where, group=group, leave_out=ids)
+        return self.answer(vector, k, where=where, group=group, leave_out=ids, plain=plain)
 
     def answer(self, vector: Vectors, k: int = 10, *, where: Where = None, group: str | None = None,
-               leave_out: Sequence[str] = ()) -> Answer:  # fmt: skip
-        """The nearest items of one vector, with its verdict."""
-        (answer,) = self.store.search(vector, k, filters.parse(where), group, leave_out)
-        return answer
+               leave_out: Sequence[str] = (), plain: bool = False) -> Answer:  # fmt: skip
+        """The nearest items of one vector, with its verdict; `plain` switches off what calibration switched on."""
+        quality = Quality() if plain else self.quality
+        return self._judged(improved(self.store, vector, k, quality, filters.parse(where), group, leave_out))
+
+    def _judged(self, answer: Answer) -> Answer:
+        calibration = self.calibration
+        if calibration is None:
+            return answer
+        return replace(answer, verdict=calibration.verdict(answer.hits[0].similarity) if answer.hits else "unknown")
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What a similarity means, if that was measured."""
+        text = self.store.read_fact("calibration")
+        return None if text is None else Calibration.from_json(json.loads(text))
+
+    @property
+    def quality(self) -> Quality:
+        """What calibration has switched on."""
+        text = self.store.read_fact("quality")
+        return Quality() if text is None else Quality.from_json(json.loads(text))
+
+    def calibrate(self, source: Source, precision: float = 0.95, *, stage: calibrating.Stage = lambda _: None) -> Calibrated:
+        """Measure with labelled images what a similarity means here, and keep it with the index.
+
+        Use classes that the model was not trained on: on those it was, answers look more reliable than they are.
+        """
+        listing = sources.listing(source)
+        labelled = [entry for entry in listing.entries if entry.item.label is not None]
+        check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
+        queries = self._queries(labelled, stage("embedding the images"))
+        seen = bool(set(queries.labels) & set(self.model.classes))
+        result = calibrating.run(self.store, queries, precision, seen, stage)
+        self.store.write_fact("calibration", json.dumps(result.calibration.as_json()))
+        self.store.write_fact("quality", json.dumps(result.quality.as_json()))
+        return result
+
+    def _queries(self, entries: Sequence[Entry], progress: Progress | None) -> Queries:
+        """Labelled images as vectors, with those of their mirror images."""
+        plain, mirrored, labels, itself = [], [], [], []
+        for start in range(0, len(entries), BATCH):
+            batch = []
+            for entry in entries[start : start + BATCH]:
+                try:
+                    pixels = entry.pixels() if entry.pixels is not None else pixels_of(entry.item.path)
+                except (UserError, UnreadableError):
+                    continue
+                batch.append(pixels)
+                labels.append(str(entry.item.label))
+                same = self.store.at_paths([entry.item.path]) if entry.item.path is not None else {}
+                itself.append([item.id for item in same.values()])
+            if batch:
+                plain.append(self._encode(batch))
+                mirrored.append(self._encode([pixels.flip(2) for pixels in batch]))
+            if progress is not None:
+                progress(min(start + BATCH, len(entries)), len(entries))
+        check(bool(plain), "none of the images can be read")
+        vectors, other = np.concatenate(plain), np.concatenate(mirrored)
+        both = np.concatenate([combined(np.stack(pair), None, self.identity.geometry)
+                               for pair in zip(vectors, other, strict=True)])  # fmt: skip
+        return Queries(vectors, both, labels, itself)
 
     def search_many(
         self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
@@ -147,8 +210,8 @@ class Index:
         """One answer each, in one pass over the index."""
         return self.store.search(self.vectors_of(queries), k, filters.parse(where), group)
 
-    def vectors_of(self, queries: Sequence[Query], box: Box | None = None) -> Vectors:
-        """Queries as vectors, in their order."""
+    def vectors_of(self, queries: Sequence[Query], box: Box | None = None, flip: bool = False) -> Vectors:
+        """Queries as vectors, in their order; with `flip` pictures count together with their mirror images."""
         result: list[Any] = [None] * len(queries)
         images: dict[int, Any] = {}
         for place, query in enumerate(queries):
@@ -160,6 +223,10 @@ class Index:
                 images[place] = pixels_of(query, box)
         if images:
             embedded = self._encode(list(images.values()))
+            if flip:
+                mirrored = self._encode([pixels.flip(2) for pixels in images.values()])
+                pairs = zip(embedded, mirrored, strict=True)
+                embedded = np.concatenate([combined(np.stack(pair), None, self.identity.geometry) for pair in pairs])
             for place, vector in zip(images, embedded, strict=True):
                 result[place] = vector
         return np.stack(result)
