@@ -1,4 +1,4 @@
-"""Calibrating an index with labelled images: which ways to better answers gain here, and what a similarity then means."""
+"""Calibrating an index with labelled images: which ways to better answers gain, and what a similarity then means."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -86,11 +86,17 @@ def compare(
 
     plain = answers(Quality())
     base = ways.measure(plain, queries.labels, sizes)
-    rows = [Trial("plain search", *base.mean(0).tolist(), 0.0, (0.0, 0.0), (0.0, 0.0), True)]
+    rows = [
+        Trial("plain search", float(base[:, 0].mean()), float(base[:, 1].mean()), 0.0, (0.0, 0.0), (0.0, 0.0), True)
+    ]
     rows += [_beside(name, ways.measure(answers(way), queries.labels, sizes), base, queries.labels)
              for name, way in CANDIDATES.items()]  # fmt: skip
-    voted = np.array([label_of(answer.hits, "vote")[0] == label for answer, label in zip(plain, queries.labels, strict=True)])
-    nearest = np.array([label_of(answer.hits, "nearest")[0] == label for answer, label in zip(plain, queries.labels, strict=True)])
+    voted = np.array(
+        [label_of(answer.hits, "vote")[0] == label for answer, label in zip(plain, queries.labels, strict=True)]
+    )
+    nearest = np.array(
+        [label_of(answer.hits, "nearest")[0] == label for answer, label in zip(plain, queries.labels, strict=True)]
+    )
     low, _ = bootstrap.interval(voted.astype(float) - nearest, queries.labels)
     return rows, _together([row.name for row in rows[1:] if row.kept], rows, "vote" if low > 0 else "nearest")
 
@@ -99,7 +105,8 @@ def _beside(name: str, values: Any, base: Any, labels: Sequence[str]) -> Trial:
     gain, recall_gain = values[:, 1] - base[:, 1], values[:, 0] - base[:, 0]
     interval, recall = bootstrap.interval(gain, labels), bootstrap.interval(recall_gain, labels)
     kept = interval[0] > 0 and float(recall_gain.mean()) >= 0
-    return Trial(name, *values.mean(0).tolist(), float(gain.mean()), interval, recall, kept)
+    means = values.mean(0)
+    return Trial(name, float(means[0]), float(means[1]), float(gain.mean()), interval, recall, kept)
 
 
 def _together(kept: Sequence[str], rows: Sequence[Trial], rule: ways.Rule) -> Quality:

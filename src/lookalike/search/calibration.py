@@ -93,7 +93,7 @@ def calibrate(trials: Trials, target: float, seed: int = 0, **facts: Any) -> Cal
     draw = np.random.default_rng(seed).multinomial(number, np.full(number, 1 / number), DRAWS)
     place = _first_reliable(counts, draw, target)
     curve = tuple(zip(thresholds.tolist(), counts.precision().tolist(), counts.coverage().tolist(), strict=True))
-    kept = [] if place is None else _precisions(counts, draw)[:, place]
+    kept: Any = [] if place is None else _precisions(counts, draw)[:, place]
     return Calibration(
         target,
         None if place is None else float(thresholds[place]),
@@ -110,7 +110,7 @@ def calibrate(trials: Trials, target: float, seed: int = 0, **facts: Any) -> Cal
 
 def _thresholds(similarities: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " steps"]:
     """Falling thresholds, each admitting about as many more trials as the one before."""
-    return np.unique(np.quantile(similarities, np.linspace(0, 1, STEPS), method="lower"))[::-1]
+    return np.asarray(np.unique(np.quantile(similarities, np.linspace(0, 1, STEPS), method="lower"))[::-1])
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,10 @@ class _Counts:
 
     def precision(self) -> Float64[np.ndarray, " steps"]:
         right, wrong = self.right.sum(0), self.wrong.sum(0)
-        return right / np.maximum(right + wrong, 1)
+        return np.asarray(right / np.maximum(right + wrong, 1))
 
     def coverage(self) -> Float64[np.ndarray, " steps"]:
-        return self.right.sum(0) / max(1.0, self.possible.sum())
+        return np.asarray(self.right.sum(0) / max(1.0, self.possible.sum()))
 
 
 def _precisions(counts: _Counts, draw: Any) -> Float64[np.ndarray, "draws steps"]:

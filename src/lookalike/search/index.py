@@ -5,7 +5,9 @@ shop.add("photos/")
 answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 """
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +166,9 @@ class Index:
         text = self.store.read_fact("quality")
         return Quality() if text is None else Quality.from_json(json.loads(text))
 
-    def calibrate(self, source: Source, precision: float = 0.95, *, stage: calibrating.Stage = lambda _: None) -> Calibrated:
+    def calibrate(
+        self, source: Source, precision: float = 0.95, *, stage: calibrating.Stage = lambda _: None
+    ) -> Calibrated:
         """Measure with labelled images what a similarity means here, and keep it with the index.
 
         Use classes that the model was not trained on: on those it was, answers look more reliable than they are.

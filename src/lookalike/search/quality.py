@@ -1,11 +1,11 @@
 """Ways to better answers, each tried on the user's own images and kept only where it gains beyond the noise.
 
-- `expansion` (αQE: Radenović, Tolias, Chum, TPAMI 2019): ask again with the mean of the query and its first n hits, each
-  weighted by its similarity to the power of α.
-- `reciprocal` (Zhong, Zheng, Cao, Li, CVPR 2017): reorder the first hits by the Jaccard distance of their neighbourhoods
-  of mutual neighbours, mixed with their similarity.
+- `expansion` (αQE: Radenović, Tolias, Chum, TPAMI 2019): ask again with the mean of the query and its first n hits,
+  each weighted by its similarity to the power of α.
+- `reciprocal` (Zhong, Zheng, Cao, Li, CVPR 2017): reorder the first hits by the Jaccard distance of their
+  neighbourhoods of mutual neighbours, mixed with their similarity.
 - `flip`: the mean of the picture and its mirror image as the query.
-- the label of a picture: of its nearest item, by vote of the first k, or of the class whose mean is nearest.
+- the label of a picture: that of its nearest item, or by vote of the first ones.
 """
 
 from collections import defaultdict

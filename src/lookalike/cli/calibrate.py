@@ -1,0 +1,49 @@
+"""`lookalike calibrate INDEX DATA`: what does a similarity mean?"""
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lookalike.cli.allocator import keep_memory
+from lookalike.cli.bars import bar
+
+EXAMPLE = "lookalike calibrate shop.index held_out/ --precision 0.95"
+
+
+def run(
+    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
+    source: Annotated[str, typer.Argument(metavar="DATA", help="Labelled images of classes not used in training.")],
+    precision: Annotated[
+        float, typer.Option("--precision", help="The share of sure answers that must be right.")
+    ] = 0.95,
+    page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the curve.")] = None,
+    off: Annotated[bool, typer.Option("--off", help="Afterwards, switch off every way that gained.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
+) -> None:
+    """Ask labelled images against the index, with their class in it and without, and keep the thresholds.
+
+    Also compares query expansion, re-ranking, flip and voting on the same images, and keeps what gains beyond the noise.
+    """
+    from lookalike import files
+    from lookalike.evaluation.table import aligned
+    from lookalike.search import Index
+    from lookalike.search.pages import calibration_page, sentences
+
+    keep_memory()
+    index = Index.open(place)
+    with ExitStack() as shown:
+        result = index.calibrate(source, precision, stage=lambda name: shown.enter_context(bar(name)), plain=off)
+    if page is not None:
+        files.write_text(page, calibration_page(index, result))
+    if as_json:
+        typer.echo(json.dumps({"calibration": result.calibration.as_json(), "quality": result.quality.as_json(),
+                               "compared": [asdict(row) for row in result.compared]}, indent=2))  # fmt: skip
+        return
+    rows = [["", "recall@1", "map@r", "difference", "95 % interval", ""]]
+    rows += [[row.name, f"{row.recall:.3f}", f"{row.map_at_r:.3f}", f"{row.difference:+.3f}",
+              f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]", "kept" if row.kept else ""] for row in result.compared]  # fmt: skip
+    typer.echo("\n".join([*aligned(rows), "", *sentences(result)]))

@@ -1,0 +1,68 @@
+"""`lookalike index MODEL DATA --out INDEX`: images that can be searched."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lookalike.cli.allocator import keep_memory
+from lookalike.cli.bars import bar
+from lookalike.errors import UserError, check
+
+EXAMPLE = "lookalike index run/model photos/ --out shop.index"
+STOPPED = 130
+NO_MODEL = "none"  # for vectors made elsewhere
+
+
+def run(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The folder of a saved model; none for vectors.")],
+    source: Annotated[
+        list[str], typer.Argument(metavar="DATA...", help="Folders, tables, images, globs, data sets, or .npz vectors.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the index: made, or brought up to date.")],
+    prune: Annotated[bool, typer.Option("--prune", help="Remove items of DATA whose files are gone.")] = False,
+    new_generation: Annotated[
+        bool, typer.Option("--new-generation", help="Another model: embed everything again beside the old vectors.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
+) -> None:
+    """Add images to an index, or bring it up to date: only what is new or changed is embedded."""
+    from lookalike.models import Model
+    from lookalike.search import Index, generation
+
+    keep_memory()
+    try:
+        loaded = None if model == NO_MODEL else Model.load(model)
+        if not Index.exists(out):
+            check(not new_generation, f"there is no index in '{out}' yet: leave out --new-generation")
+            index = Index.create(out, loaded) if loaded is not None else Index.for_vectors(out, Path(source[0]))
+        else:
+            index = Index.open(out)
+            if new_generation:
+                check(loaded is not None, "give the new model for --new-generation")
+                with bar("embedding again") as progress:
+                    missing = generation.renew(index, loaded, prune, progress)  # type: ignore[arg-type]
+                for path in missing:
+                    typer.echo(f"gone: {path}", err=True)
+            elif loaded is not None:
+                index.check_model(loaded)
+        updates = []
+        for each in source:
+            with bar(f"indexing {each}") as progress:
+                updates.append(index.add(each, prune_missing=prune, progress=progress))
+        index.ready()
+    except KeyboardInterrupt:
+        raise UserError("stopped; what is indexed stays, the same command continues") from None
+    for update in updates:
+        for name, why in update.unreadable:
+            typer.echo(f"unreadable: {name}: {why}", err=True)
+    if as_json:
+        typer.echo(
+            json.dumps({"items": len(index), "updates": [asdict(update) for update in updates]}, ensure_ascii=False)
+        )
+    else:
+        for each, update in zip(source, updates, strict=True):
+            typer.echo(f"{each}: {update}")
+        typer.echo(f"{len(index):,} items in {out}. Search with: lookalike search {out} IMAGE")

@@ -1,0 +1,106 @@
+"""`lookalike search INDEX IMAGE…`: what looks like this?"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lookalike.cli.allocator import keep_memory
+from lookalike.errors import UserError, check
+
+EXAMPLE = "lookalike search shop.index photo.jpg --k 5 --where brand=x --group label"
+
+
+def run(
+    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
+    queries: Annotated[
+        list[str] | None, typer.Argument(metavar="IMAGE...", help="Image files, or ids of items.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many items per query.")] = 10,
+    where: Annotated[list[str] | None, typer.Option("--where", help="A condition: brand=x, 'price<20'.")] = None,
+    group: Annotated[str | None, typer.Option("--group", help="The best item of each value of this column.")] = None,
+    box: Annotated[str | None, typer.Option("--box", help="x,y,width,height: search inside a part.")] = None,
+    like: Annotated[list[str] | None, typer.Option("--like", help="A further example of what is meant.")] = None,
+    unlike: Annotated[list[str] | None, typer.Option("--unlike", help="An example of what is not meant.")] = None,
+    page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Without what calibration switched on.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """The nearest items of each image, the nearest first, and whether to believe the best of them."""
+    from lookalike.search import Index
+
+    keep_memory()
+    index = Index.open(place)
+    names = queries or []
+    check(bool(names) or bool(like), "give an image or the id of an item to search for")
+    corners = None if box is None else _box(box)
+    together = bool(like) or bool(unlike)
+    if together:
+        answers = [index.search(None, k, where=where, group=group, like=[*names, *(like or [])], unlike=unlike or [],
+                                plain=plain)]  # fmt: skip
+        names = [", ".join([*names, *(like or [])])]
+    else:
+        answers = [index.search(name, k, where=where, group=group, box=corners, plain=plain) for name in names]
+    if page is not None:
+        _write_page(index, page, names, answers, together)
+    if as_json:
+        typer.echo(
+            json.dumps(
+                [_as_json(name, answer) for name, answer in zip(names, answers, strict=True)],
+                ensure_ascii=False,
+                indent=2,
+            )
+        )
+        return
+    for name, answer in zip(names, answers, strict=True):
+        typer.echo(_as_table(index, name, answer))
+    if page is not None:
+        typer.echo(f"page    {page}")
+
+
+def _box(text: str) -> tuple[int, int, int, int]:
+    try:
+        x, y, width, height = (int(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(f"--box is x,y,width,height in pixels, such as 10,20,100,80, not '{text}'") from None
+    return x, y, width, height
+
+
+def _as_json(name: str, answer: Any) -> dict[str, Any]:
+    hits = [{"id": hit.id, "label": hit.label, "similarity": hit.similarity, "path": hit.path,
+             "columns": dict(hit.item.columns)} for hit in answer.hits]  # fmt: skip
+    return {"query": name, "verdict": answer.verdict, "hits": hits}
+
+
+def _as_table(index: Any, name: str, answer: Any) -> str:
+    from lookalike.evaluation.table import aligned
+
+    calibration = index.calibration
+    lines = [name]
+    if calibration is None:
+        lines.append("uncalibrated: lookalike calibrate says what a similarity means")
+    else:
+        lines.append(f"{answer.verdict}: {calibration.meaning(answer.verdict)}")
+        stale = calibration.stale(len(index), index.identity.generation)
+        lines += [f"calibrate again: {stale}"] if stale else []
+    rows = [["similarity", "label", "item"]]
+    rows += [[f"{hit.similarity:.4f}", hit.label or "", hit.path or hit.id] for hit in answer.hits]
+    return "\n".join([*lines, *(aligned(rows) if answer.hits else ["nothing in the index answers this search"]), ""])
+
+
+def _write_page(index: Any, file: Path, names: list[str], answers: list[Any], together: bool) -> None:
+    from lookalike import files
+    from lookalike.search.pages import search_page
+    from lookalike.search.pictures import as_jpeg, thumbnail
+    from lookalike.search.queries import pixels_of
+
+    def picture(name: str) -> bytes | None:
+        if together:
+            return None
+        if Path(name).is_file():
+            return as_jpeg(pixels_of(name).permute(1, 2, 0).numpy())
+        return thumbnail(index.store, index.store.items([name])[0])
+
+    rows = [(name, picture(name), answer) for name, answer in zip(names, answers, strict=True)]
+    files.write_text(file, search_page(index, rows))

@@ -1,0 +1,45 @@
+"""`lookalike status INDEX`: what is in it, and is it sound?"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+EXAMPLE = "lookalike status shop.index --check"
+
+
+def run(
+    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
+    check: Annotated[bool, typer.Option("--check", help="Look for damage; exit code 1 where there is any.")] = False,
+    compact: Annotated[bool, typer.Option("--compact", help="Give back the space of what was removed.")] = False,
+    backup: Annotated[Path | None, typer.Option("--backup", help="Copy the whole index into one file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
+) -> None:
+    """Items, classes, columns, generations, calibration and its age, sizes on disk."""
+    from lookalike.search import Index
+    from lookalike.search.status import describe
+
+    index = Index.open(place)
+    if compact:
+        index.store.compact()
+    if backup is not None:
+        index.store.backup(backup)
+    troubles = index.store.check() if check else []
+    content = describe(index) | ({"troubles": troubles} if check else {})
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else _lines(content))
+    if backup is not None:
+        typer.echo(f"backup written to {backup}: as index.sqlite in a folder of its own it is an index", err=True)
+    raise typer.Exit(1 if troubles else 0)
+
+
+def _lines(content: dict[str, Any]) -> str:
+    lines = [
+        f"{name:<12} {value}"
+        for name, value in content.items()
+        if name not in ("troubles", "columns") and value is not None
+    ]
+    lines.insert(2, f"{'columns':<12} {', '.join(f'{name} ({kind})' for name, kind in content['columns'].items())}")
+    if "troubles" in content:
+        lines.append("check        " + ("; ".join(content["troubles"]) or "everything is sound"))
+    return "\n".join(lines)

@@ -1,0 +1,129 @@
+"""Self-contained pages of a search, a calibration, and duplicates: pictures inside, nothing loaded from elsewhere."""
+
+from collections.abc import Sequence
+
+from lookalike.report.charts.chart import Axis, Chart, Mark, Series
+from lookalike.report.markup import Html, element
+from lookalike.report.page.page import Section, figures, note, page
+from lookalike.search.calibrating import Calibrated
+from lookalike.search.index import Index
+from lookalike.search.items import Answer, Hit, Item
+from lookalike.search.pictures import as_url, thumbnail
+from lookalike.search.repeats import Group
+
+SHOWN = 12  # pictures of one group
+
+
+def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]]) -> str:
+    """Every query (its name and picture) with its hits."""
+    sections = [
+        Section(f"query-{number}", name, _answer(index, picture, answer))
+        for number, (name, picture, answer) in enumerate(answers, start=1)
+    ]
+    return page("Search", f"{index.place}: {len(index):,} items", sections, footer=FOOTER)
+
+
+FOOTER = "This page holds its pictures itself and loads nothing."
+
+
+def _answer(index: Index, picture: bytes | None, answer: Answer) -> Html:
+    calibration = index.calibration
+    meaning = "" if calibration is None or answer.verdict == "uncalibrated" else calibration.meaning(answer.verdict)
+    asked = element(
+        "figure", _image(picture, "the query"), element("figcaption", element("strong", answer.verdict), " ", meaning)
+    )
+    hits = [_card(index, hit) for hit in answer.hits] or [note("Nothing in the index answers this search.")]
+    return element("div", asked, element("div", *hits, class_="hits"), class_="search")
+
+
+def _card(index: Index, hit: Hit) -> Html:
+    bar = element("meter", f"{hit.similarity:.3f}", min="0", max="1", value=f"{max(0.0, hit.similarity):.4f}")
+    return element(
+        "figure", _image(thumbnail(index.store, hit.item), hit.id),
+        element("figcaption", element("strong", hit.label or "without a label"), " ", bar, f" {hit.similarity:.4f}",
+                element("small", hit.path or hit.id)),
+    )  # fmt: skip
+
+
+def _image(jpeg: bytes | None, name: str) -> Html:
+    return element("p", name, class_="note") if jpeg is None else element("img", src=as_url(jpeg), alt=name)
+
+
+def calibration_page(index: Index, found: Calibrated) -> str:
+    """What a similarity means: the curve, the thresholds, and what was compared."""
+    calibration = found.calibration
+    points = calibration.curve
+    low, high = min(point[0] for point in points), max(point[0] for point in points)
+    marks = [Mark(calibration.maybe, "maybe")] + ([] if calibration.sure is None else [Mark(calibration.sure, "sure")])
+    chart = Chart(
+        "calibration", "What a similarity means", "answers at least this similar: how many are right, how many remain",
+        Axis("similarity of the best hit", low, high if high > low else low + 1e-6), Axis("share", 0.0, 1.0, percent=True),
+        (
+            Series("right among them", tuple(p[0] for p in points), tuple(p[1] for p in points)),
+            Series("answered rightly, of all that could be", tuple(p[0] for p in points), tuple(p[2] for p in points), colour=1),
+        ),
+        tuple(marks),
+    )  # fmt: skip
+    return page("Calibration", f"{index.place}, {calibration.date}", [
+        Section("verdict", "Verdict", element("div", *(element("p", line) for line in sentences(found)))),
+        Section("curve", "Thresholds", figures(chart)),
+        Section("ways", "Ways to search, compared", _ways(found)),
+    ], footer=FOOTER)  # fmt: skip
+
+
+def sentences(found: Calibrated) -> list[str]:
+    """What calibration found, in words."""
+    calibration = found.calibration
+    if calibration.sure is None:
+        first = (
+            f"No similarity is reliable enough: nowhere are {calibration.target:.0%} of the answers right for certain."
+        )
+    else:
+        low, high = calibration.interval
+        first = (f"sure: from {calibration.sure:.4f} on {calibration.precision:.1%} of the answers were right "
+                 f"[{low:.1%}, {high:.1%}]; {calibration.coverage:.1%} of all answerable pictures get one.")  # fmt: skip
+    lines = [first, f"maybe: from {calibration.maybe:.4f} on; below that: unknown.",
+             f"Measured with {calibration.queries:,} pictures of {calibration.classes:,} classes, each also asked without its "
+             f"own class, among {calibration.items:,} items."]  # fmt: skip
+    if calibration.seen_in_training:
+        lines.append("Some of these classes were seen in training: on new ones answers will be less reliable.")
+    on = found.quality.names
+    lines.append(f"Switched on: {', '.join(on)}." if on else "No way to search gained beyond the noise: all stay off.")
+    return lines
+
+
+def _ways(found: Calibrated) -> Html:
+    head = element(
+        "tr", *(element("th", name) for name in ("", "recall@1", "map@r", "difference", "95 % interval", "kept"))
+    )
+    rows = [
+        element("tr", *(element("td", cell) for cell in (
+            row.name, f"{row.recall:.3f}", f"{row.map_at_r:.3f}", f"{row.difference:+.3f}",
+            f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]", "yes" if row.kept else "no",
+        )))
+        for row in found.compared
+    ]  # fmt: skip
+    return element("div", element("table", element("thead", head), element("tbody", *rows)), class_="scroll")
+
+
+def duplicates_page(index: Index, groups: Sequence[Group]) -> str:
+    """Groups of duplicates, one section per level."""
+    sections = []
+    for level in ("same bytes", "same picture", "look-alike"):
+        some = [group for group in groups if group.level == level]
+        if some:
+            body = element("div", note(f"{len(some):,} groups"), *(_group(index, group) for group in some[:500]))
+            sections.append(Section(level.replace(" ", "-"), level.capitalize(), body))
+    if not sections:
+        sections = [Section("nothing", "No duplicates", note("Every picture is there once."))]
+    return page("Duplicates", f"{index.place}: {len(index):,} items", sections, footer=FOOTER)
+
+
+def _group(index: Index, group: Group) -> Html:
+    tiles = [element("figure", _image(thumbnail(index.store, item, 128), item.id), element("figcaption", _words(item)))
+             for item in group.items[:SHOWN]]  # fmt: skip
+    return element("div", element("p", f"similarity {group.similarity:.4f}"), element("div", *tiles, class_="hits"))
+
+
+def _words(item: Item) -> Html:
+    return element("span", element("strong", item.label or ""), " ", element("small", item.path or item.id))

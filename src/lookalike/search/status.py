@@ -1,0 +1,43 @@
+"""An index in a few lines."""
+
+from pathlib import Path
+from typing import Any
+
+from lookalike.search.filters import Condition
+from lookalike.search.index import Index
+
+
+def describe(index: Index) -> dict[str, Any]:
+    """Items, classes, columns, generations, calibration and its age, sizes on disk."""
+    store, identity, calibration = index.store, index.identity, index.calibration
+    items = store.count()
+    upcoming = store.next_generation()
+    content: dict[str, Any] = {
+        "items": items,
+        "classes": store.distinct("label"),
+        "columns": dict(store.columns()),
+        "unlabelled": store.count((Condition("label", "=", (None,)),)),
+        "dimensions": identity.dim,
+        "geometry": identity.geometry,
+        "model": identity.fingerprint or "none: vectors made elsewhere",
+        "generation": identity.generation,
+        "upcoming": None if upcoming is None else f"generation {upcoming.generation}, not complete yet",
+        "calibration": "none: lookalike calibrate makes one",
+        "switched on": ", ".join(index.quality.names) or "nothing",
+        "on disk": _size(index.place),
+    }
+    if calibration is not None:
+        origin = " (by the run that made the model)" if calibration.source == "run" else ""
+        content["calibration"] = f"{calibration.target:.0%} precision, {calibration.date}{origin}"
+        content["stale"] = calibration.stale(items, identity.generation)
+    return content
+
+
+def _size(place: Path) -> str:
+    parts = {"index.sqlite": 0, "cache": 0, "model": 0, "thumbnails": 0}
+    for file in place.rglob("*"):
+        if file.is_file():
+            name = file.relative_to(place).parts[0]
+            name = "index.sqlite" if name.startswith("index.sqlite") else name
+            parts[name] = parts.get(name, 0) + file.stat().st_size
+    return ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size)
