@@ -26,7 +26,7 @@ def run(
 ) -> None:
     """Ask labelled images against the index, with their class in it and without, and keep the thresholds.
 
-    Also compares query expansion, re-ranking, flip and voting on the same images, and keeps what gains beyond the noise.
+    Also compares query expansion, re-ranking, flip and voting on the same images, and keeps what gains beyond noise.
     """
     from lookalike import files
     from lookalike.evaluation.table import aligned
@@ -44,6 +44,8 @@ def run(
                                "compared": [asdict(row) for row in result.compared]}, indent=2))  # fmt: skip
         return
     rows = [["", "recall@1", "map@r", "difference", "95 % interval", ""]]
-    rows += [[row.name, f"{row.recall:.3f}", f"{row.map_at_r:.3f}", f"{row.difference:+.3f}",
-              f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]", "kept" if row.kept else ""] for row in result.compared]  # fmt: skip
+    for row in result.compared:
+        figures = (f"{row.recall:.3f}", f"{row.map_at_r:.3f}", f"{row.difference:+.3f}")
+        interval = f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]"
+        rows.append([row.name, *figures, interval, "kept" if row.kept else ""])
     typer.echo("\n".join([*aligned(rows), "", *sentences(result)]))

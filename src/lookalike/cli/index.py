@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,6 @@ from lookalike.cli.bars import bar
 from lookalike.errors import UserError, check
 
 EXAMPLE = "lookalike index run/model photos/ --out shop.index"
-STOPPED = 130
 NO_MODEL = "none"  # for vectors made elsewhere
 
 
@@ -29,25 +28,9 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Add images to an index, or bring it up to date: only what is new or changed is embedded."""
-    from lookalike.models import Model
-    from lookalike.search import Index, generation
-
     keep_memory()
     try:
-        loaded = None if model == NO_MODEL else Model.load(model)
-        if not Index.exists(out):
-            check(not new_generation, f"there is no index in '{out}' yet: leave out --new-generation")
-            index = Index.create(out, loaded) if loaded is not None else Index.for_vectors(out, Path(source[0]))
-        else:
-            index = Index.open(out)
-            if new_generation:
-                check(loaded is not None, "give the new model for --new-generation")
-                with bar("embedding again") as progress:
-                    missing = generation.renew(index, loaded, prune, progress)  # type: ignore[arg-type]
-                for path in missing:
-                    typer.echo(f"gone: {path}", err=True)
-            elif loaded is not None:
-                index.check_model(loaded)
+        index = _opened(model, Path(source[0]), out, new_generation, prune)
         updates = []
         for each in source:
             with bar(f"indexing {each}") as progress:
@@ -55,14 +38,34 @@ def run(
         index.ready()
     except KeyboardInterrupt:
         raise UserError("stopped; what is indexed stays, the same command continues") from None
-    for update in updates:
-        for name, why in update.unreadable:
-            typer.echo(f"unreadable: {name}: {why}", err=True)
+    for name, why in (trouble for update in updates for trouble in update.unreadable):
+        typer.echo(f"unreadable: {name}: {why}", err=True)
     if as_json:
-        typer.echo(
-            json.dumps({"items": len(index), "updates": [asdict(update) for update in updates]}, ensure_ascii=False)
-        )
-    else:
-        for each, update in zip(source, updates, strict=True):
-            typer.echo(f"{each}: {update}")
-        typer.echo(f"{len(index):,} items in {out}. Search with: lookalike search {out} IMAGE")
+        content = {"items": len(index), "updates": [asdict(update) for update in updates]}
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        return
+    for each, update in zip(source, updates, strict=True):
+        typer.echo(f"{each}: {update}")
+    typer.echo(f"{len(index):,} items in {out}. Search with: lookalike search {out} IMAGE")
+
+
+def _opened(model: str, first: Path, out: Path, new_generation: bool, prune: bool) -> Any:
+    """The index in `out`, made where there is none, with the vectors of this model."""
+    from lookalike.models import Model
+    from lookalike.search import Index
+    from lookalike.search.generation import renew
+
+    loaded = None if model == NO_MODEL else Model.load(model)
+    if not Index.exists(out):
+        check(not new_generation, f"there is no index in '{out}' yet: leave out --new-generation")
+        return Index.create(out, loaded) if loaded is not None else Index.for_vectors(out, first)
+    index = Index.open(out)
+    if loaded is None or not new_generation:
+        if loaded is not None:
+            index.check_model(loaded)
+        return index
+    with bar("embedding everything again") as progress:
+        gone = renew(index, loaded, prune, progress)
+    for name in gone:
+        typer.echo(f"dropped, its picture is gone: {name}", err=True)
+    return index

@@ -47,7 +47,9 @@ class Calibrated:
     compared: Sequence[Trial]
 
 
-def run(store: Store, queries: Queries, precision: float, seen_in_training: bool, stage: Stage) -> Calibrated:
+def run(
+    store: Store, queries: Queries, precision: float, seen_in_training: bool, stage: Stage, plain: bool = False
+) -> Calibrated:
     """Compare the candidates, keep what gains, and measure thresholds with that."""
     sizes = Counter(item.label for item in store.listed(trials.LABELLED) if item.label is not None)
     answerable = [row for row, label in enumerate(queries.labels) if sizes[label] > len(queries.itself[row])]
@@ -57,6 +59,7 @@ def run(store: Store, queries: Queries, precision: float, seen_in_training: bool
     )
     sample = np.random.default_rng(0).permutation(answerable)[:MOST]
     compared, quality = compare(store, queries.take(np.sort(sample)), sizes, stage("comparing ways to search"))
+    quality = Quality(rule=quality.rule) if plain else quality
     asked = ask(store, queries, quality, stage("asking every image"))
     identity = store.identity
     found = calibrate(

@@ -19,8 +19,8 @@ from lookalike.search.update import BATCH, Progress
 def renew(index: Index, model: Model, drop_missing: bool = False, progress: Progress | None = None) -> list[str]:
     """Fill a new generation with the vectors of another model and switch to it; the items whose pictures are gone.
 
-    Interrupted, it continues where it was. Items without a picture cannot be embedded again: with `drop_missing` they are
-    removed, otherwise the old generation stays and they are named.
+    Interrupted, it continues where it was. Items without a picture cannot be embedded again: with `drop_missing` they
+    are removed, otherwise the old generation stays and they are named.
     """
     store = index.store
     check(model.fingerprint != store.identity.fingerprint, "the index has the vectors of this model already")

@@ -20,9 +20,9 @@ from lookalike.search import calibrating, filters, sources, vectors
 from lookalike.search.calibrating import Calibrated, Queries
 from lookalike.search.calibration import Calibration
 from lookalike.search.filters import Where
-from lookalike.search.items import Answer, Identity, Vectors
+from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.model_copy import load_model, model_content
-from lookalike.search.quality import Quality, improved
+from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import Box, combined, pixels_of
 from lookalike.search.sources import Entry, Source
 from lookalike.search.stores import Store
@@ -48,7 +48,7 @@ class Index:
             check(dim is not None, "give the model that embeds the images, or dim for vectors made elsewhere")
             return Index(SqliteStore.create(Path(place), Identity(None, geometry, dim)), Path(place))  # type: ignore[arg-type]
         loaded = model if isinstance(model, Model) else Model.load(model)
-        index = Index(SqliteStore.create(Path(place), _identity(loaded)), Path(place))
+        index = Index(SqliteStore.create(Path(place), identity_of(loaded)), Path(place))
         index.store.keep_model(loaded.fingerprint, model_content(loaded))
         index._model = loaded
         return index
@@ -57,6 +57,13 @@ class Index:
     def open(place: str | Path) -> "Index":
         """An index that is there already."""
         return Index(SqliteStore(Path(place)), Path(place))
+
+    @staticmethod
+    def for_vectors(place: str | Path, file: Path) -> "Index":
+        """A new index without a model, for the vectors in a file."""
+        check(vectors.holds_vectors(file), f"'{file}' does not hold vectors: give the model that embeds these images")
+        _, content, _ = vectors.read(file)
+        return Index.create(place, dim=content.shape[1])
 
     @staticmethod
     def exists(place: str | Path) -> bool:
@@ -115,6 +122,27 @@ class Index:
                 progress(min(start + BULK, len(items)), len(items))
         return Update(added=len(items) - len(known), changed=len(known))
 
+    def ready(self) -> None:
+        """Bring the cache up to date, so that the next search need not."""
+        if len(self):
+            self.store.search(np.zeros((1, self.identity.dim), np.float32), 1)
+
+    def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
+        """The label of every readable picture, by the rule that calibration found best."""
+        quality, result = self.quality, []
+        listing = sources.listing(source)
+        for place, entry in enumerate(listing.entries):
+            try:
+                pixels = entry.pixels() if entry.pixels is not None else pixels_of(entry.item.path)
+            except (UserError, UnreadableError):
+                continue
+            answer = self.search(pixels)
+            label, similarity = label_of(answer.hits, quality.rule)
+            result.append(Classified(entry.item.path or entry.item.id, label, similarity, answer.verdict))
+            if progress is not None:
+                progress(place + 1, len(listing.entries))
+        return result
+
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by id, or those that conditions select; how many there were."""
         chosen = list(ids)
@@ -167,9 +195,10 @@ class Index:
         return Quality() if text is None else Quality.from_json(json.loads(text))
 
     def calibrate(
-        self, source: Source, precision: float = 0.95, *, stage: calibrating.Stage = lambda _: None
-    ) -> Calibrated:
-        """Measure with labelled images what a similarity means here, and keep it with the index.
+        self, source: Source, precision: float = 0.95, *, plain: bool = False,
+        stage: calibrating.Stage = lambda _: None,
+    ) -> Calibrated:  # fmt: skip
+        """Measure with labelled images what a similarity means here, and keep it with the index; `plain`: no tricks.
 
         Use classes that the model was not trained on: on those it was, answers look more reliable than they are.
         """
@@ -178,7 +207,7 @@ class Index:
         check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
         queries = self._queries(labelled, stage("embedding the images"))
         seen = bool(set(queries.labels) & set(self.model.classes))
-        result = calibrating.run(self.store, queries, precision, seen, stage)
+        result = calibrating.run(self.store, queries, precision, seen, stage, plain)
         self.store.write_fact("calibration", json.dumps(result.calibration.as_json()))
         self.store.write_fact("quality", json.dumps(result.quality.as_json()))
         return result
@@ -242,7 +271,7 @@ class Index:
         return np.asarray(self.model.encode(images).numpy(), np.float32)
 
 
-def _identity(model: Model) -> Identity:
+def identity_of(model: Model) -> Identity:
     dim = getattr(model.embedder, "dim", None)
     check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
     return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]

@@ -66,6 +66,16 @@ class Hit:
 
 
 @dataclass(frozen=True)
+class Classified:
+    """The label that an index gives to a picture."""
+
+    path: str
+    label: str | None
+    similarity: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
 class Answer:
     """The nearest items of one query, the nearest first, and what calibration says of the best one."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lookalike.report.charts.chart import Axis, Chart, Mark, Series
+from lookalike.report.charts.chart import Axis, Chart, Mark, Series, around
 from lookalike.report.markup import Html, element
 from lookalike.report.page.page import Section, figures, note, page
 from lookalike.search.calibrating import Calibrated
@@ -52,16 +52,13 @@ def _image(jpeg: bytes | None, name: str) -> Html:
 def calibration_page(index: Index, found: Calibrated) -> str:
     """What a similarity means: the curve, the thresholds, and what was compared."""
     calibration = found.calibration
-    points = calibration.curve
-    low, high = min(point[0] for point in points), max(point[0] for point in points)
+    thresholds, right, answered = zip(*calibration.curve, strict=True)
     marks = [Mark(calibration.maybe, "maybe")] + ([] if calibration.sure is None else [Mark(calibration.sure, "sure")])
     chart = Chart(
-        "calibration", "What a similarity means", "answers at least this similar: how many are right, how many remain",
-        Axis("similarity of the best hit", low, high if high > low else low + 1e-6), Axis("share", 0.0, 1.0, percent=True),
-        (
-            Series("right among them", tuple(p[0] for p in points), tuple(p[1] for p in points)),
-            Series("answered rightly, of all that could be", tuple(p[0] for p in points), tuple(p[2] for p in points), colour=1),
-        ),
+        "calibration", "What a similarity means", "Answers at least this similar: how many are right, how many remain.",
+        Axis("similarity of the best hit", *around(thresholds)), Axis("share", 0.0, 1.0, percent=True),
+        (Series("right among them", thresholds, right),
+         Series("answered rightly, of all that could be", thresholds, answered, colour=1)),
         tuple(marks),
     )  # fmt: skip
     return page("Calibration", f"{index.place}, {calibration.date}", [
@@ -74,17 +71,21 @@ def calibration_page(index: Index, found: Calibrated) -> str:
 def sentences(found: Calibrated) -> list[str]:
     """What calibration found, in words."""
     calibration = found.calibration
+    low, high = calibration.interval
     if calibration.sure is None:
-        first = (
-            f"No similarity is reliable enough: nowhere are {calibration.target:.0%} of the answers right for certain."
-        )
+        lines = [
+            f"No similarity is reliable enough: nowhere are {calibration.target:.0%} of answers right for certain."
+        ]
     else:
-        low, high = calibration.interval
-        first = (f"sure: from {calibration.sure:.4f} on {calibration.precision:.1%} of the answers were right "
-                 f"[{low:.1%}, {high:.1%}]; {calibration.coverage:.1%} of all answerable pictures get one.")  # fmt: skip
-    lines = [first, f"maybe: from {calibration.maybe:.4f} on; below that: unknown.",
-             f"Measured with {calibration.queries:,} pictures of {calibration.classes:,} classes, each also asked without its "
-             f"own class, among {calibration.items:,} items."]  # fmt: skip
+        lines = [
+            f"sure: from {calibration.sure:.4f} on {calibration.precision:.1%} of the answers were right "
+            f"[{low:.1%}, {high:.1%}]; {calibration.coverage:.1%} of all answerable pictures get one."
+        ]
+    lines += [
+        f"maybe: from {calibration.maybe:.4f} on; below that: unknown.",
+        f"Measured with {calibration.queries:,} pictures of {calibration.classes:,} classes, each also asked without "
+        f"its own class, among {calibration.items:,} items.",
+    ]
     if calibration.seen_in_training:
         lines.append("Some of these classes were seen in training: on new ones answers will be less reliable.")
     on = found.quality.names

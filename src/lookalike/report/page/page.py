@@ -25,16 +25,17 @@ class Section:
     body: Html
 
 
-def page(title: str, subtitle: str, sections: list[Section], data: Html | str = "") -> str:
+FIGURES = "Every figure is also a file, as SVG and as numbers, in the folder figures beside this page."
+
+
+def page(title: str, subtitle: str, sections: list[Section], data: Html | str = "", footer: str = FIGURES) -> str:
     """The whole page as text; `data` is what its script reads."""
     script = _resource("page.js") + _resource("map.js")
     present = [section for section in sections if section.body]
     links = [element("a", section.title, href=f"#{section.name}") for section in present]
     top = element("header", element("h1", title), element("p", subtitle, class_="subtitle"))
     body = [element("section", element("h2", section.title), section.body, id=section.name) for section in present]
-    foot = element(
-        "footer", "Every figure is also a file, as SVG and as numbers, in the folder figures beside this page."
-    )
+    foot = element("footer", footer)
     return "<!doctype html>\n" + element(
         "html", _head(title, script),
         element("body", top, element("nav", *links, aria_label="Sections"), element("main", *body), foot,

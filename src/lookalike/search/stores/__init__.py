@@ -1,6 +1,7 @@
 """Where an index is kept: SQLite for one machine, PostgreSQL beyond it. Both answer alike."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from lookalike.search.filters import Filter, Kind
@@ -60,6 +61,22 @@ class Store(Protocol):
         ...
 
     def count(self, where: Filter = ()) -> int: ...
+
+    def distinct(self, column: str) -> int:
+        """How many values a column has."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong with what is kept, one line each."""
+        ...
+
+    def compact(self) -> None:
+        """Give back the space of what was removed."""
+        ...
+
+    def backup(self, file: Path) -> None:
+        """A copy of everything in one file."""
+        ...
 
     def columns(self) -> Mapping[str, Kind]:
         """The columns that filters and groups may name."""

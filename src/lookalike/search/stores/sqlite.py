@@ -260,6 +260,13 @@ class SqliteStore:
             clause, parameters = as_sql(where, rows.names_of(connection))
             return int(connection.execute(f"SELECT count(*) FROM items WHERE {clause}", parameters).fetchone()[0])
 
+    def distinct(self, column: str) -> int:
+        with self.database.reading() as connection:
+            names = rows.names_of(connection)
+            if column not in names:
+                raise unknown("column", column, names)
+            return int(connection.execute(f"SELECT count(DISTINCT {names[column][0]}) FROM items").fetchone()[0])
+
     def columns(self) -> Mapping[str, Kind]:
         with self.database.reading() as connection:
             return {name: kind for name, (_, kind) in rows.names_of(connection).items()}
