@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from lookalike.errors import check, unknown
+from lookalike.errors import check, install, unknown
 
 BLOCK = 2**23  # distances held at once
 SHIFT = 1 / 1024  # how far the two halves of a split cluster are moved apart, as in faiss
@@ -54,7 +54,7 @@ def k_means(
     start = torch.randperm(len(points), generator=torch.Generator().manual_seed(seed))[:clusters]
     centres = points[start.to(points.device)].clone()
     installed = find_spec("faiss") is not None
-    check(installed or backend != "faiss", "faiss is not installed: pip install 'lookalike[faiss]', or backend='torch'")
+    check(installed or backend != "faiss", f"faiss is not installed: {install('faiss')}, or choose backend='torch'")
     if backend != "torch" and installed and points.device.type == "cpu":
         centres = _lloyd_faiss(points, centres, iterations, progress)
     else:

@@ -1,6 +1,6 @@
 """Networks of transformers, small ones saved to disk: tokens, stages, preprocessing, and a way back from a folder.
 
-pip install 'lookalike[hf]'     (not beside timm: its torchvision and transformers do not get on)
+pip install '.[hf]'   (not beside timm: its torchvision and transformers do not get on)
 """
 
 import json

@@ -12,7 +12,7 @@ TRAIN, TEST, EACH = 8, 4, 6  # classes and images of a class
 
 
 class Album:
-    """Saves small pictures of classes that can be told apart, and list files."""
+    """Saves small pictures of distinguishable classes, and list files."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.random = root, np.random.default_rng(0)
@@ -86,7 +86,7 @@ LISTS = {"small": 2, "medium": 3, "large": 4}
 
 
 def vehicles(album):
-    """With test lists of 2, 3 and 4 vehicles: whoever loads them must have patched vehicle_id.VEHICLES and TRAIN."""
+    """With test lists of 2, 3 and 4 vehicles; vehicle_id.VEHICLES and TRAIN must be patched to load them."""
     lists = {"train_list": kinds(101)[:TRAIN]}
     lists |= {f"test_list_{size}": kinds(101)[TRAIN : TRAIN + size] for size in LISTS.values()}
     for name, chosen in lists.items():

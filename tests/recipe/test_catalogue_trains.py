@@ -1,6 +1,6 @@
-"""Every loss of the catalogue, with a fitting miner and rates (benchmarks/fitting.py), learns through the recipe path:
-after a few dozen steps on glyphs it tells classes apart that it has never seen better than before, and its own value on
-fixed batches has fallen.
+"""Every loss of the catalogue, with a suitable miner and rates (benchmarks/fitting.py), learns through a recipe: after
+a few dozen steps on glyphs it separates unseen classes better than before, and its own value on fixed batches has
+fallen.
 """
 
 import copy
@@ -43,10 +43,10 @@ def glyphs(tmp_path_factory):
 @pytest.mark.parametrize("name", losses.names())
 def test_every_loss_ends_better_than_it_began(name, glyphs):
     recipe = of_tree(overridden(defaults.every()[0], [*SMALL, *overrides(name), *OTHERWISE.get(name, [])]))
-    seen, unseen = glyphs.where(split="train").dense(), glyphs.where(split="test")
+    train_images, unseen = glyphs.where(split="train").dense(), glyphs.where(split="test")
     model = build.model(recipe)
-    loop = build.loop(recipe, model, seen)
-    fixed = [torch.tensor(rows) for rows in islice(build.sampler(recipe, seen), 3)]  # composed as those it learns from
+    loop = build.loop(recipe, model, train_images)
+    fixed = [torch.tensor(rows) for rows in islice(build.sampler(recipe, train_images), 3)]  # as those it learns from
     raw = replace(model, geometry="none")  # losses have their own
 
     def measured():
@@ -56,7 +56,7 @@ def test_every_loss_ends_better_than_it_began(name, glyphs):
         if getattr(loss, "generator", None) is not None:
             loss.generator = torch.Generator().manual_seed(0)  # the same tuples each time
         with torch.no_grad():
-            values = [float(loss(embed(raw, seen.subset(rows)), seen.labels[rows])) for rows in fixed]
+            values = [float(loss(embed(raw, train_images.subset(rows)), train_images.labels[rows])) for rows in fixed]
         return evaluate(embed(model, unseen), unseen.labels, metrics="map@r")["map@r"], sum(values) / len(values)
 
     before = measured()

@@ -24,14 +24,14 @@ def test_settings_stick_in_whatever_order_they_are_written(order):
 
 
 def test_a_name_said_twice_is_the_last_one_and_settings_around_it_stick():
-    said = ["loss.name=contrastive", "loss.margin=0.3", "loss.name=triplet"]
-    assert overridden(RECIPE, said)["loss"] == {"name": "triplet", "margin": 0.3}
+    overrides = ["loss.name=contrastive", "loss.margin=0.3", "loss.name=triplet"]
+    assert overridden(RECIPE, overrides)["loss"] == {"name": "triplet", "margin": 0.3}
 
 
 def test_a_whole_table_and_its_keys_are_one_change():
     table = 'loss={name = "triplet", squared = true}'
-    for said in ([table, "loss.margin=0.3"], ["loss.margin=0.3", table]):
-        assert overridden(RECIPE, said)["loss"] == {"name": "triplet", "squared": True, "margin": 0.3}
+    for overrides in ([table, "loss.margin=0.3"], ["loss.margin=0.3", table]):
+        assert overridden(RECIPE, overrides)["loss"] == {"name": "triplet", "squared": True, "margin": 0.3}
     with pytest.raises(UserError, match="loss is a table, of which another --set changes a key"):
         overridden(RECIPE, ["loss.margin=0.3", "loss=triplet"])
     with pytest.raises(UserError, match="loss is a value, not a table"):
@@ -39,7 +39,7 @@ def test_a_whole_table_and_its_keys_are_one_change():
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("overrides", "message"),
     [
         (["loss.margni=0.3", "loss.name=triplet"], "unknown setting of triplet 'margni': did you mean 'margin'"),
         (["loss.nam=triplet"], "unknown setting of multi_similarity 'nam': did you mean 'name'"),
@@ -61,9 +61,9 @@ def test_a_whole_table_and_its_keys_are_one_change():
         (["model.pooling=average"], "unknown pooling 'average'"),
     ],
 )  # fmt: skip
-def test_what_would_be_ignored_is_refused(said, message):
+def test_what_would_be_ignored_is_refused(overrides, message):
     with pytest.raises(UserError, match=message) as raised:
-        check_recipe(of_tree(overridden(RECIPE, said)))
+        check_recipe(of_tree(overridden(RECIPE, overrides)))
     assert "\n" not in str(raised.value)
 
 
@@ -73,11 +73,11 @@ def test_a_misspelt_name_is_pointed_at_where_no_other_name_is():
 
 
 def test_no_miner_takes_no_settings():
-    for said in (["miner.name=none"], ["miner=none"]):
-        assert "miner" not in overridden(RECIPE, said)
-    for said in (["miner.name=none", "miner.lower_cutoff=0.5"], ["miner.lower_cutoff=0.5", "miner.name=none"]):
+    for overrides in (["miner.name=none"], ["miner=none"]):
+        assert "miner" not in overridden(RECIPE, overrides)
+    for overrides in (["miner.name=none", "miner.lower_cutoff=0.5"], ["miner.lower_cutoff=0.5", "miner.name=none"]):
         with pytest.raises(UserError, match=r"miner.lower_cutoff is set, but miner.name = none leaves out the miner"):
-            overridden(RECIPE, said)
+            overridden(RECIPE, overrides)
 
 
 def test_settings_of_a_layer_belong_to_its_name_and_without_a_name_to_whatever_is_named():

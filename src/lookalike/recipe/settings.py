@@ -27,7 +27,7 @@ def inlined(prefix: str = "") -> Settings:
 
 @dataclass(frozen=True)
 class Member:
-    """Something from a catalogue, by name: [loss], [miner], [sampler]. `preset` are the values of a paper."""
+    """[loss], [miner], [sampler]: a member of a catalogue by name; `preset` names settings of a paper."""
 
     name: str
     preset: str | None = None
@@ -36,32 +36,32 @@ class Member:
 
 @dataclass(frozen=True)
 class Data:
-    """[data]: where the images are, and how classes are divided. A dataset's own splits come before `test`."""
+    """[data]: where the images are, and how classes are split; splits of the dataset itself come before `test`."""
 
-    source: str = ""  # as for data.load; given on the command line, too
+    source: str = ""  # whatever data.load takes; the command line may give it instead
     name: str | None = None  # the dataset this recipe is for; None: any
-    test: float = 0.5  # share of classes, where the data do not say
+    test: float = 0.5  # share of the classes, where the dataset has no splits
     validation: float = 0.1  # share of the train classes; 0: none
     workers: int = 0  # processes that load images
 
 
 @dataclass(frozen=True)
-class Proof:
-    """[protocol]: who trains, who is asked, how many runs, what chooses among their weights (docs/recipes.md)."""
+class ProtocolSettings:
+    """[protocol]: who trains, who queries, how many runs, and what chooses the weights (docs/recipes.md)."""
 
     name: str = "class_disjoint"  # or cross_validation, query_gallery, vehicle_id
     select: str = "validation"  # "test_max": every test metric's maximum over training, which is optimistic
-    seeds: int = 1  # so many runs, from `seed` on
+    seeds: int = 1  # runs, from `seed` on
     folds: int = 4  # cross_validation: ranges of the train classes
-    models: int | None = None  # cross_validation: so many of the folds are trained; None: all
-    fold: int | None = None  # cross_validation: this one alone, counted from 1
-    gallery: str = "all"  # vehicle_id: everything else; "one_per_class": the classic draw
-    repeats: int = 10  # vehicle_id, one_per_class: so many draws
+    models: int | None = None  # cross_validation: how many of the folds are trained; None: all
+    fold: int | None = None  # cross_validation: only this one, counted from 1
+    gallery: str = "all"  # vehicle_id: all other images; "one_per_class": the classic draw
+    repeats: int = 10  # vehicle_id, one_per_class: number of draws
 
 
 @dataclass(frozen=True)
 class Images:
-    """[images]: what the network sees. `size` and `short_side` come from data and model unless they are given."""
+    """[images]: what the network sees. Unless given, `size` and `short_side` are those of the preset."""
 
     preset: str = "roth"
     size: int | None = None
@@ -83,7 +83,7 @@ class Network:
 
 @dataclass(frozen=True)
 class HeadOnly:
-    """[head]: steps on the cached features of the frozen backbone before everything learns; 0: none."""
+    """[head]: steps that train the head alone, on features of the frozen backbone, before everything learns."""
 
     steps: int = 0
     lr: float = 1e-3
@@ -93,7 +93,7 @@ class HeadOnly:
 
 @dataclass(frozen=True)
 class Memory:
-    """[memory]: cross-batch memory of so many batches; 0: none."""
+    """[memory]: the cross-batch memory, in batches; 0: none."""
 
     batches: int = 0
     start: int = 1000
@@ -102,7 +102,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Optimiser:
-    """[optimiser]: rates of backbone, head and loss parameters (None: as the backbone, as the loss's paper says)."""
+    """[optimiser]: learning rates; None: the head's is that of the backbone, the loss's that of its paper."""
 
     name: str = "adam"
     lr: float = 1e-5
@@ -115,7 +115,7 @@ class Optimiser:
 
 @dataclass(frozen=True)
 class Train:
-    """[train]: how long (`steps`, or `epochs`, or what `minutes` allow), how often validated, when stopped."""
+    """[train]: how long (`steps`, `epochs`, or as `minutes` allow), how often to validate, when to stop."""
 
     steps: int | None = None
     epochs: int | None = None
@@ -123,15 +123,15 @@ class Train:
     plan: Plan = field(default=Plan(), metadata=inlined())
     validate_epochs: int | None = None  # validate every so many epochs, whatever validate_every says
     blend: tuple[float, ...] = ()  # shares of the trained weights to try against those at the start
-    chunk: int | None = None  # so many images through the network at a time, the loss on all; None: all at once
+    chunk: int | None = None  # images that pass the network at a time, with the loss on all; None: all at once
     precision: Precision = "auto"
     device: str = "auto"
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """[evaluation]: the geometry embeddings are compared in; the metrics reported (empty: all that rank), and those of
-    the train images beside them (the spectrum of SPEC F.7 and the distances of F.8 are measured there)."""
+    """[evaluation]: the geometry of comparisons, the metrics on test images (empty: all ranking metrics) and those on
+    train images, where the spectrum [math F.7] and the distances [math F.8] are measured."""
 
     geometry: Geometry = "sphere"
     metrics: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class Recipe:
     sampler: Member
     seed: int = 0
     data: Data = Data()
-    protocol: Proof = Proof()
+    protocol: ProtocolSettings = ProtocolSettings()
     images: Images = Images()
     model: Network = Network()
     head: HeadOnly = HeadOnly()

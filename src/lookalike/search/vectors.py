@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.errors import UserError, check
+from lookalike.errors import UserError, check, install
 from lookalike.search.items import Item, Value, Vectors
 from lookalike.search.sources import RESERVED, printable
 
@@ -83,7 +83,9 @@ def _parquet(file: Path) -> Any:
     try:
         from pyarrow import parquet
     except ImportError:
-        raise UserError(f"'{file.name}' is a Parquet file: pip install 'lookalike[parquet]' reads it") from None
+        raise UserError(
+            f"'{file.name}' is a Parquet file, and pyarrow is not installed: {install('parquet')}"
+        ) from None
     try:
         return parquet.ParquetFile(file)
     except (OSError, ValueError) as error:

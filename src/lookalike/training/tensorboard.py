@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from lookalike.errors import UserError
+from lookalike.errors import UserError, install
 from lookalike.runs.log import Event
 
 
@@ -14,7 +14,7 @@ class TensorBoard:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise UserError("TensorBoard is not installed: pip install 'lookalike[log]'") from None
+            raise UserError(f"TensorBoard is not installed: {install('log')}") from None
         self.folder, self.open = folder, SummaryWriter
         self.writer: Any = None
 

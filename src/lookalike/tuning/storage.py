@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lookalike.errors import UserError
+from lookalike.errors import UserError, install
 
 TRIES = 3  # of a trial whose worker dies
 GRACE = 3  # heartbeats missed, then a worker counts as dead
@@ -19,7 +19,7 @@ def library() -> Any:
     try:
         import optuna
     except ImportError:
-        raise UserError("optuna is not installed: pip install 'lookalike[tune]'") from None
+        raise UserError(f"optuna is not installed: {install('tune')}") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 

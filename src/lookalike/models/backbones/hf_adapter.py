@@ -13,7 +13,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check
+from lookalike.errors import UserError, check, install
 from lookalike.models.backbones.detected_stages import detect_stages, watched
 from lookalike.models.backbones.hf_preprocess import from_processor
 from lookalike.models.backbones.stages import After
@@ -78,7 +78,7 @@ def _library() -> Any:
     try:
         import transformers
     except ImportError as error:
-        raise UserError("hf:… needs transformers: pip install 'lookalike[hf]'") from error
+        raise UserError(f"hf:… needs transformers: {install('hf')}") from error
     return transformers
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check, unknown
+from lookalike.errors import UserError, check, install, unknown
 from lookalike.models.backbones.detected_stages import detect_stages, watched
 from lookalike.models.backbones.stages import After
 from lookalike.models.backbones.weights import Published, load
@@ -48,7 +48,7 @@ def _library() -> Any:
     try:
         import timm
     except ImportError as error:
-        raise UserError("timm:… needs timm: pip install 'lookalike[timm]'") from error
+        raise UserError(f"timm:… needs timm: {install('timm')}") from error
     except RuntimeError as error:  # torchvision was built for another torch
         raise UserError(
             f"timm cannot be imported ({error}): install the torchvision that matches this torch"
