@@ -1,4 +1,4 @@
-"""The README says only what is true: its Python runs as pasted, its table of losses is the catalogue.
+"""The README is true: its Python runs as pasted, its table of losses is the catalogue, its links resolve.
 
 After adding a loss: `UPDATE_README=1 pytest tests/test_readme.py`.
 """
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lookalike import losses
+from lookalike import losses, miners, samplers
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -38,11 +38,16 @@ def table() -> str:
 def test_the_table_of_losses_is_the_catalogue():
     text = README.read_text()
     before, rest = text.split(BEGIN)
-    given, after = rest.split(END)
+    printed, after = rest.split(END)
     if os.environ.get("UPDATE_README"):
         README.write_text(before + BEGIN + table() + END + after)
         return
-    assert given == table(), "run UPDATE_README=1 pytest tests/test_readme.py"
+    assert printed == table(), "run UPDATE_README=1 pytest tests/test_readme.py"
+
+
+def test_the_counts_are_those_of_the_catalogues():
+    counts = [len(catalogue.names()) for catalogue in (losses, miners, samplers)]
+    assert "**{} losses, {} miners, {} batch samplers**".format(*counts) in README.read_text()
 
 
 PAGES = {
@@ -79,7 +84,7 @@ def test_python_about_photos_runs_on_photos(place, tmp_path, monkeypatch):
 
 def test_links_lead_somewhere():
     for page in [README, *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md"]:
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
             if "://" not in link:
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
 
