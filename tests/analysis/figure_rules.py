@@ -8,7 +8,7 @@ def assert_readable(figure: Any, pictures: bool = False) -> None:
     caption = figure.get_supxlabel()
     assert len(caption) > 40
     assert caption.rstrip()[-1] in ".?"
-    drawn = [axis for axis in figure.axes if axis.axison and axis.get_label() != "<colorbar>"]
-    assert pictures or drawn
-    assert all(axis.get_xlabel() for axis in drawn if axis.get_subplotspec().is_last_row())
-    assert all(axis.get_ylabel() for axis in drawn if axis.get_subplotspec().is_first_col() and axis.get_yticks().size)
+    plots = [axis for axis in figure.axes if axis.axison and axis.get_label() != "<colorbar>"]
+    assert pictures or plots
+    assert all(axis.get_xlabel() for axis in plots if axis.get_subplotspec().is_last_row())
+    assert all(axis.get_ylabel() for axis in plots if axis.get_subplotspec().is_first_col() and axis.get_yticks().size)

@@ -27,25 +27,25 @@ BATCHES = [[0, 1, 3], [0, 0, 5], [3, 4, 4]]
 
 def test_numbers_by_hand():
     vectors = torch.arange(6.0)[:, None]
-    found = describe_batches(BATCHES, LABELS, CATEGORIES, vectors)
-    assert (found.batches, found.batch_size) == (3, 3)
-    assert found.classes == (5 / 3, 1, 2)
-    assert found.images_per_class == (2, 1.5, 3)
-    assert found.categories == (4 / 3, 1, 2)
-    assert found.repeated == (2 / 3, 0, 1)
-    assert found.positive_pairs == pytest.approx(((2 / 6 + 2 / 6 + 1) / 3, 2 / 6, 1))
-    assert found.images_shown == 5 / 6
-    assert found.classes_shown == 1
-    assert found.within == pytest.approx((((1 + 0 + 2 / 3) / 3), 0, 1))
-    assert found.between == pytest.approx(((2.5 + 5) / 2, 2.5, 5))
+    composition = describe_batches(BATCHES, LABELS, CATEGORIES, vectors)
+    assert (composition.batches, composition.batch_size) == (3, 3)
+    assert composition.classes == (5 / 3, 1, 2)
+    assert composition.images_per_class == (2, 1.5, 3)
+    assert composition.categories == (4 / 3, 1, 2)
+    assert composition.repeated == (2 / 3, 0, 1)
+    assert composition.positive_pairs == pytest.approx(((2 / 6 + 2 / 6 + 1) / 3, 2 / 6, 1))
+    assert composition.images_shown == 5 / 6
+    assert composition.classes_shown == 1
+    assert composition.within == pytest.approx((((1 + 0 + 2 / 3) / 3), 0, 1))
+    assert composition.between == pytest.approx(((2.5 + 5) / 2, 2.5, 5))
     # nearest negatives: 3 → 1 is 2, 0 → 3 is 3, 1 → 3 is 2; in the second batch all are 5
-    assert found.nearest_negative == pytest.approx((((3 + 2 + 2) / 3 + 5) / 2, 7 / 3, 5))
-    assert json.loads(json.dumps(found.as_json()))["classes"] == {"mean": 5 / 3, "least": 1, "most": 2}
+    assert composition.nearest_negative == pytest.approx((((3 + 2 + 2) / 3 + 5) / 2, 7 / 3, 5))
+    assert json.loads(json.dumps(composition.as_json()))["classes"] == {"mean": 5 / 3, "least": 1, "most": 2}
 
 
 def test_without_categories_and_vectors():
-    found = describe_batches([[0, 3, 5]], LABELS)
-    assert found.categories is found.within is found.between is None
+    composition = describe_batches([[0, 3, 5]], LABELS)
+    assert composition.categories is composition.within is composition.between is None
     with pytest.raises(UserError, match="no batches"):
         describe_batches([], LABELS)
 

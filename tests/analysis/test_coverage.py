@@ -4,18 +4,18 @@ import pytest
 import torch
 
 from lookalike.analysis.coverage import draw_coverage, instances
-from lookalike.analysis.coverage_glyphs import CLASSES, draw_glyph_coverage, watch
+from lookalike.analysis.coverage_glyphs import CLASSES, draw_glyph_coverage, snapshots
 from lookalike.errors import UserError
 from tests.analysis.figure_rules import assert_readable
 from tests.report.compared import finished
 
 
 def test_instances_come_from_the_log(tmp_path):
-    found = instances([finished(tmp_path / "ccp", 0.3, instances=3), finished(tmp_path / "plain", 0.3, loss="nca")])
-    assert list(found) == ["ccp"]
-    assert [row["instance"] for row in found["ccp"]] == [0, 1, 2]
-    assert [row["ratio"] for row in found["ccp"]] == [0.5, 0.25, pytest.approx(0.5 / 3)]
-    assert_readable(draw_coverage(found))
+    by_run = instances([finished(tmp_path / "ccp", 0.3, instances=3), finished(tmp_path / "plain", 0.3, loss="nca")])
+    assert list(by_run) == ["ccp"]
+    assert [row["instance"] for row in by_run["ccp"]] == [0, 1, 2]
+    assert [row["ratio"] for row in by_run["ccp"]] == [0.5, 0.25, pytest.approx(0.5 / 3)]
+    assert_readable(draw_coverage(by_run))
 
 
 def test_a_run_without_ccp_is_named(tmp_path):
@@ -25,7 +25,7 @@ def test_a_run_without_ccp_is_named(tmp_path):
 
 @pytest.mark.slow
 def test_glyphs_in_a_plane():
-    (shot,) = watch(count=1)
+    (shot,) = snapshots(count=1)
     assert shot.points.norm(dim=1).max() <= 1 + 1e-5
     for code in range(CLASSES):
         mine = shot.points[shot.labels == code]

@@ -32,7 +32,7 @@ def similarity_types(kind: str) -> str:
 
 
 def theorems() -> str:
-    lines = ["| statement | from | cases | failed | least slack | found |", "|---|---|---|---|---|---|"]
+    lines = ["| statement | from | cases | failed | least slack | verdict |", "|---|---|---|---|---|---|"]
     for row in numbers("theorems")["statements"]:
         slack = f"{row['worst']:.2g}" if abs(row["worst"]) > 1e-9 else "0"
         remark = f"; {row['remark']}" if row["remark"] else ""
@@ -75,11 +75,11 @@ def test_the_tables_are_what_the_commands_wrote(name):
     text = PAGE.read_text()
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     before, rest = text.split(begin)
-    given, after = rest.split(end)
+    table, after = rest.split(end)
     if os.environ.get("UPDATE_DOCS"):
         PAGE.write_text(before + begin + TABLES[name]() + "\n" + end + after)
         return
-    assert given.strip() == TABLES[name](), "run UPDATE_DOCS=1 pytest tests/analysis/test_docs.py"
+    assert table.strip() == TABLES[name](), "run UPDATE_DOCS=1 pytest tests/analysis/test_docs.py"
 
 
 def test_the_examples_run():
@@ -95,8 +95,8 @@ def test_every_pair_loss_is_in_the_table():
 
 def test_the_statements_on_the_page_are_those_of_the_code():
     shown = {row["name"]: (row["claim"], row["source"], row["verdict"]) for row in numbers("theorems")["statements"]}
-    found = {each.name: (each.claim, each.source, each.verdict) for each in check_theorems(cases=20)}
-    assert shown == found
+    computed = {each.name: (each.claim, each.source, each.verdict) for each in check_theorems(cases=20)}
+    assert shown == computed
 
 
 def test_every_picture_on_the_page_exists():

@@ -53,17 +53,17 @@ def vectors() -> torch.Tensor:
 @pytest.mark.parametrize("name", pair_losses())
 def test_the_similarity_type_of_every_pair_loss(name):
     trials = 200 if name == "quadruplet" else 80  # its hinge with the wide margin rarely closes
-    found = dependence(losses.build(name), trials=trials, generator=torch.Generator().manual_seed(0))
-    assert (found.itself, found.positives, found.negatives) == TABLE[name]
+    result = dependence(losses.build(name), trials=trials, generator=torch.Generator().manual_seed(0))
+    assert (result.itself, result.positives, result.negatives) == TABLE[name]
 
 
 def test_bins_as_wide_as_the_shifts_take_the_s_from_fastap():
-    found = dependence(losses.FastAP(bins=64), trials=60, generator=torch.Generator().manual_seed(0))
-    assert (found.itself, found.positives, found.negatives) == (False, True, True)
+    result = dependence(losses.FastAP(bins=64), trials=60, generator=torch.Generator().manual_seed(0))
+    assert (result.itself, result.positives, result.negatives) == (False, True, True)
 
 
 def test_curves_are_the_closed_form_of_multi_similarity():
-    """w = 1 / (e^{β(λ − s)} + Σ_k e^{β(s_k − s)}), all negatives being mined here; SPEC A10."""
+    """w = 1 / (e^{β(λ − s)} + Σ_k e^{β(s_k − s)}), all negatives being mined here [math A10]."""
     curves = weight_curves(losses.MultiSimilarity(mining_margin=None), points=5)
     for place, weight in zip(curves.places, curves.itself, strict=True):
         total = math.exp(40 * (0.5 - place)) + sum(math.exp(40 * (rival - place)) for rival in (place, *RIVALS))

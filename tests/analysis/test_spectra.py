@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from lookalike.analysis.setting_effect import against, draw_against
+from lookalike.analysis.setting_effect import draw_setting_effect, setting_effect
 from lookalike.analysis.spectra import correlations, draw_spectra, shapes
 from lookalike.cli import app
 from lookalike.errors import UserError
@@ -23,25 +23,25 @@ def runs(tmp_path):
 
 
 def test_test_vectors_are_measured_where_train_is_not(runs):
-    found = shapes(runs)
+    result = shapes(runs)
     arrays = load_test(runs[1])
-    asked = evaluate(arrays["embeddings"], arrays["labels"].tolist(), metrics=["rho", "intra", "inter"])
-    assert {shape.on for shape in found} == {"test"}
+    expected = evaluate(arrays["embeddings"], arrays["labels"].tolist(), metrics=["rho", "intra", "inter"])
+    assert {shape.on for shape in result} == {"test"}
     for name in ("rho", "intra", "inter"):
-        assert found[1].measures[name] == pytest.approx(asked[name], rel=1e-4)
+        assert result[1].measures[name] == pytest.approx(expected[name], rel=1e-4)
 
 
 def test_correlation_of_recall_with_tightness(runs):
-    found = correlations(shapes(runs))
-    assert found["intra"] < -0.8  # wider classes, fewer hits
+    result = correlations(shapes(runs))
+    assert result["intra"] < -0.8  # wider classes, fewer hits
     assert correlations(shapes(runs[:2])) == {}
 
 
 def test_a_study_is_measured_on_train(tmp_path):
-    found = shapes([study(tmp_path)])
-    assert [shape.on for shape in found] == ["train"] * 4
-    assert found[0].values is None
-    assert_readable(draw_spectra(found))
+    result = shapes([study(tmp_path)])
+    assert [shape.on for shape in result] == ["train"] * 4
+    assert result[0].values is None
+    assert_readable(draw_spectra(result))
 
 
 def test_figure_and_verb(runs):
@@ -53,11 +53,11 @@ def test_figure_and_verb(runs):
 def test_a_setting_in_order_with_one_line_per_rest(tmp_path):
     runs = [finished(tmp_path / f"{loss}{batch}", 8 / batch, loss=loss, batch=batch)
             for loss in ("nca", "margin") for batch in (32, 8, 16)]  # fmt: skip
-    found = against(runs, "sampler.batch_size")
-    assert list(found["lines"]) == ["loss.name nca", "loss.name margin"]
-    assert [point["value"] for point in found["lines"]["loss.name nca"]] == [8, 16, 32]
-    means = [point["mean"] for point in found["lines"]["loss.name nca"]]
+    result = setting_effect(runs, "sampler.batch_size")
+    assert list(result["lines"]) == ["loss.name nca", "loss.name margin"]
+    assert [point["value"] for point in result["lines"]["loss.name nca"]] == [8, 16, 32]
+    means = [point["mean"] for point in result["lines"]["loss.name nca"]]
     assert means == sorted(means)
-    assert_readable(draw_against(found))
+    assert_readable(draw_setting_effect(result))
     with pytest.raises(UserError, match=r"did you mean 'sampler.batch_size'"):
-        against(runs, "sampler.batchsize")
+        setting_effect(runs, "sampler.batchsize")

@@ -38,16 +38,16 @@ def test_everything_comes_out_as_expected(seed):
 def test_a_loss_without_its_margin_breaks_the_theorems(monkeypatch, generator):
     whole = TopKPrecision.per_query
     monkeypatch.setattr(TopKPrecision, "per_query", lambda self, s, p: whole(TopKPrecision(self.k, 0.0), s, p))
-    found = verdicts(top_k_statements(200, generator))
-    assert found["T3"] == "fails (unexpected)"
-    assert found["shift"] == "holds"
+    outcome = verdicts(top_k_statements(200, generator))
+    assert outcome["T3"] == "fails (unexpected)"
+    assert outcome["shift"] == "holds"
 
 
 def test_a_fastap_that_counts_wrongly_is_found(monkeypatch, generator):
     whole = FastAP.of_similarities
     monkeypatch.setattr(FastAP, "of_similarities", lambda self, s, p: 0.9 * whole(self, s, p))
-    found = verdicts(fastap_statements(60, generator))
-    assert found["centres"] == found["eq. 17"] == "fails (unexpected)"
+    outcome = verdicts(fastap_statements(60, generator))
+    assert outcome["centres"] == outcome["eq. 17"] == "fails (unexpected)"
 
 
 def test_a_statement_may_fail_in_its_share_of_cases():
@@ -110,7 +110,7 @@ def test_the_bound_of_a_chain(generator):
 def test_what_has_no_constant_is_refused():
     with pytest.raises(UserError, match="Softmax has no known constant"):
         lipschitz_bound(nn.Sequential(nn.Softmax(1)).eval(), (3,))
-    with pytest.raises(UserError, match="no linear layer"):
+    with pytest.raises(UserError, match="not a linear layer"):
         operator_norm(nn.ReLU(), (3,))
 
 

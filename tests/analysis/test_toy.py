@@ -1,4 +1,4 @@
-"""The toy of SPEC D.4: its data, its loss against loops, and what dropping the attraction does."""
+"""The toy [math D.4]: its data, its loss against loops, and what dropping the attraction does."""
 
 import pytest
 import torch
@@ -38,8 +38,8 @@ def test_the_loss_against_loops(switch, attracts, generator):
                     near.append(0.0 if switch else (points[a] - points[p]).norm().item())
                     far.append(max(0.0, 0.1 - (points[a] - points[p if switch else n]).norm().item()))
     expected = sum(far) / len(far) + (sum(near) / len(near) if attracts else 0)
-    found = toy_loss(points, torch.tensor(labels), Variant(switch, attracts), generator)
-    assert found.item() == pytest.approx(expected, abs=1e-9)
+    loss = toy_loss(points, torch.tensor(labels), Variant(switch, attracts), generator)
+    assert loss.item() == pytest.approx(expected, abs=1e-9)
     assert expected > 0 or switch
 
 
@@ -56,9 +56,9 @@ def test_shares():
 
 @pytest.mark.slow
 def test_all_variants_with_progress_and_picture():
-    seen = []
-    runs = run_toy("vertical", seeds=1, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(at, 4) for at in range(1, 5)]
+    events = []
+    runs = run_toy("vertical", seeds=1, progress=lambda done, total: events.append((done, total)))
+    assert events == [(at, 4) for at in range(1, 5)]
     assert list(runs) == list(VARIANTS)
     numbers = toy_numbers(runs)["base"]
     assert numbers["train"]["seeds"] == [runs["base"][0].second]

@@ -1,4 +1,4 @@
-"""Pair weights against the gradient they stand for, and table 1 of the Multi-Similarity paper (SPEC I.1, I.2)."""
+"""Pair weights against the gradient they stand for, and table 1 of the Multi-Similarity paper [math I.1, I.2]."""
 
 import pytest
 import torch
@@ -36,8 +36,8 @@ def test_constant_weights_move_the_embeddings_as_the_loss_does(name):
     (expected,) = torch.autograd.grad(loss(embeddings, LABELS), embeddings)
     gradients = pair_gradients(loss, embeddings, LABELS)
     unit = normalise(embeddings, "sphere")
-    (found,) = torch.autograd.grad((gradients * (unit @ unit.T)).sum(), embeddings)
-    torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
+    (result,) = torch.autograd.grad((gradients * (unit @ unit.T)).sum(), embeddings)
+    torch.testing.assert_close(result, expected, atol=1e-9, rtol=1e-9)
     assert (pair_weights(loss, embeddings, LABELS).diagonal() == 0).all()
 
 
@@ -59,8 +59,8 @@ def test_drawn_quadruplets_are_fixed_before_they_are_weighed():
     (expected,) = torch.autograd.grad(loss(embeddings, quadruplets), embeddings)
     gradients = pair_gradients(loss, embeddings, quadruplets)
     unit = normalise(embeddings, "sphere")
-    (found,) = torch.autograd.grad((gradients * (unit @ unit.T)).sum(), embeddings)
-    torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
+    (result,) = torch.autograd.grad((gradients * (unit @ unit.T)).sum(), embeddings)
+    torch.testing.assert_close(result, expected, atol=1e-9, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", sorted(OUTSIDE))
@@ -85,8 +85,8 @@ def test_the_table_of_similarity_types_is_reproduced():
         "MS weighting": (1, 0, 1),
         "MS mining": (0, 1, 0),
     }
-    found = similarity_types(trials=80, generator=torch.Generator().manual_seed(0))
-    assert {name: (row.itself, row.positives, row.negatives) for name, row in found.items()} == expected
+    result = similarity_types(trials=80, generator=torch.Generator().manual_seed(0))
+    assert {name: (row.itself, row.positives, row.negatives) for name, row in result.items()} == expected
 
 
 def test_an_anchor_needs_rivals_to_be_examined():

@@ -1,10 +1,10 @@
-"""What a sampler's batches look like: classes, images per class, categories, repeats, and distances (SPEC C).
+"""What a sampler's batches look like: classes, images per class, categories, repeats, and distances [math C].
 
 A loss can only learn from the pairs that meet in a batch: how many positive pairs there are, how near the nearest
 negative is, and how much of the data an epoch shows at all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from lookalike.targets import Pairs
 
 
 class Spread(NamedTuple):
-    """Of one number over the batches."""
+    """The mean and the extremes of a number over the batches."""
 
     mean: float
     least: float
@@ -29,13 +29,13 @@ class Spread(NamedTuple):
         >>> Spread.of([1, 2, 6])
         Spread(mean=3.0, least=1, most=6)
         """
-        several = list(values)
-        return Spread(sum(several) / len(several), min(several), max(several))
+        numbers = list(values)
+        return Spread(sum(numbers) / len(numbers), min(numbers), max(numbers))
 
 
 @dataclass(frozen=True)
 class Composition:
-    """Batches in numbers; distances are between the vectors given, whatever they are."""
+    """Batches in numbers; distances are those of the vectors passed in, embeddings or pixels."""
 
     batches: int
     batch_size: int
@@ -94,16 +94,21 @@ def _positive_share(counts: Tensor) -> float:
 
 
 def _distances(rows: list[Tensor], labels: Tensor, vectors: Tensor) -> dict[str, Spread | None]:
-    found: dict[str, list[float]] = {"within": [], "between": [], "nearest_negative": []}
-    for batch in rows:
-        apart, pairs = torch.cdist(vectors[batch].double(), vectors[batch].double()), Pairs.within(labels[batch])
+    means: dict[str, list[float]] = {"within": [], "between": [], "nearest_negative": []}
+    for apart, pairs in _meetings(rows, labels, vectors):
         if pairs.positive.any():
-            found["within"].append(float(apart[pairs.positive].mean()))
+            means["within"].append(float(apart[pairs.positive].mean()))
         if pairs.negative.any():
-            found["between"].append(float(apart[pairs.negative].mean()))
+            means["between"].append(float(apart[pairs.negative].mean()))
             nearest = torch.where(pairs.negative, apart, torch.inf).amin(1)
-            found["nearest_negative"].append(float(nearest[nearest.isfinite()].mean()))
-    return {name: Spread.of(values) if values else None for name, values in found.items()}
+            means["nearest_negative"].append(float(nearest[nearest.isfinite()].mean()))
+    return {name: Spread.of(values) if values else None for name, values in means.items()}
+
+
+def _meetings(rows: Iterable[Tensor], labels: Tensor, vectors: Tensor) -> Iterator[tuple[Tensor, Pairs]]:
+    """The distances and the pairs of every batch."""
+    for batch in rows:
+        yield torch.cdist(vectors[batch].double(), vectors[batch].double()), Pairs.within(labels[batch])
 
 
 def batch_distances(
@@ -111,8 +116,7 @@ def batch_distances(
 ) -> tuple[Float[Tensor, " p"], Float[Tensor, " q"]]:
     """All distances of positive and of negative pairs that meet in a batch, for a histogram."""
     near, far = [], []
-    for batch in map(torch.tensor, batches):
-        apart, pairs = torch.cdist(vectors[batch].double(), vectors[batch].double()), Pairs.within(labels[batch])
+    for apart, pairs in _meetings(map(torch.tensor, batches), labels, vectors):
         near.append(apart[pairs.positive])
         far.append(apart[pairs.negative])
     return torch.cat(near), torch.cat(far)

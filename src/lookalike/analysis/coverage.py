@@ -1,6 +1,6 @@
 """Covering radius and distance between classes over the instances of a CCP run, from its log.
 
-Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, WACV 2024, figure 2 (SPEC E, F.9): from instance to
+Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, WACV 2024, figure 2 [math E, F.9]: from instance to
 instance classes should be covered more tightly, while they stay as far from each other.
 """
 
@@ -20,44 +20,40 @@ Instances = dict[str, list[dict[str, float]]]  # of every run
 
 def instances(paths: Sequence[Path | str]) -> Instances:
     """instance, step, covering_radius, between_classes and their ratio, of all runs with CCP in the folders."""
-    found = {}
-    for method in collect(paths).methods:
-        for run in method.runs:
-            rows = _rows(run)
-            if rows:
-                found[method.name if len(method.runs) == 1 else f"{method.name}, seed {run.seed}"] = rows
-    check(bool(found), "none of these runs was trained with CCP: add the table [ccp] to its recipe")
-    return found
+    by_run = {name: _rows(run) for name, run in collect(paths).named_runs()}
+    by_run = {name: rows for name, rows in by_run.items() if rows}
+    check(bool(by_run), "none of these runs was trained with CCP: add the table [ccp] to its recipe")
+    return by_run
 
 
 def _rows(run: Finished) -> list[dict[str, float]]:
-    told = [event for event in run.log if "covering_radius" in event]
     return [
         {"instance": event["instance"], "step": event["step"], "covering_radius": event["covering_radius"],
          "between_classes": event["between_classes"],
          "ratio": event["covering_radius"] / event["between_classes"] if event["between_classes"] else float("nan")}
-        for event in told
+        for event in run.log
+        if "covering_radius" in event
     ]  # fmt: skip
 
 
-def draw_coverage(found: Mapping[str, Sequence[Mapping[str, float]]]) -> "Figure":
+def draw_coverage(by_run: Mapping[str, Sequence[Mapping[str, float]]]) -> "Figure":
     """Radius, distance between classes, and their ratio."""
     caption = (
         "At the start of every instance, on a fresh pool of train images: the radius (left) should fall without the "
         "distance between classes (middle) falling with it; their ratio (right) then falls, too."
     )
-    last = int(max(row["instance"] for rows in found.values() for row in rows))
+    last = int(max(row["instance"] for rows in by_run.values() for row in rows))
     figure, axes = panels(1, 3, (9.0, 3.2), caption)
     parts = {
         "covering_radius": "covering radius (distance in the unit ball)",
         "between_classes": "distance between classes (in the unit ball)", "ratio": "radius / distance (ratio)",
     }  # fmt: skip
     for axis, (name, label) in zip(axes[0], parts.items(), strict=True):
-        for place, (run, rows) in enumerate(found.items()):
+        for place, (run, rows) in enumerate(by_run.items()):
             xs, ys = [row["instance"] for row in rows], [row[name] for row in rows]
             axis.plot(xs, ys, marker="o", markersize=3, color=COLOURS[place % len(COLOURS)], label=plain(run))
         axis.set(xlabel="instance (number)", ylabel=label)
         axis.set_xticks(range(0, last + 1, max(1, last // 8)))
-    if len(found) > 1:
+    if len(by_run) > 1:
         axes[0, 0].legend(fontsize=6)
     return figure

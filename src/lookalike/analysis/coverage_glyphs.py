@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLASSES, PROXIES, POOL, PER_CLASS = 4, 2, 8, 5
-EVERY, MOST, RATE, WIDTH = 10, 800, 2e-3, 16
+EVERY, STEPS, RATE, WIDTH = 10, 800, 2e-3, 16
 Progress = Callable[[int, int], None]
 
 
@@ -43,37 +43,37 @@ class Snapshot:
     radius: Float[Tensor, " classes"]  # the farthest a point lies from the nearest proxy of its class
 
 
-def watch(count: int = 4, seed: int = 0, progress: Progress | None = None) -> list[Snapshot]:
-    """Train until so many instances have converged."""
+def snapshots(count: int = 4, seed: int = 0, progress: Progress | None = None) -> list[Snapshot]:
+    """The plane at the end of each of the first `count` instances to converge."""
     images, labels = _images(glyphs())
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = nn.Sequential(Conv4(1, WIDTH), nn.Flatten(), nn.LazyLinear(2))
         network(images[:2])
-    wanted = Chance(proxies=PROXIES, pool=POOL, patience=4, normalised=True)
-    goal = ProxyObjective(CosineContrastive(normalise="ball"), wanted, CLASSES, 2)
+    chance = Chance(proxies=PROXIES, pool=POOL, patience=4, normalised=True)
+    goal = ProxyObjective(CosineContrastive(normalise="ball"), chance, CLASSES, 2)
     optimiser = torch.optim.Adam([*network.parameters(), goal.proxies], lr=RATE)
     strategy = ChanceConstraints(network, goal, optimiser, Pool(TensorDataset(images, labels), labels, seed=seed))
     strategy.begin()
-    found: list[Snapshot] = []
-    for step in range(1, MOST + 1):
-        rows = torch.cat([_some(labels, code, generator) for code in range(CLASSES)])
+    shots: list[Snapshot] = []
+    for step in range(1, STEPS + 1):
+        rows = torch.cat([_members(labels, code, generator) for code in range(CLASSES)])
         network.train()
         optimiser.zero_grad()
         torch.stack(list(goal(network(images[rows]), labels[rows], step).values())).sum().backward()  # type: ignore[no-untyped-call]
         strategy.gradients()
         optimiser.step()
         if step % EVERY == 0:
-            found += _look(network, strategy, images, labels, step)
+            shots += _look(network, strategy, images, labels, step)
             if progress is not None:
-                progress(len(found), count)
-        if len(found) == count:
+                progress(len(shots), count)
+        if len(shots) == count:
             break
-    return found
+    return shots
 
 
-def _some(labels: Tensor, code: int, generator: torch.Generator) -> Tensor:
+def _members(labels: Tensor, code: int, generator: torch.Generator) -> Tensor:
     members = (labels == code).nonzero().flatten()
     return members[torch.randperm(len(members), generator=generator)[:PER_CLASS]]
 
@@ -89,13 +89,12 @@ def _images(dataset: Dataset) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def _look(network: nn.Module, strategy: ChanceConstraints, images: Tensor, labels: Tensor, step: int) -> list[Snapshot]:
-    """Validate; a snapshot if the instance has converged with that."""
+    """Validate; a snapshot if the instance has now converged."""
     network.eval()
     points = normalise(network(images), "ball")
     instance = strategy.instance
     value = evaluate(points, labels, metrics=["map@r"], normalise="ball")["map@r"]
-    told = strategy.validated(step, value)
-    if told is None:
+    if strategy.validated(step, value) is None:
         return []
     shape = (CLASSES, PROXIES, 2)
     converged, following = (
@@ -108,23 +107,23 @@ def _look(network: nn.Module, strategy: ChanceConstraints, images: Tensor, label
     return [Snapshot(instance, step, points, labels, converged, following, radius)]
 
 
-def coverage_numbers(found: list[Snapshot]) -> list[dict[str, Any]]:
+def coverage_numbers(shots: list[Snapshot]) -> list[dict[str, Any]]:
     return [
         {"instance": shot.instance, "step": shot.step, "radius": float(shot.radius.mean()),
          "radius of classes": shot.radius.tolist(), "converged": shot.converged.tolist(),
          "next": shot.following.tolist(), "points": shot.points.tolist(), "labels": shot.labels.tolist()}
-        for shot in found
+        for shot in shots
     ]  # fmt: skip
 
 
-def draw_glyph_coverage(found: list[Snapshot]) -> "Figure":
+def draw_glyph_coverage(shots: list[Snapshot]) -> "Figure":
     """A panel per instance: classes as colours, converged proxies as squares, the next as stars, radii as circles."""
     caption = (
         "Dots: images of four glyphs in the plane, one colour a class. Squares: the proxies an instance has converged "
         "to, with the circle that covers their class. Stars: the next proxies, chosen where the old ones did not reach."
     )
-    figure, axes = panels(1, len(found), (2.7 * len(found), 3.3), caption)
-    for axis, shot in zip(axes[0], found, strict=True):
+    figure, axes = panels(1, len(shots), (2.7 * len(shots), 3.3), caption)
+    for axis, shot in zip(axes[0], shots, strict=True):
         for code in range(CLASSES):
             colour, mine = COLOURS[code], shot.labels == code
             axis.scatter(*shot.points[mine].T.numpy(), s=8, color=colour, linewidths=0)

@@ -1,6 +1,6 @@
-"""What samples that cover a space say about the loss everywhere: Propositions 4.1 and 4.2 of Chance Constraints.
+"""What samples that cover a space tell about the loss everywhere: Propositions 4.1 and 4.2 of Chance Constraints.
 
-Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, supplement, sec. 4 (SPEC I.6). Tried where the truth
+Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, supplement, sec. 4 [math I.6]. Tried where the truth
 is known: every class is uniform on an interval, the network is the identity, and the loss is the generalised
 contrastive one, [y (|x − x′| − β) + α]_+, which is 1-Lipschitz in both points (ζ = 1) and never above L.
 
@@ -12,7 +12,8 @@ covering number at δ/2, with probability 1 − γ.
 probability 1 − 2γ.
 
 Departs from the paper: the factor 1/n on the left of 4.2, and its bound with both uses of the theorem behind it
-(ERR-42). e is read as the largest loss on s × [n]; with the mean loss in its place the statement fails, as shown here.
+[math ERR-42]. e is read as the largest loss on s × [n]; with the mean loss in its place the statement fails, as shown
+here.
 """
 
 import math
@@ -102,7 +103,7 @@ CROWDED = World(((0.0, 0.02), (0.0, 0.02), (0.7, 1.0)), weights=(0.475, 0.475, 0
 
 @dataclass(frozen=True)
 class Gap:
-    """What was seen beside what the proposition allows."""
+    """The observed distance from the truth beside what the proposition allows."""
 
     samples: int
     seen: float
@@ -110,7 +111,7 @@ class Gap:
 
 
 def cover_gap(world: World, samples: int, generator: torch.Generator) -> Gap | None:
-    """One case of Proposition 4.1 with the δ that makes its bound smallest; None where the samples are no δ-cover."""
+    """One case of Proposition 4.1 with the δ that makes its bound smallest; None if the samples are not a δ-cover."""
     length = sum(high - low for low, high in world.intervals)
     delta = (world.largest * math.sqrt(2 * length * math.log(2) / samples) / 2) ** (2 / 3)
     points, classes = world.draw(samples, generator)
@@ -138,15 +139,15 @@ def subset_gap(world: World, samples: int, reach: float, generator: torch.Genera
 
 
 def _cover(points: Tensor, mine: Tensor, reach: float) -> Tensor:
-    """The fewest of my points that have all my points within reach: on a line, a sweep from left to right."""
+    """The fewest points of a class that have all of its points within reach: on a line, a sweep from left to right."""
     members = mine.nonzero().flatten()
     line, order = points[members].sort()
-    chosen, at = [], 0
+    centres, at = [], 0
     while at < len(line):
         centre = int(torch.searchsorted(line, line[at] + reach, right=True)) - 1
-        chosen.append(centre)
+        centres.append(centre)
         at = int(torch.searchsorted(line, line[centre] + reach, right=True))
-    return members[order[chosen]]
+    return members[order[centres]]
 
 
 def cover_statements(cases: int, generator: torch.Generator) -> list[Statement]:

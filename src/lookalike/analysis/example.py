@@ -1,6 +1,6 @@
-"""A small set of labels to look at samplers with: twelve classes of one to ten images, in three categories, on a plane.
+"""A small data set to show samplers on: twelve classes of one to ten images, in three categories, on a plane.
 
-Some classes are crowded together and some lie far out, so that it can be seen what a sampler of embeddings reaches.
+Some classes are crowded together and some lie far out, which shows what a sampler that chooses by embeddings reaches.
 """
 
 from dataclasses import dataclass

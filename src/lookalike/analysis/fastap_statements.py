@@ -1,4 +1,4 @@
-"""FastAP against exact average precision, and its gradient in closed form (SPEC I.4, A16).
+"""FastAP against exact average precision, and its gradient in closed form [math I.4, A16].
 
 Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019, and its supplement, eq. 17. Soft binning is
 exact where every item sits on a bin's centre. An item between two centres is split, and more bins do not put it
@@ -16,7 +16,7 @@ from lookalike.targets import Pairs
 
 SOURCE = "FastAP"
 ITEMS = 6
-FEWER = 100  # cases of what is slow to try
+FEWER = 100  # cases of statements that are slow to try
 BINS = 24
 GROWING = (24, 100, 1000, 10000)
 
@@ -42,7 +42,7 @@ def average_precision(squared: Float[Tensor, "n m"], relevant: Bool[Tensor, "n m
 
 
 def placed(cases: int, apart: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Squared distances on different centres that are at least `apart` bins from one another, and who is relevant."""
+    """Squared distances on different centres, at least `apart` bins from one another, and which items are relevant."""
     slots = torch.arange(0, BINS - apart + 1, apart)
     order = torch.rand(cases, len(slots), generator=generator).argsort(1)[:, :ITEMS]
     relevant = torch.rand(cases, ITEMS, generator=generator) < 0.5
@@ -81,8 +81,8 @@ def _perfect(cases: int, generator: torch.Generator) -> Statement:
 
 def _mass(cases: int, generator: torch.Generator) -> Statement:
     positions = torch.rand(cases, ITEMS, generator=generator, dtype=torch.float64) * BINS
-    kept = torch.rand(cases, ITEMS, generator=generator) < 0.5
-    slack = -(soft_histogram(positions, kept, BINS + 1).sum(1) - kept.sum(1)).abs()
+    relevant = torch.rand(cases, ITEMS, generator=generator) < 0.5
+    slack = -(soft_histogram(positions, relevant, BINS + 1).sum(1) - relevant.sum(1)).abs()
     return tried("mass", "Σ_l h+_l = number of positives", SOURCE, slack)
 
 
@@ -115,7 +115,7 @@ def _gradient(cases: int, generator: torch.Generator) -> Statement:
 
 
 def closed_form(psi: Float[Tensor, "d m"], pairs: Pairs, bins: int) -> Float[Tensor, "d m"]:
-    """Eq. 17 as SPEC A16 writes it, all bins at once; the unit columns of Ψ are treated as free."""
+    """Eq. 17 as [math A16] writes it, all bins at once; the unit columns of Ψ are treated as free."""
     size, width = psi.shape[1], 4 / bins
     apart = (2 - 2 * psi.T @ psi)[None] - width * torch.arange(bins + 1, dtype=psi.dtype)[:, None, None]
     kernel = (1 - apart.abs() / width).clamp(min=0)

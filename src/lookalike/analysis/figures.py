@@ -7,12 +7,12 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from lookalike.errors import UserError
+from lookalike.files import cannot_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# the first eight after Okabe and Ito: told apart by colour-blind readers too
+# the first eight after Okabe and Ito: colour-blind readers can tell them apart too
 COLOURS = (
     *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#5f5f5f"),
     *("#8c510a", "#b2df8a", "#000000", "#ffd92f"),
@@ -25,14 +25,14 @@ LOOK: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
-    "svg.hashsalt": "lookalike",  # else every drawing has other ids inside
+    "svg.hashsalt": "lookalike",  # else the ids inside differ from drawing to drawing
 }
 
 
 def panels(rows: int, columns: int, size: tuple[float, float], caption: str, **sharing: Any) -> tuple["Figure", Any]:
     """A figure of rows × columns axes, always a grid, with one line below that says what to see in it.
 
-    It belongs to no window, so nothing has to be closed; a notebook shows it as the last value of a cell.
+    It does not belong to a window, so nothing has to be closed; a notebook shows it as the last value of a cell.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -66,5 +66,5 @@ def save(figure: "Figure", numbers: Mapping[str, Any], folder: Path, name: str) 
             figure.savefig(paths[1], dpi=130, metadata={"Software": None}, pil_kwargs={"optimize": True})
         paths[2].write_text(json.dumps(numbers, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise UserError(f"figures cannot be written to '{folder}' ({error.strerror}): choose another --out") from None
+        raise cannot_write(folder, error) from None
     return paths

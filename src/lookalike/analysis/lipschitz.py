@@ -1,10 +1,10 @@
-"""The Lipschitz facts of Chance Constraints, tried on random vectors, layers and one of our networks (SPEC I.6).
+"""The Lipschitz facts of Chance Constraints, tried on random vectors, layers and one of our networks [math I.6].
 
 Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, supplement, sec. 4. The slack of a case is the
-constant less the ratio that was seen.
+constant minus the observed ratio.
 
-Departs from the paper: its Lemma 4.1 is refuted by the two counter-examples below (ERR-41), what Schur's test gives
-instead is tried beside it; the projection onto the ball has constant 1, not 2 (ERR-40).
+Departs from the paper: its Lemma 4.1 is refuted by the two counter-examples below [math ERR-41], what Schur's test
+gives instead is tried beside it; the projection onto the ball has constant 1, not 2 [math ERR-40].
 """
 
 import math
@@ -22,7 +22,7 @@ from lookalike.targets import Pairs
 
 SOURCE = "Chance Constraints"
 BOUNDARY, MARGIN, DIM = 1.0, 0.3, 4  # β, α of the generalised contrastive loss
-SLOW = 200  # cases of what is slow to try
+SLOW = 200  # cases of statements that are slow to try
 
 
 def lipschitz_statements(cases: int, generator: torch.Generator) -> list[Statement]:
@@ -97,11 +97,11 @@ def _ball_gradient(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
     free = vectors.clone().requires_grad_()
     projected = normalise(free, "ball")
     rows = [torch.autograd.grad(projected[:, at].sum(), free, retain_graph=True)[0] for at in range(DIM)]
-    found = torch.stack(rows, 1)
+    gradient = torch.stack(rows, 1)
     length = vectors.norm(dim=1)[:, None, None]
     unit, eye = vectors / length[:, 0], torch.eye(DIM, dtype=vectors.dtype)
     expected = torch.where(length > 1, (eye - unit[:, :, None] * unit[:, None, :]) / length, eye)
-    return -(found - expected).abs().amax((1, 2))
+    return -(gradient - expected).abs().amax((1, 2))
 
 
 def _layers(cases: int, generator: torch.Generator) -> list[Statement]:

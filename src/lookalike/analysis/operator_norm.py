@@ -1,9 +1,9 @@
-"""How far a network can stretch: exact operator norms of its linear layers, and their product (SPEC I.6).
+"""How far a network can stretch: exact operator norms of its linear layers, and their product [math I.6].
 
 Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, supplement, Lemma 4.1. The norm of a layer is found
-by power iteration on AᵀA, with the layer's own forward and backward pass: no matrix is made of a convolution.
+by power iteration on AᵀA, with the layer's own forward and backward pass: a convolution never becomes a matrix.
 
-Departs from the paper: its bound by column sums alone is wrong (ERR-41); the norm is computed instead. Overlapping
+Departs from the paper: its bound by column sums alone is wrong [math ERR-41]; the norm is computed instead. Overlapping
 maximum pooling counts with √(the windows a pixel lies in), 2 for 3 × 3 with stride 2, where the paper says 1.
 """
 
@@ -32,7 +32,7 @@ def operator_norm(
     >>> round(operator_norm(layer, (2,)), 6)  # √2 · 3
     4.242641
     """
-    check(isinstance(layer, LINEAR), f"{type(layer).__name__} is no linear layer: give nn.Linear or nn.Conv2d")
+    check(isinstance(layer, LINEAR), f"{type(layer).__name__} is not a linear layer: give nn.Linear or nn.Conv2d")
     weight = next(layer.parameters()).detach().double()
     vector = torch.randn(1, *shape, generator=generator, dtype=torch.float64)
     vector, size = vector / vector.norm(), 0.0
@@ -73,15 +73,18 @@ def lipschitz_bound(
     """
     check(not network.training, "batch normalisation differs while training: call .eval() first")
     leaves = [(name, layer) for name, layer in network.named_modules() if not list(layer.children())]
-    found, here = [], torch.zeros(1, *shape)
+    stretches, here = [], torch.zeros(1, *shape)
     for name, layer in leaves:
-        found.append(Stretch(f"{name} {type(layer).__name__}", _constant(layer, tuple(here.shape[1:]), generator)))
+        stretches.append(Stretch(f"{name} {type(layer).__name__}", _constant(layer, tuple(here.shape[1:]), generator)))
         with torch.no_grad():
             here = layer(here)
     with torch.no_grad():
         whole = network(torch.zeros(1, *shape))
-    check(whole.shape == here.shape, f"{type(network).__name__} is no chain of layers: branches have no plain product")
-    return found
+    check(
+        whole.shape == here.shape,
+        f"{type(network).__name__} is not a chain of layers: norms of branches do not multiply",
+    )
+    return stretches
 
 
 def product_of(stretches: list[Stretch]) -> float:
@@ -99,7 +102,10 @@ def _constant(layer: nn.Module, shape: tuple[int, ...], generator: torch.Generat
             raise UserError("batch normalisation without running statistics has no constant")
         factors = (variance + layer.eps).rsqrt()
         return float((factors if scale is None else factors * scale.detach()).abs().max())
-    check(isinstance(layer, SHORTENING), f"{type(layer).__name__} has no known constant: the product cannot be made")
+    check(
+        isinstance(layer, SHORTENING),
+        f"{type(layer).__name__} has no known constant: there is no bound",
+    )
     return 1.0
 
 

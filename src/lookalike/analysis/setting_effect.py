@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def against(paths: Sequence[Path | str], key: str, metric: str = "recall@1") -> dict[str, Any]:
+def setting_effect(paths: Sequence[Path | str], key: str, metric: str = "recall@1") -> dict[str, Any]:
     """The metric at every value of a setting, in one line for each combination of the other settings."""
     methods = [method for method in collect(paths).methods if all(metric in each for each in method.results().values())]
     check(bool(methods), f"none of these runs has measured '{metric}'")
@@ -27,8 +27,8 @@ def against(paths: Sequence[Path | str], key: str, metric: str = "recall@1") -> 
     rows = [method for method in methods if key in method.settings]
     lines: dict[str, list[dict[str, Any]]] = {}
     for method in rows:
-        found = spread(list(method.results().values()), metric).as_json()
-        lines.setdefault(_others(method, rows, key), []).append({"value": method.settings[key], **found})
+        point = {"value": method.settings[key], **spread(list(method.results().values()), metric).as_json()}
+        lines.setdefault(_others(method, rows, key), []).append(point)
     for points in lines.values():
         points.sort(key=lambda point: (isinstance(point["value"], str), point["value"]))
     return {"key": key, "metric": metric, "lines": lines}
@@ -44,7 +44,7 @@ def _others(method: Method, rows: Sequence[Method], key: str) -> str:
     return ", ".join(f"{name} {mine[name]}" for name in differing) or "all else equal"
 
 
-def draw_against(numbers: dict[str, Any]) -> "Figure":
+def draw_setting_effect(numbers: dict[str, Any]) -> "Figure":
     """One line per combination; whiskers are 95 % intervals."""
     caption = (
         f"How {numbers['metric']} changes with {numbers['key']} while all else stays the same; whiskers are 95 % "

@@ -1,10 +1,10 @@
-"""The shape of the space over many runs, and whether it goes with recall (SPEC F.7, F.8, I.7).
+"""The shape of the space over many runs, and how it correlates with recall [math F.7, F.8, I.7].
 
 Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies and Generalization Performance in Deep Metric
 Learning, ICML 2020, figures 5 and 10 (recall@1 against rho, intra, inter and their ratio, over losses) and 11 (spectra
 class by class). The paper measures train embeddings: runs with `evaluation.train = ["rho", …]` have those figures.
 
-Departs from the paper: where a run lacks them, its test embeddings are measured instead, and this is said.
+Departs from the paper: where a run lacks them, its test embeddings are measured instead, and the result says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ NAMED = 10  # runs in a legend
 
 @dataclass(frozen=True)
 class Shape:
-    """One run: its recall, and the measures of its space on train or test images; spectra where vectors are there."""
+    """One run: its recall, and the measures of its space on train or test images; spectra where vectors are stored."""
 
     name: str
     recall: float
@@ -50,59 +50,56 @@ class Shape:
 
 
 def shapes(paths: Sequence[Path | str]) -> list[Shape]:
-    """One per training in the folders of runs or of a study; on train images where all of them have that."""
-    methods = collect(paths).methods
-    named = [(method.name, run) for method in methods for run in method.runs]
-    seen = all("rho" in run.results.get("train", {}) for _, run in named)
-    names = [name if len(method.runs) == 1 else f"{name}, seed {run.seed}"
-             for method in methods for name, run in ((method.name, run) for run in method.runs)]  # fmt: skip
-    found = [_shape(name, run, seen) for name, (_, run) in zip(names, named, strict=True)]
-    kept = [shape for shape in found if shape is not None]
+    """One per training in the folders of runs or of a study; on train images where all of them measured those."""
+    named = collect(paths).named_runs()
+    on_train = all("rho" in run.results.get("train", {}) for _, run in named)
+    known = [shape for name, run in named if (shape := _shape(name, run, on_train)) is not None]
     check(
-        bool(kept),
-        "none of these runs has kept vectors or measured rho on its train images: set evaluation.train "
+        bool(known),
+        "none of these runs has stored vectors or measured rho on its train images: set evaluation.train "
         '(in a study: metrics = ["recall@1", "train:rho"])',
     )
-    return kept
+    return known
 
 
-def _shape(name: str, run: Finished, seen: bool) -> Shape | None:
+def _shape(name: str, run: Finished, on_train: bool) -> Shape | None:
     result = run.results["model"]
     recall = result["recall@1"] if "recall@1" in result else float("nan")
     arrays = load_test(run.path)
     if arrays is None:
-        if not seen:
-            return None
-        return Shape(name, recall, "train", _known(run))
+        return Shape(name, recall, "train", _measured(run)) if on_train else None
     vectors = normalise(torch.from_numpy(arrays["embeddings"]).float(), "sphere")
     (codes,), _ = encode(arrays["labels"].tolist())
     values = spectrum.singular_values(vectors)
-    measures = _known(run) if seen else {
+    measures = _measured(run) if on_train else {
         "rho": spectrum.of_spectrum(values, 1), "rho@0": spectrum.of_spectrum(values, 0),
         "intra": spread.intra(vectors, codes), "inter": spread.inter(vectors, codes),
         "intra_inter": spread.intra_inter(vectors, codes),
     }  # fmt: skip
     by_class = spectrum.class_spectrum(vectors, codes)
-    return Shape(name, recall, "train" if seen else "test", measures, values / values.sum(), by_class)
+    return Shape(name, recall, "train" if on_train else "test", measures, values / values.sum(), by_class)
 
 
-def _known(run: Finished) -> dict[str, float]:
-    found = run.results["train"]
-    return {name: found[name] for name in MEASURES if name in found}
+def _measured(run: Finished) -> dict[str, float]:
+    result = run.results["train"]
+    return {name: result[name] for name in MEASURES if name in result}
 
 
-def correlations(found: Sequence[Shape]) -> dict[str, float]:
+def correlations(runs: Sequence[Shape]) -> dict[str, float]:
     """Pearson's r of recall@1 with every measure that all runs have; none with fewer than three runs."""
-    shared = [name for name in MEASURES if all(name in shape.measures for shape in found)]
-    if len(found) < LEAST:
+    if len(runs) < LEAST:
         return {}
-    recall = np.array([shape.recall for shape in found])
-    columns = {name: np.array([shape.measures[name] for shape in found]) for name in shared}
-    return {name: pearson(recall, column) for name, column in columns.items()}
+    recall = np.array([run.recall for run in runs])
+    return {name: pearson(recall, np.array([run.measures[name] for run in runs])) for name in _shared(runs)}
+
+
+def _shared(runs: Sequence[Shape]) -> list[str]:
+    """The measures that all runs have."""
+    return [name for name in MEASURES if all(name in run.measures for run in runs)]
 
 
 def pearson(one: Any, other: Any) -> float:
-    """Correlation; of something that does not vary, none.
+    """Correlation; NaN where one of the two does not vary.
 
     >>> pearson(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.5])) > 0.99
     True
@@ -112,48 +109,46 @@ def pearson(one: Any, other: Any) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def spectrum_numbers(found: Sequence[Shape]) -> dict[str, Any]:
-    """What table and figure say."""
-    told = {name: None if np.isnan(value) else value for name, value in correlations(found).items()}
-    runs = [
-        {"name": shape.name, "recall@1": shape.recall, "on": shape.on, **shape.measures,
-         "spectrum": None if shape.values is None else shape.values.tolist(),
-         "class_spectrum": None if shape.class_values is None else shape.class_values.tolist()}
-        for shape in found
+def spectrum_numbers(runs: Sequence[Shape]) -> dict[str, Any]:
+    """The numbers of table and figure."""
+    rows = [
+        {"name": run.name, "recall@1": run.recall, "on": run.on, **run.measures,
+         "spectrum": None if run.values is None else run.values.tolist(),
+         "class_spectrum": None if run.class_values is None else run.class_values.tolist()}
+        for run in runs
     ]  # fmt: skip
-    return {"correlation with recall@1": told, "runs": runs}
+    related = {name: None if np.isnan(value) else value for name, value in correlations(runs).items()}
+    return {"correlation with recall@1": related, "runs": rows}
 
 
-def draw_spectra(found: Sequence[Shape]) -> "Figure":
+def draw_spectra(runs: Sequence[Shape]) -> "Figure":
     """Recall against every measure; then the spectra of the whole space and of the classes."""
-    related = correlations(found)
-    shared = [name for name in MEASURES if all(name in shape.measures for shape in found)]
-    drawn = [shape for shape in found if shape.values is not None]
-    count = len(shared) + 2 * bool(drawn)
+    related, shared = correlations(runs), _shared(runs)
+    with_spectra = [run for run in runs if run.values is not None]
+    count = len(shared) + 2 * bool(with_spectra)
     rows, columns = (1, count) if count <= 3 else (2, (count + 1) // 2)
-    caption = f"Dots are runs, measured on {found[0].on} images: does recall@1 rise as rho falls?"
-    if drawn:
+    caption = f"Dots are runs, measured on {runs[0].on} images: does recall@1 rise as rho falls?"
+    if with_spectra:
         caption += " Lines: a flat spectrum uses many directions; a class whose values fall slowly keeps its variety."
     figure, axes = panels(rows, columns, (max(6.0, 3.0 * columns), 2.9 * rows), caption)
     places = list(axes.flat)
     for name in shared:
         axis = places.pop(0)
-        axis.scatter([shape.measures[name] for shape in found], [100 * shape.recall for shape in found], s=14,
-                     color=COLOURS[0])  # fmt: skip
-        told = f"r = {related[name]:.2f}, {len(found)} runs" if name in related else f"{len(found)} runs"
-        axis.set(xlabel=MEANINGS[name], ylabel="recall@1 (%)", title=told)
-    if drawn:
-        _lines(places.pop(0), drawn, "values", "singular value (rank)", "share of the sum (log)")
-        _lines(places.pop(0), drawn, "class_values", "singular value of a class (rank)", "mean value (log)")
+        axis.scatter([run.measures[name] for run in runs], [100 * run.recall for run in runs], s=14, color=COLOURS[0])
+        title = f"r = {related[name]:.2f}, {len(runs)} runs" if name in related else f"{len(runs)} runs"
+        axis.set(xlabel=MEANINGS[name], ylabel="recall@1 (%)", title=title)
+    if with_spectra:
+        _lines(places.pop(0), with_spectra, "values", "singular value (rank)", "share of the sum (log)")
+        _lines(places.pop(0), with_spectra, "class_values", "singular value of a class (rank)", "mean value (log)")
     for axis in places:
         axis.set_axis_off()
     return figure
 
 
-def _lines(axis: Any, drawn: Sequence[Shape], which: str, xlabel: str, ylabel: str) -> None:
-    for place, shape in enumerate(drawn):
-        values = getattr(shape, which).clamp(min=1e-9)
-        label = plain(shape.name) if place < NAMED else None
+def _lines(axis: Any, runs: Sequence[Shape], which: str, xlabel: str, ylabel: str) -> None:
+    for place, run in enumerate(runs):
+        values = getattr(run, which).clamp(min=1e-9)
+        label = plain(run.name) if place < NAMED else None
         axis.plot(range(1, len(values) + 1), values, color=COLOURS[place % len(COLOURS)], linewidth=1, label=label)
     axis.set(xlabel=xlabel, ylabel=ylabel, yscale="log")
     axis.legend(fontsize=6)

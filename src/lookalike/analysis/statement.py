@@ -31,8 +31,8 @@ class Statement:
 
     @property
     def verdict(self) -> str:
-        found = "holds" if self.holds else "fails"
-        return found if self.holds == self.expected else f"{found} (unexpected)"
+        outcome = "holds" if self.holds else "fails"
+        return outcome if self.holds == self.expected else f"{outcome} (unexpected)"
 
 
 def tried(
@@ -46,7 +46,7 @@ def tried(
     remark: str = "",
     rounding: float = ROUNDING,
 ) -> Statement:
-    """The statement with what its cases showed.
+    """The statement with the outcome of its cases.
 
     >>> import torch
     >>> tried("A", "x ≥ 0", "nowhere", torch.tensor([0.5, 0.2])).verdict

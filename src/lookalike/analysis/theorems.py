@@ -1,7 +1,7 @@
 """Every statement of the papers that can be tried without training, tried: what held, by how much, and what did not.
 
 Sampling Wisely (theorems 1-4), FastAP (against exact average precision, eq. 17) and Chance Constraints (Lipschitz
-facts, operator norms, propositions 4.1 and 4.2); SPEC I.3, I.4 and I.6. A trial is no proof: it can only refute.
+facts, operator norms, propositions 4.1 and 4.2); [math I.3, I.4, I.6]. A trial is not a proof: it can only refute.
 """
 
 from collections.abc import Callable
@@ -17,26 +17,26 @@ from lookalike.analysis.statement import Statement
 from lookalike.analysis.top_k_theorems import top_k_statements
 from lookalike.errors import check
 
-FEWER = 500  # cases of families whose cases are made one by one
+FEWER = 500  # cases of families that build them one by one
 
 
 def check_theorems(
     cases: int = 2000, seed: int = 0, progress: Callable[[int, int], None] | None = None
 ) -> list[Statement]:
     """All statements, each tried on up to `cases` random cases."""
-    check(cases >= 20, f"fewer than 20 cases say too little, {cases} were asked for")
+    check(cases >= 20, f"at least 20 cases are needed, not {cases}: fewer say too little")
     families = (
         (top_k_statements, cases),
         (fastap_statements, min(cases, FEWER)),
         (lipschitz_statements, cases),
         (cover_statements, min(cases, FEWER)),
     )
-    found: list[Statement] = []
+    statements: list[Statement] = []
     for done, (family, count) in enumerate(families, 1):
-        found += family(count, torch.Generator().manual_seed(seed))
+        statements += family(count, torch.Generator().manual_seed(seed))
         if progress is not None:
             progress(done, len(families))
-    return found
+    return statements
 
 
 def statement_rows(statements: list[Statement]) -> list[dict[str, Any]]:

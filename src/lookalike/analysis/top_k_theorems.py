@@ -1,4 +1,4 @@
-"""The four theorems of Sampling Wisely and what follows from its loss, tried on random rankings (SPEC I.3, A17).
+"""The four theorems of Sampling Wisely and what follows from its loss, tried on random rankings [math I.3, A17].
 
 Lu, Xu, Zhang, Duan, Mei: Sampling Wisely: Deep Image Embedding by Top-k Precision Optimization, ICCV 2019. ℓ_k is our
 loss `top_k_precision`, ℓ_Prec the number of irrelevant items among the k nearest, n+ the number of relevant ones, γ the

@@ -1,4 +1,4 @@
-"""A plane, eight line segments, and what a loss forgets: the toy of Revisiting Training Strategies, sec. G (SPEC D.4).
+"""A plane, eight line segments, and what a loss forgets: the toy of Revisiting Training Strategies, sec. G [math D.4].
 
 Roth, Milbich, Sinha, Gupta, Ommer, Cohen: Revisiting Training Strategies and Generalization Performance in Deep Metric
 Learning, ICML 2020. A small network learns to tell four segments apart along one direction; the test segments lie apart
@@ -6,8 +6,9 @@ along another. If training squeezes the embedding onto one direction, the second
 what the test needs. `diagonal` is the data of the released code, `vertical` that of figure 12.
 
 Departs from the paper: the released regularised run leaves out the attraction of positives altogether, besides
-switching with p = 0.001 (ERR-28). Both are settings here, so that each can be seen alone. The coordinates of figure 12
-are not printed: its lines stand at x = 0.1, 0.35, 0.6, 0.85 with y from 0.1 to 0.9, its test bands lie across them.
+switching with p = 0.001 [math ERR-28]. Both are settings here, so that each can be seen alone. The coordinates of
+figure 12 are not printed: its lines stand at x = 0.1, 0.35, 0.6, 0.85 with y from 0.1 to 0.9, its test bands lie across
+them.
 """
 
 from collections.abc import Callable
@@ -35,7 +36,7 @@ LAYOUTS: dict[str, tuple[list[Segment], list[Segment]]] = {
     ),
     "vertical": ([(x, 0.1, x, 0.9) for x in PLACES], [(0.1, y, 0.9, y) for y in PLACES]),
 }
-GRID, KEPT, HIDDEN = 100, 15, 30
+GRID, PER_SEGMENT, HIDDEN = 100, 15, 30
 STEPS, BATCH, RATE, MARGIN = 200, 24, 0.03, 0.1
 
 
@@ -57,7 +58,7 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class ToyRun:
-    """One trained network: where it puts the points, the second singular value as a share, and who is found again."""
+    """One trained network: where it puts the points, the second singular value as a share, and its test recall."""
 
     train: Float[Tensor, "n 2"]
     test: Float[Tensor, "m 2"]
@@ -75,18 +76,18 @@ def segments(layout: Layout, generator: torch.Generator) -> tuple[Tensor, Tensor
     """
     if layout not in LAYOUTS:
         raise unknown("layout of the toy", layout, LAYOUTS)
-    drawn = [torch.cat([_points(segment, generator) for segment in part]) for part in LAYOUTS[layout]]
-    return drawn[0], drawn[1], torch.arange(4).repeat_interleave(KEPT)
+    train, test = (torch.cat([_points(segment, generator) for segment in part]) for part in LAYOUTS[layout])
+    return train, test, torch.arange(4).repeat_interleave(PER_SEGMENT)
 
 
 def _points(segment: Segment, generator: torch.Generator) -> Tensor:
     begin, end = torch.tensor(segment[:2]), torch.tensor(segment[2:])
-    chosen = torch.linspace(0, 1, GRID)[torch.randperm(GRID, generator=generator)[:KEPT]]
-    return torch.lerp(begin, end, chosen[:, None])
+    places = torch.linspace(0, 1, GRID)[torch.randperm(GRID, generator=generator)[:PER_SEGMENT]]
+    return torch.lerp(begin, end, places[:, None])
 
 
 def network(generator: torch.Generator) -> nn.Sequential:
-    """2-30-30-2 with ReLU; torch's usual beginnings, but from the given generator."""
+    """2-30-30-2 with ReLU and torch's default initialisation, drawn from `generator`."""
     layers = [nn.Linear(2, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 2)]
     for layer in layers:
         if isinstance(layer, nn.Linear):
@@ -127,9 +128,9 @@ def train_toy(variant: Variant, layout: Layout = "diagonal", seed: int = 1) -> T
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     with torch.no_grad():
-        found = [normalise(net(points), "sphere") for points in (train, test)]
-    recall = evaluate(found[1], labels, metrics="recall@1")["recall@1"]
-    return ToyRun(found[0], found[1], second_share(found[0]), second_share(found[1]), recall)
+        train, test = (normalise(net(points), "sphere") for points in (train, test))
+    recall = evaluate(test, labels, metrics="recall@1")["recall@1"]
+    return ToyRun(train, test, second_share(train), second_share(test), recall)
 
 
 def second_share(embeddings: Float[Tensor, "n 2"]) -> float:

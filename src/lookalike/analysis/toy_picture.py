@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lookalike.analysis.figures import COLOURS, panels
-from lookalike.analysis.toy import KEPT, Layout, ToyRun, segments
+from lookalike.analysis.toy import PER_SEGMENT, Layout, ToyRun, segments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,10 +59,10 @@ def draw_toy(runs: Mapping[str, list[ToyRun]], layout: Layout) -> "Figure":
 
 
 def _points(axis: Any, train: Tensor, test: Tensor, labels: Tensor) -> None:
-    for segment in range(len(labels) // KEPT):
-        chosen = labels == segment
-        axis.scatter(*train[chosen].T.numpy(), s=9, color=COLOURS[segment], linewidths=0)
-        axis.scatter(*test[chosen].T.numpy(), s=14, color=COLOURS[segment + 4], marker="x", linewidths=0.8)
+    for segment in range(len(labels) // PER_SEGMENT):
+        mine = labels == segment
+        axis.scatter(*train[mine].T.numpy(), s=9, color=COLOURS[segment], linewidths=0)
+        axis.scatter(*test[mine].T.numpy(), s=14, color=COLOURS[segment + 4], marker="x", linewidths=0.8)
 
 
 def _shares(axis: Any, runs: Mapping[str, list[ToyRun]]) -> None:

@@ -77,8 +77,8 @@ def _weight(loss: nn.Module, similarities: Float[Tensor, " k"]) -> float:
     anchor = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
     candidates = torch.stack([similarities, (1 - similarities.square()).sqrt()], 1)
     count = len(POSITIVES)
-    drawn = isinstance(loss, losses.Quadruplet)
-    targets = one_quadruplet(count) if drawn else one_anchor(count, len(similarities) - count)
+    quadruplet = isinstance(loss, losses.Quadruplet)
+    targets = one_quadruplet(count) if quadruplet else one_anchor(count, len(similarities) - count)
     weight = pair_weights(loss, anchor, targets, candidates)[0, count]
     return float(f"{float(weight):.6g}")
 

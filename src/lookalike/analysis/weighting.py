@@ -1,11 +1,13 @@
-"""Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting, CVPR 2019, sec. 3-4; SPEC I.1, I.2.
+"""Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting, CVPR 2019, sec. 3-4
+[math I.1, I.2].
 
 Every loss over similarities S moves an embedding as if it were Σ w_ij S_ij with constant weights w = |∂L/∂S|. These are
 taken from the loss itself, by differentiating `of_similarities`, with S_ij and S_ji as independent entries (row =
 anchor). What a negative pair's weight depends on tells losses apart: its own similarity (S), those of the anchor's
 positives (P), those of its other negatives (N).
 
-Departs from the paper: the row N-pairs of its table 1 holds for the paper's own reading of that loss only (ERR-39).
+Departs from the paper: the row N-pairs of its table 1 holds only for the paper's own reading of that loss
+[math ERR-39].
 """
 
 import inspect
@@ -19,14 +21,14 @@ from torch import Tensor, nn
 
 from lookalike import losses
 from lookalike.errors import check
-from lookalike.geometry import compare, distances, squares
+from lookalike.geometry import compare, distances_between, squares
 from lookalike.targets import Pairs, Quadruplets, Targets, Triplets, as_pairs, as_triplets, is_labels
 
 BIN = 1 / 32  # width of a bin of the histogram loss: shifts by it leave that loss as it is
 LEARNT = "it compares a sample with learnt vectors of classes, not with other samples"
 OUTSIDE: dict[type[nn.Module], str] = {
-    losses.SNR: "its signal-to-noise ratio is no function of the similarities",
-    losses.Angular: "it adds a loss of unit vectors to one of raw vectors: there is no one similarity matrix",
+    losses.SNR: "its signal-to-noise ratio is not a function of the similarities",
+    losses.Angular: "it adds a loss of unit vectors to one of raw vectors: there is no single similarity matrix",
     losses.ArcFace: LEARNT,
     losses.CosFace: LEARNT,
     losses.HierarchicalProxy: LEARNT,
@@ -103,7 +105,7 @@ def _between(loss: nn.Module, quadruplets: Quadruplets, candidates: Tensor) -> T
     """The distances of the two foreign classes of a quadruplet: a pair of columns, so it has no entry in S."""
     foreign, other = candidates[quadruplets.triplets.negative], candidates[quadruplets.other]
     geometry: Any = loss.normalise
-    return distances(compare(foreign, other, geometry), squares(foreign, other, geometry)).diagonal()
+    return distances_between(foreign, other, geometry).diagonal()
 
 
 @dataclass(frozen=True)
@@ -122,9 +124,9 @@ def dependence(
     trials: int = 400,
     generator: torch.Generator | None = None,
 ) -> Dependence:
-    """Finds out by trying: does the weight change when all similarities, the positives', or the rivals' shift?
+    """Found by trial: does the weight change when all similarities, the positives', or the rivals' shift?
 
-    Trials in which some shift switches the whole loss off are passed over: there every weight is 0.
+    Trials in which a shift switches the whole loss off are skipped: there every weight is 0.
     """
     check(positives >= 1 and negatives >= 2, "an anchor needs at least 1 positive and 2 negatives to tell them apart")
     equation = _of_one_anchor(loss, positives, negatives)
@@ -139,8 +141,8 @@ def dependence(
         rows = [_gradient(equation, similarities)]
         rows += [_gradient(equation, similarities + size * who) for who in (everything, only_positives, only_rivals)]
         if all(bool(row.abs().sum() > 0) for row in rows):
-            usual, *shifted = (float(row[positives]) for row in rows)
-            changed = [old or abs(new - usual) > 1e-9 for old, new in zip(changed, shifted, strict=True)]
+            before, *shifted = (float(row[positives]) for row in rows)
+            changed = [old or abs(new - before) > 1e-9 for old, new in zip(changed, shifted, strict=True)]
     return Dependence(*changed)
 
 

@@ -1,4 +1,4 @@
-"""`lookalike analyse WHAT`: a look into losses, batches, theorems, the toy, and runs; one file per sub-verb."""
+"""`lookalike analyse WHAT`: a look into losses, batches, theorems, the toy, and runs; one file per sub-command."""
 
 import typer
 

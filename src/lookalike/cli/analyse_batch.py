@@ -33,35 +33,35 @@ OF_EXAMPLE, OF_DATA = (12, 3), (32, 4)  # batch size and images per class
 
 def run(
     names: Annotated[list[str] | None, typer.Argument(metavar="[SAMPLER]...", help="Without any, all.")] = None,
-    source: Annotated[str, typer.Option("--data", help="A folder, a table, a name; else a small example.")] = "",
-    split: Annotated[str, typer.Option("--split", help="Of the data, where it has splits.")] = "train",
-    batch_size: Annotated[int, typer.Option("--batch-size", min=0, help="0: 32, or 12 of the example.")] = 0,
-    per_class: Annotated[int, typer.Option("--per-class", min=0, help="0: 4, or 3 of the example.")] = 0,
+    source: Annotated[str, typer.Option("--data", help="A folder, a table or a name; else a small example.")] = "",
+    split: Annotated[str, typer.Option("--split", help="The split to use, if the data has splits.")] = "train",
+    batch_size: Annotated[int, typer.Option("--batch-size", min=0, help="0: 32, or 12 for the example.")] = 0,
+    per_class: Annotated[int, typer.Option("--per-class", min=0, help="0: 4, or 3 for the example.")] = 0,
     embeddings: Annotated[
-        Path | None, typer.Option("--embeddings", help="A .npy file, a row per image of the split; else raw pixels.")
+        Path | None, typer.Option("--embeddings", help="A .npy file with one row per image; without it, raw pixels.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sampler.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the samplers.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Also write figures here, as .svg, .png and .json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
     """Describe the batches of samplers: classes, images per class, categories, distances within and between.
 
-    With data also the images of the first batch, and the distances of the pairs that meet.
+    With --data and --out also draws the images of the first batch, and the distances of the pairs that meet.
     """
     dataset = _dataset(source, split) if source else None
-    given = _facts(dataset, embeddings, names or samplers.names())
-    usual = OF_DATA if dataset is not None else OF_EXAMPLE
-    settings = {"batch_size": batch_size or usual[0], "per_class": per_class or usual[1], "seed": seed}
-    chosen = names or [name for name in samplers.names() if given["categories"] is not None or "category" not in name]
-    batches = {name: compose(name, given, settings) for name in chosen}
-    categories, vectors = given["categories"], given["vectors"]
-    table = {name: describe_batches(some, given["labels"], categories, vectors) for name, some in batches.items()}
+    facts = _facts(dataset, embeddings, names or samplers.names())
+    default = OF_DATA if dataset is not None else OF_EXAMPLE
+    settings = {"batch_size": batch_size or default[0], "per_class": per_class or default[1], "seed": seed}
+    labels, categories, vectors = facts["labels"], facts["categories"], facts["vectors"]
+    possible = [name for name in samplers.names() if categories is not None or "category" not in name]
+    batches = {name: compose(name, facts, settings) for name in names or possible}
+    table = {name: describe_batches(some, labels, categories, vectors) for name, some in batches.items()}
     if out is not None:
         for name in batches:
-            draw(name, batches[name], given, dataset, table[name], out)
+            draw(name, batches[name], facts, dataset, table[name], out)
         if dataset is not None:
             what = "raw pixels" if embeddings is None else "embeddings"
-            figure = draw_distances(batches, given["labels"], vectors, what)
+            figure = draw_distances(batches, labels, vectors, what)
             save(figure, {name: row.as_json() for name, row in table.items()}, out, "batch_distances")
     document = {name: row.as_json() for name, row in table.items()}
     typer.echo(json.dumps(document, indent=2) if as_json else as_table(table))
@@ -77,7 +77,7 @@ def _facts(dataset: data.Dataset | None, embeddings: Path | None, names: list[st
     for name in names:
         catalog.member("sampler", samplers.MEMBERS, name)
     if dataset is None:
-        check(embeddings is None, "--embeddings are of data: give --data too")
+        check(embeddings is None, "--embeddings belong to data: give --data too")
         small = example()
         return {"labels": small.labels, "categories": small.categories, "names": (), "vectors": small.vectors}
     if embeddings is not None:
@@ -103,34 +103,32 @@ def _read(path: Path, rows: int) -> Tensor:
     return vectors
 
 
-def compose(name: str, given: Mapping[str, Any], settings: Mapping[str, Any]) -> list[list[int]]:
+def compose(name: str, facts: Mapping[str, Any], settings: Mapping[str, Any]) -> list[list[int]]:
     """The first batches of an epoch; settings that a sampler does not take are left out."""
     possible = catalog.settings_of(samplers.MEMBERS[name])
-    chosen = {key: value for key, value in settings.items() if key in possible}
+    own = {key: value for key, value in settings.items() if key in possible}
     bank = None
     if samplers.needs_bank(name):
-        vectors = given["vectors"]
-        bank = samplers.EmbeddingBank(len(vectors), vectors.shape[1])
-        bank.update(torch.arange(len(vectors)), vectors)
-        half = min(512, len(vectors) // 2)
-        chosen["big_batch"] = half - half % chosen["per_class"]
-    sampler = samplers.build(name, labels=given["labels"], categories=given["categories"], bank=bank, **chosen)
+        bank = samplers.EmbeddingBank.of(facts["vectors"])
+        half = min(512, len(bank) // 2)
+        own["big_batch"] = half - half % own["per_class"]
+    sampler = samplers.build(name, labels=facts["labels"], categories=facts["categories"], bank=bank, **own)
     return [batch for batch, _ in zip(sampler, range(MOST), strict=False)]
 
 
 def draw(
     name: str,
     batches: list[list[int]],
-    given: Mapping[str, Any],
+    facts: Mapping[str, Any],
     dataset: data.Dataset | None,
     composition: Composition,
     out: Path,
 ) -> None:
-    """NAME: the batches as a grid, or on the plane where a sampler of embeddings has one. NAME_images: the first."""
-    if samplers.needs_bank(name) and given["vectors"].shape[1] == 2:
-        figure = draw_places(batches, given["labels"], given["vectors"])
+    """NAME: the batches as a grid, or as points if embeddings in a plane choose them. NAME_images: the first batch."""
+    if samplers.needs_bank(name) and facts["vectors"].shape[1] == 2:
+        figure = draw_places(batches, facts["labels"], facts["vectors"])
     else:
-        figure = draw_batches(batches, given["labels"], given["categories"], given["names"])
+        figure = draw_batches(batches, facts["labels"], facts["categories"], facts["names"])
     save(figure, {"composition": composition.as_json(), "batches": batches[:3]}, out, name)
     if dataset is not None:
         first = batches[0]

@@ -14,14 +14,14 @@ EXAMPLE = "lookalike analyse coverage runs/ccp --out figures/"
 
 def run(
     folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN…]", help="Runs with [ccp]; without: glyphs in a plane.")
+        list[Path] | None, typer.Argument(metavar="[RUN…]", help="Runs with [ccp]; without any, glyphs in a plane.")
     ] = None,
-    instances: Annotated[int, typer.Option("--instances", min=1, help="Of the glyphs in a plane.")] = 4,
-    seed: Annotated[int, typer.Option("--seed", help="Of the glyphs in a plane.")] = 0,
+    instances: Annotated[int, typer.Option("--instances", min=1, help="Instances of the glyphs in a plane.")] = 4,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the glyphs in a plane.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Also write coverage.svg, .png, .json here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """Covering radius and distance between classes over the instances of CCP runs, from their logs.
+    """Show covering radius and distance between classes over the instances of CCP runs, from their logs.
 
     Without RUN a small network embeds four glyphs in the plane: its proxies and radii are drawn instance by instance.
     """
@@ -37,12 +37,12 @@ def run(
                   f"{row['between_classes']:.4f}", f"{row['ratio']:.3f}"]
                  for name, lines in numbers.items() for row in lines]  # fmt: skip
     else:
-        from lookalike.analysis.coverage_glyphs import coverage_numbers, draw_glyph_coverage, watch
+        from lookalike.analysis.coverage_glyphs import coverage_numbers, draw_glyph_coverage, snapshots
 
         with bar("training") as progress:
-            found = watch(instances, seed, progress)
-        numbers = coverage_numbers(found)
-        draw = lambda: draw_glyph_coverage(found)  # noqa: E731
+            shots = snapshots(instances, seed, progress)
+        numbers = coverage_numbers(shots)
+        draw = lambda: draw_glyph_coverage(shots)  # noqa: E731
         rows = [["instance", "step", "mean radius"]]
         rows += [[f"{row['instance']}", f"{row['step']}", f"{row['radius']:.4f}"] for row in numbers]
     if out is not None:

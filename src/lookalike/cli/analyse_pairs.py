@@ -31,7 +31,7 @@ from lookalike.features import centred_pixels
 
 EXAMPLE = "lookalike analyse pairs multi_similarity triplet:similarity=cosine --out figures/"
 
-DRAWN = ("cosine_contrastive", "binomial_deviance", "triplet", "histogram", "lifted_star", "nca", "multi_similarity")
+SHOWN = ("cosine_contrastive", "binomial_deviance", "triplet", "histogram", "lifted_star", "nca", "multi_similarity")
 BATCH, PER_CLASS = 32, 4
 
 
@@ -44,13 +44,13 @@ def run(
         Path | None, typer.Option("--out", help="Also write weights and maps here, as .svg, .png and .json.")
     ] = None,
     embeddings: Annotated[
-        Path | None, typer.Option("--embeddings", help="The maps' batch is from this .npz, not of glyphs' pixels.")
+        Path | None, typer.Option("--embeddings", help="Draw the maps of a batch from this .npz, not of glyphs.")
     ] = None,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Random trials per loss for the table.")] = 300,
-    seed: Annotated[int, typer.Option("--seed", help="Of the trials and of the batch.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the trials and of the batch.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """Find out what the weight of a negative pair depends on, and draw it.
+    """Show what the weight of a negative pair depends on, and draw it.
 
     S: it changes when all similarities move together; P: when only the anchor's positives move; N: when only its other
     negatives do. The figures show the weight while one thing moves, and the weights of all pairs of a real batch.
@@ -58,10 +58,10 @@ def run(
     several = {name: build(name) for name in names or pair_losses()}
     table = types(several, trials, seed)
     paper = {} if names else similarity_types(trials, torch.Generator().manual_seed(seed))
-    drawn = several if names else {name: several[name] for name in DRAWN}
+    shown = several if names else {name: several[name] for name in SHOWN}
     document: dict[str, Any] = {"trials": trials, "seed": seed, "losses": as_rows(table), "paper": as_rows(paper)}
     if out is not None:
-        document |= draw(drawn, batch(embeddings, seed), document, out)
+        document |= draw(shown, batch(embeddings, seed), document, out)
     if as_json:
         typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
@@ -77,7 +77,7 @@ def build(text: str) -> nn.Module:
     settings: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
-        check(bool(equals), f"'{part}' in '{text}' is no setting: write {name}:setting=value")
+        check(bool(equals), f"'{part}' in '{text}' is not a setting: write {name}:setting=value")
         try:
             settings[key] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
@@ -86,12 +86,12 @@ def build(text: str) -> nn.Module:
 
 
 def types(several: Mapping[str, nn.Module], trials: int, seed: int) -> dict[str, Dependence]:
-    found = {}
+    table = {}
     with bar("trying") as progress:
         for done, (name, loss) in enumerate(several.items(), 1):
-            found[name] = dependence(loss, trials=trials, generator=torch.Generator().manual_seed(seed))
+            table[name] = dependence(loss, trials=trials, generator=torch.Generator().manual_seed(seed))
             progress(done, len(several))
-    return found
+    return table
 
 
 def batch(file: Path | None, seed: int) -> tuple[Tensor, Tensor]:
@@ -112,7 +112,7 @@ def batch(file: Path | None, seed: int) -> tuple[Tensor, Tensor]:
 def draw(
     several: Mapping[str, nn.Module], examined: tuple[Tensor, Tensor], types_of: Mapping[str, Any], out: Path
 ) -> dict[str, Any]:
-    """Writes both figures; what they show, for the JSON."""
+    """Writes both figures and returns their numbers for the JSON."""
     curves = {name: weight_curves(loss) for name, loss in several.items()}
     numbers = {name: curve.as_json() for name, curve in curves.items()}
     save(draw_weight_curves(curves), {**types_of, "curves": numbers}, out, "pair_weights")

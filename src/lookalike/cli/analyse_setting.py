@@ -14,17 +14,17 @@ EXAMPLE = "lookalike analyse setting sampler.batch_size sizes/ --out figures/"
 def run(
     key: Annotated[str, typer.Argument(metavar="KEY", help="sampler.batch_size, model.dim, …")],
     folders: Annotated[list[Path], typer.Argument(metavar="RUN…|STUDY", help="Folders of runs, or of a study.")],
-    metric: Annotated[str, typer.Option("--metric", help="What is looked at.")] = "recall@1",
+    metric: Annotated[str, typer.Option("--metric", help="The metric to show.")] = "recall@1",
     out: Annotated[Path | None, typer.Option("--out", help="Also write setting.svg, .png, .json here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """A metric at every value of a setting, with intervals: one line for each combination of the other settings."""
+    """Show a metric at every value of a setting, with intervals, in one line per combination of the other settings."""
     from lookalike.analysis import save
-    from lookalike.analysis.setting_effect import against, draw_against
+    from lookalike.analysis.setting_effect import draw_setting_effect, setting_effect
 
-    numbers = against(folders, key, metric)
+    numbers = setting_effect(folders, key, metric)
     if out is not None:
-        save(draw_against(numbers), numbers, out, "setting")
+        save(draw_setting_effect(numbers), numbers, out, "setting")
     if as_json:
         typer.echo(json.dumps(numbers, indent=2, ensure_ascii=False))
         return

@@ -1,4 +1,4 @@
-"""`lookalike analyse spectrum RUN…|STUDY`: the shape of the space over runs, and whether it goes with recall."""
+"""`lookalike analyse spectrum RUN…|STUDY`: the shape of the space over runs, and how it correlates with recall."""
 
 import json
 from pathlib import Path
@@ -16,30 +16,30 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="Also write spectrum.svg, .png, .json here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """rho, intra and inter of every run beside its recall@1, their correlation, and the spectra.
+    """Show rho, intra and inter of every run beside its recall@1, their correlation, and the spectra.
 
-    On train images where all runs have measured that (evaluation.train), as the paper does; else on test images.
+    On train images where all runs measured those (evaluation.train), as in the paper; otherwise on test images.
     """
     from lookalike.analysis import save
     from lookalike.analysis.spectra import MEASURES, draw_spectra, shapes, spectrum_numbers
 
-    found = shapes(folders)
-    numbers = spectrum_numbers(found)
+    runs = shapes(folders)
+    numbers = spectrum_numbers(runs)
     if out is not None:
-        save(draw_spectra(found), numbers, out, "spectrum")
+        save(draw_spectra(runs), numbers, out, "spectrum")
     if as_json:
         typer.echo(json.dumps(numbers, indent=2, ensure_ascii=False))
         return
-    rows = [[f"on {found[0].on} images", "recall@1", *MEASURES]]
-    for shape in found:
+    rows = [[f"on {runs[0].on} images", "recall@1", *MEASURES]]
+    for shape in runs:
         cells = [f"{shape.measures[name]:.4f}" if name in shape.measures else "" for name in MEASURES]
         rows.append([shape.name, f"{100 * shape.recall:.2f}", *cells])
     related = numbers["correlation with recall@1"]
-    rows.append(["Pearson's r with recall@1", "", *(_told(related.get(name)) for name in MEASURES)])
+    rows.append(["Pearson's r with recall@1", "", *(_signed(related.get(name)) for name in MEASURES)])
     typer.echo("\n".join(aligned(rows)))
     if not related:
         typer.echo("a correlation needs at least three runs", err=True)
 
 
-def _told(value: float | None) -> str:
+def _signed(value: float | None) -> str:
     return "" if value is None else f"{value:+.2f}"

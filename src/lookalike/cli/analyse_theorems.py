@@ -15,14 +15,14 @@ EXAMPLE = "lookalike analyse theorems --cases 2000 --out figures/"
 
 def run(
     cases: Annotated[int, typer.Option("--cases", help="Random cases per statement, at most.")] = 2000,
-    seed: Annotated[int, typer.Option("--seed", help="Of the random cases.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the random cases.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Also write theorems.svg, .png, .json here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
     """Try the theorems of Sampling Wisely, FastAP and Chance Constraints, with counter-examples where they fail.
 
-    Slack is what a statement claims to be at least 0; its smallest value shows how tight the statement is. Exit code 1
-    if a statement turned out other than expected.
+    Slack is what a statement claims to be at least 0; its smallest value shows how tight the statement is. The exit
+    code is 1 if a statement turned out other than expected.
     """
     with bar("trying") as progress:
         statements = check_theorems(cases, seed, progress)

@@ -16,7 +16,7 @@ EXAMPLE = "lookalike analyse toy --layout diagonal --seeds 10 --out figures/"
 
 
 def run(
-    layout: Annotated[str, typer.Option("--layout", help=f"{' or '.join(LAYOUTS)}; both if not given.")] = "",
+    layout: Annotated[str, typer.Option("--layout", help=f"{' or '.join(LAYOUTS)}; both without it.")] = "",
     seeds: Annotated[int, typer.Option("--seeds", help="Networks per variant.")] = 10,
     out: Annotated[Path | None, typer.Option("--out", help="Also write toy_LAYOUT.svg, .png, .json here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,

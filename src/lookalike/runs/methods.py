@@ -57,6 +57,14 @@ class Collection:
     methods: tuple[Method, ...]
     baseline: Method
 
+    def named_runs(self) -> list[tuple[str, Finished]]:
+        """Every training with the name of its method, and its seed where the method has several."""
+        return [
+            (method.name if len(method.runs) == 1 else f"{method.name}, seed {run.seed}", run)
+            for method in self.methods
+            for run in method.runs
+        ]
+
     def differing(self) -> dict[str, list[Any]]:
         """The settings in which the methods differ, with each one's value."""
         found = [method.settings for method in self.methods]
