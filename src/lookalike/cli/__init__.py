@@ -62,10 +62,11 @@ for name, verb in VERBS.items():
 app.add_typer(analyse.app, name="analyse")
 
 
-def _print_version(requested: bool) -> None:
+def _print_version(requested: bool) -> bool:
     if requested:
         typer.echo(f"lookalike {lookalike.__version__}")
         raise typer.Exit
+    return requested
 
 
 @app.callback()
