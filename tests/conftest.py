@@ -16,7 +16,7 @@ if os.environ.get("LOOKALIKE_SHAPES") != "off":
     from beartype import BeartypeConf, beartype
     from jaxtyping import install_import_hook
 
-    # the hook wants its checker by name, and an int must pass where a float is asked for
+    # the hook takes its checker by name; an int must pass where a float is annotated
     checker = types.ModuleType("lookalike_shapes")
     checker.check = beartype(conf=BeartypeConf(is_pep484_tower=True))
     sys.modules[checker.__name__] = checker

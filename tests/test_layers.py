@@ -39,14 +39,14 @@ ROOT = Path(lookalike.__file__).parent
 
 
 def imports_of(file: Path) -> set[str]:
-    """The parts of the package that a file imports, anywhere in it."""
-    found = set()
+    """The rooms of the package that a file imports, anywhere in it."""
+    rooms = set()
     for node in ast.walk(ast.parse(file.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("lookalike.")}
-    return found
+        rooms |= {name.split(".")[1] for name in names if name.startswith("lookalike.")}
+    return rooms
 
 
 def test_files_import_only_from_lower_layers():

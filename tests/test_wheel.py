@@ -63,8 +63,8 @@ def test_the_installed_wheel_is_the_version_of_pyproject(environment, tmp_path):
 
 @pytest.mark.slow
 def test_the_installed_wheel_trains_on_glyphs_and_writes_a_report(environment, tmp_path):
-    ended = run(environment, tmp_path, "lookalike", "fit", "--out", "run", *SHORT)
-    assert ended.returncode == 0, ended.stderr
+    completed = run(environment, tmp_path, "lookalike", "fit", "--out", "run", *SHORT)
+    assert completed.returncode == 0, completed.stderr
     assert "</html>" in (tmp_path / "run" / "report.html").read_text()
     again = run(environment, tmp_path, "lookalike", "evaluate", "run/test.npz", "--json")
     assert again.returncode == 0, again.stderr

@@ -1,4 +1,4 @@
-"""One tiny folder of photos and one finished run for all tests; each test has caches and processes of its own."""
+"""One tiny folder of photos and one finished run for all tests; each test has its own caches and processes."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ def lookalike(tmp_path) -> Lookalike:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, photos):
-    """A run from beginning to end, as a user makes it: its folder and what was printed."""
+    """A whole run, as a user starts it: its folder and the completed process."""
     place = tmp_path_factory.mktemp("finished")
-    ended = Lookalike(place)("fit", photos, "--out", place / "run", *SHORT, "--tensorboard", "--seed", 3)
-    assert ended.code == 0, ended.error
-    return place / "run", ended
+    completed = Lookalike(place)("fit", photos, "--out", place / "run", *SHORT, "--tensorboard", "--seed", 3)
+    assert completed.code == 0, completed.error
+    return place / "run", completed

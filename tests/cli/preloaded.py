@@ -1,4 +1,4 @@
-"""What the server of tests.cli.processes imports once for all its children. Without threads: a fork would lose them."""
+"""What the server of tests.cli.processes imports once for all its children. No threads may run here: a fork would lose them."""
 
 import os
 

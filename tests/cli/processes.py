@@ -1,6 +1,6 @@
-"""Real processes that cost little: a server imports the library once, and every run is a child of it.
+"""Real but cheap processes: a server imports the library once, and every run is a child of it.
 
-A child can be told to kill itself (SIGKILL, as `kill -9`) at the n-th call of a function: before or after its work.
+A child can kill itself (SIGKILL, as `kill -9`) at the n-th call of a function, before or after the call.
 """
 
 import importlib
@@ -32,12 +32,12 @@ def _arm(death: Death) -> None:
     owner = getattr(owner, inner) if inner else owner
     real, calls = getattr(owner, death.name), [0]
 
-    def deadly(*given, **settings):
+    def deadly(*arguments, **settings):
         calls[0] += 1
         own = calls[0]
         if own == death.call and not death.after:
             os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*given, **settings)
+        result = real(*arguments, **settings)
         if own == death.call:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
@@ -58,15 +58,15 @@ def _child(words: list[str], out: str, error: str, environment: dict[str, str], 
 
 
 @dataclass
-class Ended:
-    """What a process left behind."""
+class Completed:
+    """The exit code and output of a process."""
 
     code: int
     out: str
     error: str
 
     def refused(self, *words: str) -> str:
-        """The one line of a mistake."""
+        """The one line that reports a mistake."""
         lines = self.error.splitlines()
         assert self.code == 2, self
         assert self.out == "", self
@@ -87,12 +87,12 @@ class Lookalike:
     def start(self, *words: object, death: Death | None = None) -> "Running":
         self.number += 1
         out, error = (str(self.folder / f"{kind}.{self.number}") for kind in ("out", "error"))
-        given = ([str(word) for word in words], out, error, self.environment, death)
-        process = SERVER.Process(target=_child, args=given)
+        arguments = ([str(word) for word in words], out, error, self.environment, death)
+        process = SERVER.Process(target=_child, args=arguments)
         process.start()
         return Running(process, Path(out), Path(error))
 
-    def __call__(self, *words: object, death: Death | None = None) -> Ended:
+    def __call__(self, *words: object, death: Death | None = None) -> Completed:
         return self.start(*words, death=death).end()
 
 
@@ -102,18 +102,18 @@ class Running:
     out: Path
     error: Path
 
-    def end(self, timeout: float = 600) -> Ended:
+    def end(self, timeout: float = 600) -> Completed:
         self.process.join(timeout)
-        assert self.process.exitcode is not None, "it does not end"
-        return Ended(self.process.exitcode, self.out.read_text(), self.error.read_text())
+        assert self.process.exitcode is not None, "the process does not end"
+        return Completed(self.process.exitcode, self.out.read_text(), self.error.read_text())
 
     def signal(self, number: int) -> None:
         os.kill(self.process.pid, number)
 
-    def wait_for(self, sign, timeout: float = 300) -> bool:
-        """Wait until `sign()` is true; whether the process still runs."""
+    def wait_for(self, condition, timeout: float = 300) -> bool:
+        """Wait until `condition()` is true; returns whether the process is still running."""
         until = time.monotonic() + timeout
-        while self.process.is_alive() and not sign():
-            assert time.monotonic() < until, "nothing happens"
+        while self.process.is_alive() and not condition():
+            assert time.monotonic() < until, "timed out"
             time.sleep(0.01)
         return self.process.is_alive()

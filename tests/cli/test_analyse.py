@@ -12,15 +12,15 @@ from lookalike.errors import UserError
 
 
 def run(*arguments, code=0):
-    ended = CliRunner().invoke(app, ["analyse", *map(str, arguments)])
-    assert ended.exit_code == code, ended.exception
-    return ended.stdout
+    result = CliRunner().invoke(app, ["analyse", *map(str, arguments)])
+    assert result.exit_code == code, result.exception
+    return result.stdout
 
 
 def mistake(*arguments):
-    ended = CliRunner().invoke(app, ["analyse", *map(str, arguments)])
-    assert isinstance(ended.exception, UserError)
-    return str(ended.exception)
+    result = CliRunner().invoke(app, ["analyse", *map(str, arguments)])
+    assert isinstance(result.exception, UserError)
+    return str(result.exception)
 
 
 @pytest.fixture
@@ -38,10 +38,10 @@ def test_help_of_every_sub_verb_ends_in_an_example(verb):
 
 def test_pairs_with_settings_and_figures(tmp_path, batch):
     losses = ["nca", "triplet:similarity=cosine,reduction=sum"]
-    shown = json.loads(run("pairs", *losses, "--trials", 40, "--embeddings", batch, "--out", tmp_path, "--json"))
-    assert shown["losses"][losses[1]] == {"S": False, "P": True, "N": False}
-    assert set(shown["curves"]) == set(losses)
-    assert 0 < shown["maps"]["nca"]["negative pairs moved"] <= 1
+    output = json.loads(run("pairs", *losses, "--trials", 40, "--embeddings", batch, "--out", tmp_path, "--json"))
+    assert output["losses"][losses[1]] == {"S": False, "P": True, "N": False}
+    assert set(output["curves"]) == set(losses)
+    assert 0 < output["maps"]["nca"]["negative pairs moved"] <= 1
     for name in ("pair_weights", "pair_maps"):
         assert all((tmp_path / f"{name}.{kind}").stat().st_size > 500 for kind in ("svg", "png", "json"))
     assert len(json.loads((tmp_path / "pair_maps.json").read_text())["nca"]["gradients"]) == 16
@@ -58,9 +58,9 @@ def test_pairs_refuses_by_name():
 
 
 def test_theorems():
-    shown = json.loads(run("theorems", "--cases", 20, "--seed", 3, "--json"))
-    assert shown["seed"] == 3
-    assert {row["verdict"] for row in shown["statements"]} == {"holds", "fails"}
+    output = json.loads(run("theorems", "--cases", 20, "--seed", 3, "--json"))
+    assert output["seed"] == 3
+    assert {row["verdict"] for row in output["statements"]} == {"holds", "fails"}
     assert "20 cases" in mistake("theorems", "--cases", 1)
 
 
@@ -73,8 +73,8 @@ def test_an_unexpected_verdict_is_exit_code_1(monkeypatch):
 
 
 def test_batch_of_the_example(tmp_path):
-    shown = json.loads(run("batch", "class_balanced", "coreset", "--out", tmp_path, "--json"))
-    assert shown["class_balanced"]["classes"] == {"mean": 4.0, "least": 4, "most": 4}
+    output = json.loads(run("batch", "class_balanced", "coreset", "--out", tmp_path, "--json"))
+    assert output["class_balanced"]["classes"] == {"mean": 4.0, "least": 4, "most": 4}
     assert sorted(path.name for path in tmp_path.glob("*.png")) == ["class_balanced.png", "coreset.png"]
     assert all(name in run("batch") for name in ("category_pairs", "one_per_class"))
 
@@ -102,8 +102,10 @@ def test_batch_mistakes():
 
 @pytest.mark.slow
 def test_toy(tmp_path):
-    shown = json.loads(run("toy", "--layout", "diagonal", "--seeds", 1, "--out", tmp_path, "--json"))
-    assert shown["diagonal"]["base"]["train"]["mean"] < 0.2 < shown["diagonal"]["no attraction alone"]["train"]["mean"]
+    output = json.loads(run("toy", "--layout", "diagonal", "--seeds", 1, "--out", tmp_path, "--json"))
+    assert (
+        output["diagonal"]["base"]["train"]["mean"] < 0.2 < output["diagonal"]["no attraction alone"]["train"]["mean"]
+    )
     assert (tmp_path / "toy_diagonal.png").stat().st_size > 10_000
 
 

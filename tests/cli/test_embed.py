@@ -10,10 +10,10 @@ from lookalike.models import Model
 
 def test_embeddings_are_those_of_encode(lookalike, finished, photos, tmp_path):
     run, _ = finished
-    ended = lookalike("embed", run / "model", photos, "--out", tmp_path / "all.npz")
-    assert ended.code == 0, ended.error
+    completed = lookalike("embed", run / "model", photos, "--out", tmp_path / "all.npz")
+    assert completed.code == 0, completed.error
     content, dataset = np.load(tmp_path / "all.npz"), data.load(photos)
-    assert f"{len(dataset):,} × " in ended.out
+    assert f"{len(dataset):,} × " in completed.out
     paths = [photos / name for name in content["paths"]]
     assert all(path.is_file() for path in paths)
     assert content["labels"].tolist() == [path.parent.name for path in paths]
@@ -28,8 +28,8 @@ def test_unreadable_files_are_left_out_and_counted(lookalike, finished, photos, 
     shutil.copytree(photos, some)
     first = sorted(some.rglob("*.png"))[0]
     first.write_bytes(b"no image")
-    ended = lookalike("embed", run / "model", some, "--out", tmp_path / "some.npz")
-    assert "1 unreadable files left out" in ended.out
+    completed = lookalike("embed", run / "model", some, "--out", tmp_path / "some.npz")
+    assert "1 unreadable files left out" in completed.out
     assert len(np.load(tmp_path / "some.npz")["labels"]) == len(data.load(photos)) - 1
 
 

@@ -1,4 +1,4 @@
-"""`lookalike evaluate MODEL DATA` against Model.encode and evaluate; and against what the run itself found."""
+"""`lookalike evaluate MODEL DATA` against Model.encode and evaluate; and against the result of the run itself."""
 
 import json
 
@@ -13,29 +13,29 @@ from tests.cli.photos import folder
 
 def test_a_model_on_a_folder(lookalike, finished, photos, tmp_path):
     run, _ = finished
-    ended = lookalike("evaluate", run / "model", photos, "--json", "--metrics", "recall@1,2 map@r")
-    assert ended.code == 0, ended.error
+    completed = lookalike("evaluate", run / "model", photos, "--json", "--metrics", "recall@1,2 map@r")
+    assert completed.code == 0, completed.error
     dataset, model = data.load(photos), Model.load(run / "model")
     paths = [photos / dataset.images.name(row) for row in range(len(dataset))]
     expected = evaluate(model.encode(paths), dataset.labels, metrics="recall@1,2 map@r")
-    assert json.loads(ended.out)["metrics"] == pytest.approx(dict(expected), abs=1e-6)
-    ended = lookalike("evaluate", run / "model", photos, "--by-class", "map@r", "--out", tmp_path / "r.json")
-    assert "class 00" in ended.out
+    assert json.loads(completed.out)["metrics"] == pytest.approx(dict(expected), abs=1e-6)
+    completed = lookalike("evaluate", run / "model", photos, "--by-class", "map@r", "--out", tmp_path / "r.json")
+    assert "class 00" in completed.out
     assert "recall@1" in (tmp_path / "r.json").read_text()
 
 
 def test_the_embeddings_of_a_run_give_its_result(lookalike, finished):
     run, _ = finished
-    ended = lookalike("evaluate", run / "test.npz", "--json")
-    told = json.loads((run / "result.json").read_text())["results"][0]["metrics"]
-    found = json.loads(ended.out)["metrics"]
-    assert {name: found[name] for name in told} == pytest.approx(told, abs=1e-9)
+    completed = lookalike("evaluate", run / "test.npz", "--json")
+    reported = json.loads((run / "result.json").read_text())["results"][0]["metrics"]
+    metrics = json.loads(completed.out)["metrics"]
+    assert {name: metrics[name] for name in reported} == pytest.approx(reported, abs=1e-9)
     content = np.load(run / "test.npz")
     trained = json.loads((run / "model" / "model.json").read_text())["classes"]
     assert not set(content["labels"].tolist()) & set(trained)  # never seen in training
 
 
-def test_the_split_of_the_data_is_heeded(lookalike, finished, photos, tmp_path):
+def test_the_split_of_the_data_is_respected(lookalike, finished, photos, tmp_path):
     run, _ = finished
     rows = ["path,label,split"]
     for file in sorted(photos.rglob("*.png")):
@@ -45,9 +45,9 @@ def test_the_split_of_the_data_is_heeded(lookalike, finished, photos, tmp_path):
     table.write_text("\n".join(rows) + "\n")
     facts = {}
     for split in ("test", "train", "all"):
-        ended = lookalike("evaluate", run / "model", table, "--json", "--metrics", "recall@1", "--split", split)
-        assert ended.code == 0, ended.error
-        facts[split] = json.loads(ended.out)["facts"]["queries"]
+        completed = lookalike("evaluate", run / "model", table, "--json", "--metrics", "recall@1", "--split", split)
+        assert completed.code == 0, completed.error
+        facts[split] = json.loads(completed.out)["facts"]["queries"]
     assert facts == {"test": 30, "train": 42, "all": 72}
 
 

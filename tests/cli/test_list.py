@@ -1,4 +1,4 @@
-"""`lookalike list`: what there is, for people and for programs; a misspelt kind is one line and exit code 2."""
+"""`lookalike list`: the catalogues, for people and for programs; a misspelt kind is one line and exit code 2."""
 
 import json
 import subprocess
@@ -14,8 +14,7 @@ from lookalike.cli.list_members import CATALOGUES
 
 @pytest.mark.parametrize("kind", CATALOGUES)
 def test_every_catalogue_is_listed_with_what_its_members_do(kind):
-    shown = CliRunner().invoke(app, ["list", kind, "--json"])
-    rows = json.loads(shown.stdout)
+    rows = json.loads(CliRunner().invoke(app, ["list", kind, "--json"]).stdout)
     assert [row["name"] for row in rows] == sorted(CATALOGUES[kind])
     assert all(row["does"].endswith(".") for row in rows), [
         row["name"] for row in rows if not row["does"].endswith(".")
@@ -23,10 +22,10 @@ def test_every_catalogue_is_listed_with_what_its_members_do(kind):
 
 
 def test_losses_are_listed_with_settings_and_presets():
-    shown = CliRunner().invoke(app, ["list", "losses"]).stdout
-    assert all(name in shown for name in losses.names())
-    assert "settings: alpha, beta, threshold" in shown
-    assert "presets: cars, cub, inshop, roth, sop" in shown
+    output = CliRunner().invoke(app, ["list", "losses"]).stdout
+    assert all(name in output for name in losses.names())
+    assert "settings: alpha, beta, threshold" in output
+    assert "presets: cars, cub, inshop, roth, sop" in output
 
 
 def test_the_kinds_are_listed():
@@ -34,11 +33,11 @@ def test_the_kinds_are_listed():
 
 
 def test_a_misspelt_kind_is_one_line_and_exit_code_2():
-    ended = subprocess.run([sys.executable, "-m", "lookalike", "list", "loses"], capture_output=True, text=True)
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    assert ended.stderr.startswith("lookalike: unknown kind 'loses': did you mean 'losses'?")
-    assert len(ended.stderr.splitlines()) == 1
+    completed = subprocess.run([sys.executable, "-m", "lookalike", "list", "loses"], capture_output=True, text=True)
+    assert completed.returncode == 2
+    assert completed.stdout == ""
+    assert completed.stderr.startswith("lookalike: unknown kind 'loses': did you mean 'losses'?")
+    assert len(completed.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("verb", [command.name for command in app.registered_commands])

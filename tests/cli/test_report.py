@@ -18,17 +18,17 @@ def folder(tmp_path):
 
 
 def test_the_page_is_written_and_named(folder):
-    shown = CliRunner().invoke(app, ["report", str(folder)])
-    assert shown.exit_code == 0, shown.output
-    assert shown.stdout.splitlines()[0] == str(folder / "report.html")
-    assert "recall@1" in shown.stdout
+    output = CliRunner().invoke(app, ["report", str(folder)])
+    assert output.exit_code == 0, output.output
+    assert output.stdout.splitlines()[0] == str(folder / "report.html")
+    assert "recall@1" in output.stdout
     assert (folder / "report.html").is_file()
 
 
 def test_json_has_the_page_and_its_main_numbers(folder):
-    shown = json.loads(CliRunner().invoke(app, ["report", str(folder), "--json"]).stdout)
-    assert shown["page"] == str(folder / "report.html")
-    assert 0 <= shown["results"][0]["metrics"]["map@r"] <= 1
+    output = json.loads(CliRunner().invoke(app, ["report", str(folder), "--json"]).stdout)
+    assert output["page"] == str(folder / "report.html")
+    assert 0 <= output["results"][0]["metrics"]["map@r"] <= 1
 
 
 def test_help_ends_in_an_example():

@@ -10,8 +10,8 @@ from lookalike.cli import app
 
 
 def test_the_command_line_and_the_package_say_the_same_version():
-    shown = CliRunner().invoke(app, ["--version"])
-    assert (shown.exit_code, shown.stdout) == (0, f"lookalike {version('lookalike')}\n")
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"lookalike {version('lookalike')}\n")
     assert lookalike.__version__ == version("lookalike")
 
 
