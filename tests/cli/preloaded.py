@@ -1,4 +1,4 @@
-"""What the server of tests.cli.processes imports once for all its children. No threads may run here: a fork would lose them."""
+"""Imported once by the server of tests.cli.processes. No threads may start here: forked children would lose them."""
 
 import os
 
