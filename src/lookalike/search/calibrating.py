@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def run(
 def compare(
     store: Store, queries: Queries, sizes: Counter[str], progress: Progress | None
 ) -> tuple[list[Trial], Quality]:
-    """Every candidate beside plain search, in pairs of equal queries; what gains is kept together."""
+    """Every candidate beside plain search, in pairs of equal queries; the best that gains beyond the noise is kept."""
     total = (1 + len(CANDIDATES)) * len(queries.labels)
     done = 0
 
@@ -92,16 +92,21 @@ def compare(
     rows = [
         Trial("plain search", float(base[:, 0].mean()), float(base[:, 1].mean()), 0.0, (0.0, 0.0), (0.0, 0.0), True)
     ]
+    possible = {name: way for name, way in CANDIDATES.items() if way.flip or store.identity.geometry == "sphere"}
     rows += [_beside(name, ways.measure(answers(way), queries.labels, sizes), base, queries.labels)
-             for name, way in CANDIDATES.items()]  # fmt: skip
-    voted = np.array(
-        [label_of(answer.hits, "vote")[0] == label for answer, label in zip(plain, queries.labels, strict=True)]
-    )
-    nearest = np.array(
-        [label_of(answer.hits, "nearest")[0] == label for answer, label in zip(plain, queries.labels, strict=True)]
-    )
-    low, _ = bootstrap.interval(voted.astype(float) - nearest, queries.labels)
-    return rows, _together([row.name for row in rows[1:] if row.kept], rows, "vote" if low > 0 else "nearest")
+             for name, way in possible.items()]  # fmt: skip
+    rule: ways.Rule = "vote" if _vote_gains(plain, queries.labels) else "nearest"
+    best = max((row for row in rows[1:] if row.kept), key=lambda row: row.difference, default=None)
+    kept = Quality(rule=rule) if best is None else replace(CANDIDATES[best.name], rule=rule)
+    return [rows[0], *(replace(row, kept=row is best) for row in rows[1:])], kept
+
+
+def _vote_gains(answers: Sequence[Answer], labels: Sequence[str]) -> bool:
+    """Whether a vote of the first hits finds the label more often than the nearest one, beyond the noise."""
+    pairs = list(zip(answers, labels, strict=True))
+    right = {rule: np.array([label_of(answer.hits, rule)[0] == label for answer, label in pairs], float)
+             for rule in get_args(ways.Rule)}  # fmt: skip
+    return bootstrap.interval(right["vote"] - right["nearest"], labels)[0] > 0
 
 
 def _beside(name: str, values: Any, base: Any, labels: Sequence[str]) -> Trial:
@@ -112,30 +117,21 @@ def _beside(name: str, values: Any, base: Any, labels: Sequence[str]) -> Trial:
     return Trial(name, float(means[0]), float(means[1]), float(gain.mean()), interval, recall, kept)
 
 
-def _together(kept: Sequence[str], rows: Sequence[Trial], rule: ways.Rule) -> Quality:
-    """The best of what gained: one way to expand at the most."""
-    best = max((row for row in rows if row.name in kept), key=lambda row: row.difference, default=None)
-    if best is None:
-        return Quality(rule=rule)
-    way = CANDIDATES[best.name]
-    return Quality(way.expansion, way.power, way.reciprocal, way.flip, rule)
-
-
 def ask(store: Store, queries: Queries, quality: Quality, progress: Progress | None) -> Trials:
     """Every image with its class in the index, and without."""
     where: Filter = trials.LABELLED if store.count(trials.LABELLED) < store.count() else ()
     vectors = queries.flipped if quality.flip else queries.vectors
     known = {item.label for item in store.listed(trials.LABELLED)}
-    rows: list[tuple[float, bool, str, bool]] = []
+    rows: list[trials.Row] = []
     for row, label in enumerate(queries.labels):
         vector, itself = vectors[row : row + 1], queries.itself[row]
         best = improved(store, vector, 1, quality, where, leave_out=itself)
         if best.hits and label in known:
-            rows.append((best.hits[0].similarity, best.hits[0].label == label, label, True))
+            rows.append((best.hits[0].similarity, label, str(best.hits[0].label), True))
         others = (*where, Condition("label", "!=", (label,)))
         away = best if best.hits and best.hits[0].label != label else improved(store, vector, 1, quality, others)
         if away.hits:
-            rows.append((away.hits[0].similarity, False, label, False))
+            rows.append((away.hits[0].similarity, label, str(away.hits[0].label), False))
         if progress is not None:
             progress(row + 1, len(queries.labels))
     return trials.as_trials(rows)

@@ -11,25 +11,30 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 
 from lookalike.errors import check
 from lookalike.search.items import Verdict
 
-DRAWS = 1000
+DRAWS = 500
 STEPS = 400  # thresholds that are tried
 DOUBT = 0.1  # the chance that the next classes fall short of the target
+LEAST = 5  # classes with right answers: fewer show nothing
 GROWTH = 1.5  # an index this many times as large needs a new calibration
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Answers to queries of known class: the best similarity, whether it is right, and the class that was asked."""
+    """Answers to queries of known class: the similarity of the best hit, and the two classes."""
 
     similarities: Float64[np.ndarray, " n"]
-    right: Bool[np.ndarray, " n"]
-    classes: Sequence[str]
+    classes: Sequence[str]  # of the queries
+    answers: Sequence[str]  # the classes of their best hits
     present: Bool[np.ndarray, " n"]  # whether the class was there to be found
+
+    @property
+    def right(self) -> Bool[np.ndarray, " n"]:
+        return np.array([query == answer for query, answer in zip(self.classes, self.answers, strict=True)], bool)
 
 
 @dataclass(frozen=True)
@@ -86,82 +91,90 @@ def calibrate(trials: Trials, target: float, seed: int = 0, **facts: Any) -> Cal
     """Thresholds from trials; `facts` are kept with them."""
     check(0.5 < target < 1, f"the precision to reach lies between 0.5 and 1, not {target:g}")
     check(bool(trials.right.any()), "no answer was right, so no similarity can be trusted: check the labels")
-    thresholds = _thresholds(trials.similarities)
-    counts = _Counts.of(trials, thresholds)
-    number = len(counts.right)
-    check(number >= 5, f"{number} classes are too few to calibrate with: give images of at least 5 classes")
-    draw = np.random.default_rng(seed).multinomial(number, np.full(number, 1 / number), DRAWS)
-    place = _first_reliable(counts, draw, target)
-    curve = tuple(zip(thresholds.tolist(), counts.precision().tolist(), counts.coverage().tolist(), strict=True))
-    kept: Any = [] if place is None else _precisions(counts, draw)[:, place]
+    number = len(set(trials.classes))
+    check(number >= LEAST, f"{number} classes are too few to calibrate with: give images of at least {LEAST} classes")
+    curve = _Curve.of(trials)
+    sampled = _resampled(trials, curve, seed)
+    place = _lowest_reliable(curve, sampled, target)
+    sure = None if place is None else float(curve.thresholds[place])
+    low, high = (0.0, 0.0) if place is None else np.quantile(sampled[:, place], (0.025, 0.975)).tolist()
+    points = list(zip(curve.thresholds.tolist(), curve.precision.tolist(), curve.coverage.tolist(), strict=True))
     return Calibration(
         target,
-        None if place is None else float(thresholds[place]),
-        _even_odds(trials, None if place is None else float(thresholds[place])),
-        0.0 if place is None else float(counts.precision()[place]),
-        (0.0, 0.0) if place is None else (float(np.quantile(kept, 0.025)), float(np.quantile(kept, 0.975))),
-        0.0 if place is None else float(counts.coverage()[place]),
+        sure,
+        _even_odds(trials, sure),
+        0.0 if place is None else float(curve.precision[place]),
+        (low, high),
+        0.0 if place is None else float(curve.coverage[place]),
         number,
         int(trials.present.sum()),
-        curve=curve[:: max(1, len(curve) // 100)],
+        curve=tuple(points[:: max(1, len(points) // 100)]),
         **facts,
     )
 
 
-def _thresholds(similarities: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " steps"]:
-    """Falling thresholds, each admitting about as many more trials as the one before."""
-    return np.asarray(np.unique(np.quantile(similarities, np.linspace(0, 1, STEPS), method="lower"))[::-1])
-
-
 @dataclass(frozen=True)
-class _Counts:
-    """Per class and threshold how many trials are admitted: right ones, wrong ones; and those that could be right."""
+class _Curve:
+    """Falling thresholds: the share of right answers among those admitted, and of answerable queries that get one."""
 
-    right: Float64[np.ndarray, "classes steps"]
-    wrong: Float64[np.ndarray, "classes steps"]
-    possible: Float64[np.ndarray, " classes"]
+    order: Int64[np.ndarray, " n"]  # the trials, most similar first
+    ends: Int64[np.ndarray, " steps"]  # the last trial that each threshold admits
+    thresholds: Float64[np.ndarray, " steps"]
+    precision: Float64[np.ndarray, " steps"]
+    coverage: Float64[np.ndarray, " steps"]
+    supported: Bool[np.ndarray, " steps"]  # right answers in enough classes to show anything
 
     @staticmethod
-    def of(trials: Trials, thresholds: Float64[np.ndarray, " steps"]) -> "_Counts":
-        names, codes = np.unique(np.array(trials.classes, dtype=object).astype(str), return_inverse=True)
-        admitted = len(thresholds) - np.searchsorted(thresholds[::-1], trials.similarities, side="right")
-        shape = (len(names), len(thresholds) + 1)
-        tallies = [np.zeros(shape), np.zeros(shape)]
-        for tally, chosen in zip(tallies, (trials.right, ~trials.right), strict=True):
-            np.add.at(tally, (codes[chosen], admitted[chosen]), 1)
-        possible = np.bincount(codes[trials.present], minlength=len(names)).astype(float)
-        return _Counts(tallies[0].cumsum(1)[:, :-1], tallies[1].cumsum(1)[:, :-1], possible)
-
-    def precision(self) -> Float64[np.ndarray, " steps"]:
-        right, wrong = self.right.sum(0), self.wrong.sum(0)
-        return np.asarray(right / np.maximum(right + wrong, 1))
-
-    def coverage(self) -> Float64[np.ndarray, " steps"]:
-        return np.asarray(self.right.sum(0) / max(1.0, self.possible.sum()))
-
-
-def _precisions(counts: _Counts, draw: Any) -> Float64[np.ndarray, "draws steps"]:
-    right, wrong = draw @ counts.right, draw @ counts.wrong
-    return np.asarray(right / np.maximum(right + wrong, 1))
+    def of(trials: Trials) -> "_Curve":
+        order = np.argsort(-trials.similarities, kind="stable")
+        falling = trials.similarities[order]
+        last = np.flatnonzero(np.append(falling[1:] < falling[:-1], True))  # equal similarities are admitted together
+        ends = last[np.unique(np.linspace(0, len(last) - 1, STEPS).round().astype(int))]
+        right = trials.right[order]
+        total = right.cumsum()[ends]
+        _, codes = np.unique(np.array(trials.classes)[order], return_inverse=True)
+        first = np.zeros(len(order), bool)
+        hits = np.flatnonzero(right)
+        first[hits[np.unique(codes[hits], return_index=True)[1]]] = True  # the first right answer of each class
+        return _Curve(
+            order, ends, falling[ends], total / (ends + 1), total / max(1, int(trials.present.sum())),
+            first.cumsum()[ends] >= LEAST,
+        )  # fmt: skip
 
 
-def _first_reliable(counts: _Counts, draw: Any, target: float) -> int | None:
+def _resampled(trials: Trials, curve: _Curve, seed: int) -> Float64[np.ndarray, "draws steps"]:
+    """The precision at every threshold, had other classes been drawn.
+
+    A wrong answer belongs to two classes, the one asked and the one that answered, and counts as often as both are
+    drawn: confusable classes come in pairs, and taking them for independent would hide half of the noise.
+    """
+    names, codes = np.unique(np.array([*trials.classes, *trials.answers]), return_inverse=True)
+    asked, answered = codes[: len(trials.classes)][curve.order], codes[len(trials.classes) :][curve.order]
+    right = trials.right[curve.order]
+    generator = np.random.default_rng(seed)
+    result = np.empty((DRAWS, len(curve.ends)))
+    for draw in range(DRAWS):
+        times = np.bincount(generator.integers(0, len(names), len(names)), minlength=len(names)).astype(float)
+        weights = np.where(right, times[asked], times[asked] * times[answered])
+        admitted = weights.cumsum()[curve.ends]
+        result[draw] = (weights * right).cumsum()[curve.ends] / np.maximum(admitted, 1)
+    return result
+
+
+def _lowest_reliable(curve: _Curve, sampled: Float64[np.ndarray, "draws steps"], target: float) -> int | None:
     """The lowest threshold at which the next classes reach the target as well, but for a chance of `DOUBT`.
 
     The next classes deviate as much as these may have: the deviations of two independent draws are added.
     """
-    sampled, here = _precisions(counts, draw), counts.precision()
-    expected = sampled + (np.roll(sampled, 1, axis=0) - here)
-    reached = np.quantile(expected, DOUBT, axis=0) >= target
-    reached &= counts.right.sum(0) >= 3 / (1 - target) * target / 3  # fewer could not show it
-    places = np.flatnonzero(reached)
+    expected = sampled + (np.roll(sampled, 1, axis=0) - curve.precision)
+    places = np.flatnonzero((np.quantile(expected, DOUBT, axis=0) >= target) & curve.supported)
     return int(places[-1]) if len(places) else None
 
 
 def _even_odds(trials: Trials, sure: float | None) -> float:
     """The lowest similarity at which a right answer is at least as likely as a wrong one."""
     order = np.argsort(trials.similarities, kind="stable")
-    chances = _isotonic(trials.right[order].astype(float))
+    chances = _isotonic(trials.right[order].astype(np.float64))
     likely = np.flatnonzero(chances >= 0.5)
     lowest = float(trials.similarities[order][likely[0]]) if len(likely) else float(trials.similarities.max())
     return lowest if sure is None else min(lowest, sure)

@@ -23,7 +23,7 @@ from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.model_copy import load_model, model_content
 from lookalike.search.quality import Quality, improved, label_of
-from lookalike.search.queries import Box, combined, pixels_of
+from lookalike.search.queries import Box, combined, pixels_of, placed
 from lookalike.search.sources import Entry, Source
 from lookalike.search.stores import Store
 from lookalike.search.stores.sqlite import FILE, SqliteStore
@@ -111,7 +111,8 @@ class Index:
 
     def add_vectors(self, file: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns."""
-        items, content, fingerprint = vectors.read(file)
+        items, raw, fingerprint = vectors.read(file)
+        content = placed(raw, self.identity.geometry)
         own = self.identity.fingerprint
         check(fingerprint in (None, own), f"the vectors in '{file.name}' come from another model than this index's")
         known = {item.id for start in range(0, len(items), BULK)
@@ -249,7 +250,7 @@ class Index:
         images: dict[int, Any] = {}
         for place, query in enumerate(queries):
             if _is_vector(query):
-                result[place] = np.asarray(query, np.float32)
+                result[place] = placed(np.asarray(query, np.float32)[None], self.identity.geometry)[0]
             elif isinstance(query, str) and box is None and self._is_item(query):
                 result[place] = self.store.vectors([query])[0]
             else:

@@ -53,7 +53,8 @@ def calibration_page(index: Index, found: Calibrated) -> str:
     """What a similarity means: the curve, the thresholds, and what was compared."""
     calibration = found.calibration
     thresholds, right, answered = zip(*calibration.curve, strict=True)
-    marks = [Mark(calibration.maybe, "maybe")] + ([] if calibration.sure is None else [Mark(calibration.sure, "sure")])
+    marks = [] if calibration.sure is None else [Mark(calibration.sure, "sure")]
+    marks += [Mark(calibration.maybe, "maybe")] if calibration.maybe != calibration.sure else []
     chart = Chart(
         "calibration", "What a similarity means", "Answers at least this similar: how many are right, how many remain.",
         Axis("similarity of the best hit", *around(thresholds)), Axis("share", 0.0, 1.0, percent=True),

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float32
 from torch import Tensor
 
 from lookalike.data.images.decode import Encoded
 from lookalike.data.images.source import read
 from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import UserError, check
-from lookalike.geometry import Geometry
+from lookalike.geometry import Geometry, normalise
 from lookalike.search.items import Vectors
 
 Box = tuple[int, int, int, int]  # x, y, width, height
@@ -48,7 +49,7 @@ def _decoded(query: Any) -> Tensor:
         array = np.repeat(array[:, :, None], 3, axis=2)
     good = array.ndim == 3 and array.shape[2] == 3 and array.dtype == np.uint8 and array.size > 0
     check(good, f"a picture is an array height × width × 3 of uint8, not {array.dtype} of shape {array.shape}")
-    return torch.from_numpy(np.ascontiguousarray(array)).permute(2, 0, 1)
+    return torch.from_numpy(np.array(array)).permute(2, 0, 1)
 
 
 def _from_file(path: Path) -> Tensor:
@@ -66,7 +67,14 @@ def _from_bytes(content: bytes, name: str) -> Tensor:
         raise UserError(f"'{name}' cannot be searched for: {error.detail}") from None
 
 
-def combined(positive: Vectors, negative: Vectors | None, geometry: Geometry) -> Vectors:
+def placed(vectors: Vectors, geometry: Geometry) -> Vectors:
+    """Vectors made elsewhere, in the geometry of an index."""
+    return np.asarray(normalise(torch.from_numpy(np.array(vectors, np.float32)), geometry).numpy())
+
+
+def combined(
+    positive: Float32[np.ndarray, "examples d"], negative: Float32[np.ndarray, "others d"] | None, geometry: Geometry
+) -> Float32[np.ndarray, "1 d"]:
     """One vector for several examples: their mean, moved away from the examples that are not meant."""
     vector = positive.mean(0, dtype=np.float64)
     if negative is not None:
