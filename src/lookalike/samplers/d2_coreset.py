@@ -68,11 +68,6 @@ def D2Coreset(
     """D²: m / n typical images of a random big batch that lie far apart, each with n − 1 images of its class.
 
     `power` is λ, the weight of lying far apart; `projection` measures distances in that many random dimensions.
-
-    >>> labels = torch.arange(8) // 2
-    >>> bank = EmbeddingBank.of(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
-    >>> [len(batch) for batch in D2Coreset(labels, bank, batch_size=4, per_class=2)]
-    [4, 4]
     """
     choose = partial(d2_sample, power=power)
     covering = Covering(Groups.of(labels), batch_size, per_class, big_batch, projection, choose)

@@ -66,13 +66,6 @@ def Frechet(
     batches: int | None = None,
     **course: Unpack[Course],
 ) -> BatchSampler:
-    """FRD: of ten class-balanced candidates out of a big batch, the one with the most similar mean and covariance.
-
-    >>> labels = torch.arange(8) // 2
-    >>> bank = EmbeddingBank.of(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
-    >>> sampler = Frechet(labels, bank, batch_size=4, per_class=2, big_batch=8)
-    >>> [len(set(labels[batch].tolist())) for batch in sampler]
-    [2, 2]
-    """
+    """FRD: of ten class-balanced candidates out of a big batch, the one with the most similar mean and covariance."""
     matching = Matching(Groups.of(labels), batch_size, per_class, big_batch, candidates, roth, frechet_costs)
     return from_bank(bank, matching, batches, **course)
