@@ -13,6 +13,8 @@ from lookalike.models.backbones.stages import Backbone, stage_of
 PUBLISHED = {
     "bn_inception": 11_295_240,
     "efficientnet_lite0": 4_652_008,
+    "efficientnet_lite1": 5_416_680,
+    "efficientnet_lite2": 6_092_072,
     "googlenet": 6_998_552,
     "resnet18": 11_689_512,
     "resnet50": 25_557_032,
@@ -21,7 +23,10 @@ SHAPES = {  # of 64 × 64 pixels
     "bn_inception": (1024, 2, 2),
     "conv4": (64, 4, 4),
     "efficientnet_lite0": (1280, 2, 2),
+    "efficientnet_lite1": (1280, 2, 2),
+    "efficientnet_lite2": (1280, 2, 2),
     "googlenet": (1024, 2, 2),
+    "pixels": (3072, 1, 1),
     "resnet18": (512, 2, 2),
     "resnet50": (2048, 2, 2),
 }
@@ -118,6 +123,8 @@ def test_conv4_is_four_plain_blocks(images):
 LAYOUTS = {
     "bn_inception": "95b8559768219525",
     "efficientnet_lite0": "d70cfa1a735f32cc",
+    "efficientnet_lite1": "27da7a07cf78a30c",
+    "efficientnet_lite2": "6a03a4b8461e0bda",
     "googlenet": "b43688952d2c1300",
     "resnet18": "504739f3083bec5e",
     "resnet50": "c1f7fd3808aa49e7",

