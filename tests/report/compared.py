@@ -1,4 +1,4 @@
-"""Finished runs as fit leaves them, made in a moment: vectors in clusters, measured for real."""
+"""Finished runs as fit leaves them, without training: vectors in clusters, measured for real."""
 
 import json
 from pathlib import Path

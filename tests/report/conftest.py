@@ -1,4 +1,4 @@
-"""A run's folder as training leaves it, made in a moment: clusters of vectors, coloured squares, hostile names."""
+"""A run's folder as training leaves it, without training: clusters of vectors, coloured squares, hostile names."""
 
 import json
 from pathlib import Path

@@ -13,15 +13,15 @@ function behind(element) {
 }
 
 const poor = [];
-let seen = 0;
+let texts = 0;
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 for (let node = walker.nextNode(); node; node = walker.nextNode()) {
   const element = node.parentElement, style = getComputedStyle(element);
   if (!node.textContent.trim() || !element.getClientRects().length || element.closest("script")) continue;
-  seen += 1;
+  texts += 1;
   const ink = read(element instanceof SVGElement ? style.fill : style.color);
   const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
-  const found = ratio(ink, behind(element));
-  if (found < (large ? 3 : 4.5)) poor.push([node.textContent.trim().slice(0, 40), found]);
+  const contrast = ratio(ink, behind(element));
+  if (contrast < (large ? 3 : 4.5)) poor.push([node.textContent.trim().slice(0, 40), contrast]);
 }
-return [seen, poor];
+return [texts, poor];

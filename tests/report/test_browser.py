@@ -153,12 +153,12 @@ def test_wheel_buttons_keys_and_drag_move_the_map(window, page):
 def test_arrow_keys_go_from_image_to_image(window, page):
     show(window, page)
     canvas = window.find_element("id", "map-canvas")
-    seen = set()
+    shown = set()
     for key in ("\ue014", "\ue015", "\ue012"):  # right, down, left
         canvas.send_keys(key)
-        seen.add(script(window, "return document.getElementById('map-canvas').dataset.shown"))
-    assert "-1" not in seen
-    assert len(seen) > 1
+        shown.add(script(window, "return document.getElementById('map-canvas').dataset.shown"))
+    assert "-1" not in shown
+    assert len(shown) > 1
     assert window.find_element("id", "map-panel").text.splitlines()[-1] in PATHS
 
 

@@ -17,14 +17,14 @@ from tests.report.compared import finished, study
 def test_seeds_are_one_method_and_other_settings_another(tmp_path):
     runs = [finished(tmp_path / f"good-seed-{seed}", 0.2, seed) for seed in (0, 1)]
     runs.append(finished(tmp_path / "other", 0.2, 0, loss="margin"))
-    found = collect(runs)
-    assert [(method.name, len(method.runs)) for method in found.methods] == [("good", 2), ("other", 1)]
-    assert found.differing() == {"loss.name": ["triplet", "margin"]}
+    collection = collect(runs)
+    assert [(method.name, len(method.runs)) for method in collection.methods] == [("good", 2), ("other", 1)]
+    assert collection.differing() == {"loss.name": ["triplet", "margin"]}
 
 
 def test_the_same_run_twice_is_two_methods(tmp_path):
-    found = collect([finished(tmp_path / name, 0.2) for name in ("a", "b")])
-    assert [method.name for method in found.methods] == ["a", "b"]
+    collection = collect([finished(tmp_path / name, 0.2) for name in ("a", "b")])
+    assert [method.name for method in collection.methods] == ["a", "b"]
 
 
 def test_folds_are_averaged_query_by_query(tmp_path):
@@ -37,10 +37,10 @@ def test_folds_are_averaged_query_by_query(tmp_path):
 
 
 def test_a_study_has_its_rows_and_its_baseline(tmp_path):
-    found = compare([study(tmp_path)])
-    assert [row.name for row in found.rows] == ["Loss: margin", "Loss: triplet"]
-    assert found.collection.title == "Losses"
-    gap = next(gap for gap in found.gaps if gap.metric == "map@r")
+    content = compare([study(tmp_path)])
+    assert [row.name for row in content.rows] == ["Loss: margin", "Loss: triplet"]
+    assert content.collection.title == "Losses"
+    gap = next(gap for gap in content.gaps if gap.metric == "map@r")
     assert (gap.name, gap.against) == ("Loss: triplet", "Loss: margin")
     assert gap.spread.seeds == 2
     assert gap.spread.over_seeds is not None
@@ -49,12 +49,12 @@ def test_a_study_has_its_rows_and_its_baseline(tmp_path):
 def test_the_difference_is_the_mean_over_pairs_and_clear_only_if_it_is(tmp_path):
     base = finished(tmp_path / "base", 0.9)
     good, twin = finished(tmp_path / "good", 0.1, loss="margin"), finished(tmp_path / "twin", 0.9, loss="nca")
-    found = {gap.name: gap for gap in compare([base, good, twin], ["map@r"]).gaps}
+    gaps = {gap.name: gap for gap in compare([base, good, twin], ["map@r"]).gaps}
     methods = {method.name: method.results()[0] for method in collect([base, good, twin]).methods}
     mean = np.mean(methods["good"].per_query["map@r"] - methods["base"].per_query["map@r"])
-    assert found["good"].spread.mean == pytest.approx(mean)
-    assert (found["good"].verdict, found["twin"].verdict) == ("better", "within the noise")
-    assert found["twin"].spread.over_queries == (0.0, 0.0)
+    assert gaps["good"].spread.mean == pytest.approx(mean)
+    assert (gaps["good"].verdict, gaps["twin"].verdict) == ("better", "within the noise")
+    assert gaps["twin"].spread.over_queries == (0.0, 0.0)
 
 
 def test_other_test_images_are_not_paired(tmp_path):
@@ -80,13 +80,14 @@ def test_page_table_and_figures(tmp_path):
     assert "<i>a" not in text
     assert "&lt;i&gt;a" in text
     assert text.count("published: ") == len(of_dataset("cub200"))
-    assert "001_8fcd70de3c9af582.txt" in text
+    assert "Revisiting Training Strategies and Generalization Performance" in text
     names = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
     assert {"results", "difference_map_at_r", "curves_validation", "curves_loss", "cost_seconds"} <= names
     assert not list((tmp_path / "out" / "figures").glob("*.png"))
     cost = (tmp_path / "out" / "figures" / "cost_seconds.svg").read_text()
     assert all(f'class="halo">{name}<' in cost for name in ("&lt;i&gt;a", "b", "c"))  # the dots carry names
     numbers = json.loads((tmp_path / "out" / "compare.json").read_text())
+    assert "001_8fcd70de3c9af582.txt" in {row["document"] for row in numbers["published"]}
     assert {gap["verdict"] for gap in numbers["differences"]} <= {"better", "worse", "within the noise"}
     assert "published, not measured here" in as_text(content)
 

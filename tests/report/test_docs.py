@@ -8,9 +8,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 
 
 def test_the_page_runs():
-    found = doctest.testfile(str(PAGE), module_relative=False)
-    assert found.attempted > 8
-    assert found.failed == 0
+    outcome = doctest.testfile(str(PAGE), module_relative=False)
+    assert outcome.attempted > 8
+    assert outcome.failed == 0
 
 
 def test_its_pictures_are_there():

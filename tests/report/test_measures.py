@@ -66,9 +66,9 @@ def test_bins_of_a_counted_tally_hold_equally_many_of_its_steps():
     threshold = np.linspace(-1, 1, 1001)[:-1][::-1][3:]
     count = np.arange(1.0, len(threshold) + 1)
     tally = Tally(threshold, count, count)
-    found = shares(tally, count, bins(tally))
-    assert found.sum() == pytest.approx(1)
-    np.testing.assert_allclose(found[:-1], found[0])
+    parts = shares(tally, count, bins(tally))
+    assert parts.sum() == pytest.approx(1)
+    np.testing.assert_allclose(parts[:-1], parts[0])
 
 
 def test_a_precision_nobody_reaches_has_no_threshold():
@@ -79,10 +79,10 @@ def test_a_precision_nobody_reaches_has_no_threshold():
 
 def test_points_of_a_curve_lie_evenly_also_where_positives_are_rare():
     recall = np.r_[np.linspace(0, 1, 50), np.ones(100_000)]
-    kept = evenly(recall)
-    assert len(np.unique(recall[kept])) == 50
-    assert kept[0] == 0
-    assert kept[-1] == len(recall) - 1
+    places = evenly(recall)
+    assert len(np.unique(recall[places])) == 50
+    assert places[0] == 0
+    assert places[-1] == len(recall) - 1
 
 
 def test_the_map_draws_classes_not_single_images():
@@ -95,11 +95,11 @@ def test_the_map_draws_classes_not_single_images():
 
 def test_without_tsne_the_map_is_pca(monkeypatch):
     monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
-    found = embedding_map.embedding_map(unseen(), measures.measure(unseen()).result)
-    assert found.method == "PCA"
+    shown = embedding_map.embedding_map(unseen(), measures.measure(unseen()).result)
+    assert shown.method == "PCA"
     x = vectors(0.8).astype(float)
     values = np.linalg.svd(x - x.mean(0), compute_uv=False)
-    np.testing.assert_allclose(np.linalg.norm(found.points, axis=0), values[:2])
+    np.testing.assert_allclose(np.linalg.norm(shown.points, axis=0), values[:2])
 
 
 def test_two_dimensions_and_one_are_enough_for_a_map(monkeypatch):
@@ -133,10 +133,10 @@ def test_a_value_is_drawn_where_it_belongs():
     ("low", "high"), [(0, 1), (-3.2, 7.9), (0, 1e-5), (999, 1001), (0, 3e6), (0.2, 0.200001), (-1e9, 1e9)]
 )
 def test_ticks_are_few_round_and_inside(low, high):
-    found = ticks(Axis("x", low, high))
-    assert 3 <= len(found) <= 11
-    assert all(low - 1e-9 * abs(low) <= value <= high * (1 + 1e-9) for value, _ in found)
-    assert len({word for _, word in found}) == len(found)
+    marks = ticks(Axis("x", low, high))
+    assert 3 <= len(marks) <= 11
+    assert all(low - 1e-9 * abs(low) <= value <= high * (1 + 1e-9) for value, _ in marks)
+    assert len({word for _, word in marks}) == len(marks)
 
 
 @pytest.mark.parametrize("on", [None, "test"])
@@ -153,5 +153,5 @@ def test_a_baseline_known_at_one_k_is_a_dot():
     result = measures.measure(unseen()).result
     rows = [{"role": "baseline", "name": "few", "metrics": {"recall@1": 0.2}},
             {"role": "baseline", "name": "many", "metrics": {"recall@1": 0.2, "recall@4": 0.4}}]  # fmt: skip
-    drawn = {series.name: series.style for series in recall_chart(result, rows).series}
-    assert (drawn["few"], drawn["many"]) == ("dots", "line")
+    styles = {series.name: series.style for series in recall_chart(result, rows).series}
+    assert (styles["few"], styles["many"]) == ("dots", "line")

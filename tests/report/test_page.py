@@ -65,13 +65,15 @@ def reader(text):
 
 
 def test_sections_come_in_the_order_of_the_questions(reader):
-    assert [given["id"] for tag, given in reader.elements if tag == "section"] == ORDER
+    assert [attributes["id"] for tag, attributes in reader.elements if tag == "section"] == ORDER
 
 
 def test_names_from_data_are_text(reader, text):
     assert [tag for tag, _ in reader.elements].count("script") == 2  # the map's data and the page's own code
-    assert not [given for _, given in reader.elements if any(name.startswith("on") for name in given)]
-    assert not [given for tag, given in reader.elements if tag == "img" and not given["src"].startswith("data:")]
+    assert not [attributes for _, attributes in reader.elements if any(name.startswith("on") for name in attributes)]
+    assert not [
+        attributes for tag, attributes in reader.elements if tag == "img" and not attributes["src"].startswith("data:")
+    ]
     for name in HOSTILE[:3]:
         assert name in reader.words or any(name in words for words in reader.words)
     assert "alert(3)</script>" not in text
@@ -87,10 +89,12 @@ def test_data_of_the_map_reads_back_with_every_name(text):
 
 
 def test_nothing_comes_from_outside(reader, text):
-    addresses = [given[name] for _, given in reader.elements for name in ("src", "href") if name in given]
+    addresses = [
+        attributes[name] for _, attributes in reader.elements for name in ("src", "href") if name in attributes
+    ]
     assert all(address.startswith(("data:", "#")) for address in addresses)
     assert not re.findall(r"(?:src|href|url\()\s*=?[\"'(]?https?:", text)
-    policy = next(given["content"] for _, given in reader.elements if given.get("http-equiv"))
+    policy = next(attributes["content"] for _, attributes in reader.elements if attributes.get("http-equiv"))
     assert policy.startswith("default-src 'none'; img-src data:;")
 
 
@@ -125,7 +129,7 @@ def test_files_are_named_in_tooltips_in_lists_and_on_the_map(run, reader, text):
     assert worst["path"] == PATHS[worst["row"]]
     answer = worst["answers"][0]
     assert answer["path"] == PATHS[answer["row"]]
-    titles = [given["title"] for _, given in reader.elements if "title" in given]
+    titles = [attributes["title"] for _, attributes in reader.elements if "title" in attributes]
     assert f"query of class {worst['label']}\n{worst['path']}" in [title.replace("\ufffd", "\x00") for title in titles]
     assert answer["path"] in reader.words
     shown = json.loads(re.search(r'"names":(\[.*?\]),"states"', text, re.S).group(1))
@@ -151,9 +155,9 @@ def test_every_figure_has_axes_a_caption_and_its_files(run, reader):
         assert "prefers-color-scheme" in (folder / f"{name}.svg").read_text()
         with Image.open(folder / f"{name}.png") as image:
             assert image.width > 600
-    drawn = [given for tag, given in reader.elements if tag == "svg"]
-    assert len(drawn) == len(AXES) - 1  # the map is a canvas
-    assert all(given["aria-label"] for given in drawn)
+    figures = [attributes for tag, attributes in reader.elements if tag == "svg"]
+    assert len(figures) == len(AXES) - 1  # the map is a canvas
+    assert all(attributes["aria-label"] for attributes in figures)
 
 
 def test_files_of_figures_are_valid_xml(run):
@@ -206,9 +210,9 @@ def test_pictures_are_kept_for_a_page_written_again(tmp_path):
     first = (folder / "report.html").read_text()
     report.write(folder)
     assert (folder / "report.html").read_text() == first
-    with np.load(folder / "thumbnails.npz") as kept:
-        assert kept["pixels"].shape[1:] == (20, 20, 3)
-        np.testing.assert_array_equal(kept["pixels"][0, 0, 0], picture(int(kept["rows"][0]))[0, 0])
+    with np.load(folder / "thumbnails.npz") as saved:
+        assert saved["pixels"].shape[1:] == (20, 20, 3)
+        np.testing.assert_array_equal(saved["pixels"][0, 0, 0], picture(int(saved["rows"][0]))[0, 0])
 
 
 def test_pictures_are_read_from_the_files_of_the_run(tmp_path):
@@ -228,11 +232,11 @@ def test_pictures_are_read_from_the_files_of_the_run(tmp_path):
 
 def test_embeddings_alone_make_a_page(tmp_path):
     np.savez(tmp_path / "test.npz", embeddings=vectors(0.5), labels=np.arange(CLASSES * EACH) // EACH)
-    found = Reader(report.write(tmp_path).read_text())
-    assert not [given for tag, given in found.elements if tag == "img"]
-    assert "training" not in [given["id"] for tag, given in found.elements if tag == "section"]
+    page = Reader(report.write(tmp_path).read_text())
+    assert not [attributes for tag, attributes in page.elements if tag == "img"]
+    assert "training" not in [attributes["id"] for tag, attributes in page.elements if tag == "section"]
     expected = evaluate(vectors(0.5), np.arange(CLASSES * EACH) // EACH)
-    assert f"{100 * expected['map@r']:.1f} %" in "".join(found.words)
+    assert f"{100 * expected['map@r']:.1f} %" in "".join(page.words)
 
 
 def test_png_only_when_asked_for(tmp_path):
@@ -278,7 +282,7 @@ def test_the_verdict_stands_on_top(tmp_path):
     folder = fill(tmp_path / "run")
     (folder / "result.json").write_text(json.dumps(RESULT | {"verdict": VERDICT}))
     page = Reader(report.write(folder).read_text())
-    assert [given["id"] for tag, given in page.elements if tag == "section"] == ["verdict", *ORDER]
+    assert [attributes["id"] for tag, attributes in page.elements if tag == "section"] == ["verdict", *ORDER]
     words = "".join(page.words)
     sentences = [VERDICT["sentences"][0], "Validation is saturated.", "More classes would help most."]
     cells = ["51.2 % [48.0, 53.0]", "✓ head & <features> (delivered)", "12.50"]
@@ -289,18 +293,18 @@ def test_the_verdict_stands_on_top(tmp_path):
 
 def test_a_gallery_of_its_own(tmp_path):
     x, names = vectors(0.6), np.array([name.replace("\x00", "") for name in labels()])
-    asked, rest = np.arange(len(x)) % 4 == 0, np.arange(len(x)) % 4 != 0
+    queries, rest = np.arange(len(x)) % 4 == 0, np.arange(len(x)) % 4 != 0
     np.savez(
-        tmp_path / "test.npz", embeddings=x[asked], labels=names[asked], gallery_embeddings=x[rest],
+        tmp_path / "test.npz", embeddings=x[queries], labels=names[queries], gallery_embeddings=x[rest],
         gallery_labels=names[rest],
     )  # fmt: skip
-    seen = []
-    report.write(tmp_path, lambda row: seen.append(row) or picture(row))
-    assert max(seen) >= asked.sum()  # answers are rows of the gallery
+    opened = []
+    report.write(tmp_path, lambda row: opened.append(row) or picture(row))
+    assert max(opened) >= queries.sum()  # answers are rows of the gallery
     strips = json.loads((tmp_path / "figures" / "queries_worst.json").read_text())
-    everything = np.concatenate((names[asked], names[rest]))
+    everything = np.concatenate((names[queries], names[rest]))
     assert all(everything[answer["row"]] == answer["label"] for strip in strips for answer in strip["answers"])
-    assert all(answer["row"] >= asked.sum() for strip in strips for answer in strip["answers"])
+    assert all(answer["row"] >= queries.sum() for strip in strips for answer in strip["answers"])
 
 
 @pytest.mark.parametrize("geometry", ["ball", "none"])

@@ -7,24 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import cannot_write
-from lookalike.report.charts import png, svg
+from lookalike.report.charts import layout, png, svg
 from lookalike.report.charts.chart import Chart
 from lookalike.report.charts.drawing import Drawing
-from lookalike.report.charts.layout import drawing
 
 
 def save_charts(charts: Iterable[Chart], folder: Path, as_png: bool = False) -> None:
     for chart in charts:
-        save(drawing(chart), chart.numbers(), folder / chart.name, as_png)
+        save(layout.drawing(chart), chart.numbers(), folder / chart.name, as_png)
 
 
-def save(drawn: Drawing, numbers: Any, path: Path, as_png: bool) -> None:
+def save(drawing: Drawing, numbers: Any, path: Path, as_png: bool) -> None:
     """PATH.svg, PATH.json and, when asked for, PATH.png."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".svg").write_text(svg.standalone(drawn), encoding="utf-8")
+        path.with_suffix(".svg").write_text(svg.standalone(drawing), encoding="utf-8")
         if as_png:
-            png.save(drawn, path.with_suffix(".png"))
+            png.save(drawing, path.with_suffix(".png"))
         else:  # what an earlier report left would show other numbers
             path.with_suffix(".png").unlink(missing_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A drawing as PNG, for slides, mails and programs that do not read SVG. It is made only when somebody asks for it."""
+"""A drawing as PNG, for slides, mails and programs that do not read SVG. Made only on request."""
 
 import math
 from collections.abc import Iterator

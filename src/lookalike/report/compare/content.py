@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lookalike.errors import check
 from lookalike.evaluation.statistics.seeds import Spread, spread
-from lookalike.report.compare.published import Figure, of_dataset
+from lookalike.report.compare.published import PublishedRow, of_dataset
 from lookalike.runs import Collection, Method, collect
 
 MAIN = ("recall@1", "map@r")
@@ -56,7 +56,7 @@ class MethodComparison:
     rows: tuple[MethodRow, ...]
     gaps: tuple[MethodGap, ...]  # every method against the baseline
     pairs: tuple[MethodGap, ...]  # every two methods, by the last metric
-    published: tuple[Figure, ...] = ()
+    published: tuple[PublishedRow, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For other programs."""
@@ -69,7 +69,7 @@ class MethodComparison:
                 for row in self.rows
             ],
             "differences": [gap.as_json() for gap in self.gaps], "pairs": [gap.as_json() for gap in self.pairs],
-            "published": [figure.as_json() for figure in self.published],
+            "published": [row.as_json() for row in self.published],
         }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Figures that papers print, as data: document, table, protocol and backbone with every one. They are not ours."""
+"""Figures from papers, as data: paper, table, protocol and backbone with every one. Nothing here measured them."""
 
 import json
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ PROTOCOLS = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class PublishedRow:
     """One row of a published table."""
 
     method: str
@@ -47,7 +47,7 @@ def datasets() -> list[str]:
     return sorted({row["dataset"] for row in _content()["rows"]})
 
 
-def of_dataset(name: str) -> list[Figure]:
+def of_dataset(name: str) -> list[PublishedRow]:
     """Every published row about a dataset, the best recall@1 first.
 
     >>> best = of_dataset("cub200")[0]
@@ -57,25 +57,25 @@ def of_dataset(name: str) -> list[Figure]:
     if name not in datasets():
         raise unknown("dataset with published figures", name, datasets())
     content = _content()
-    rows = [_figure(row, content["papers"][row["paper"]]) for row in content["rows"] if row["dataset"] == name]
+    rows = [_row(row, content["papers"][row["paper"]]) for row in content["rows"] if row["dataset"] == name]
     return sorted(rows, key=lambda row: -row.metrics.get("recall@1", 0.0))
 
 
-def best_of_each(rows: list[Figure]) -> list[Figure]:
+def best_of_each(rows: list[PublishedRow]) -> list[PublishedRow]:
     """The best row of every paper, protocol and backbone: a short list for a terminal."""
-    best: dict[tuple[str, str, str], Figure] = {}
+    best: dict[tuple[str, str, str], PublishedRow] = {}
     for row in rows:  # the best comes first
         best.setdefault((row.paper, row.protocol, row.backbone), row)
     return list(best.values())
 
 
-def _figure(row: dict[str, Any], paper: dict[str, str]) -> Figure:
+def _row(row: dict[str, Any], paper: dict[str, str]) -> PublishedRow:
     words = [str(row[key]) for key in ("miner", "sampler", "split") if key in row]
     doubtful = [f"{name} is doubtful in the document" for name in row.get("doubtful", {})]
     batch = [f"batch {row['batch']}"] if "batch" in row else []
     labels = [f"{name} of {kind}" for name, kind in row.get("labels", {}).items()]
     note = "; ".join([*words, *batch, *labels, *doubtful, *([row["note"]] if "note" in row else [])])
-    return Figure(
+    return PublishedRow(
         row["method"], paper["short"], paper["title"], paper["document"], row["table"], row["dataset"],
         row["protocol"], row.get("backbone", "not named"), row.get("dim"), row["metrics"], row.get("std", {}),
         row.get("loss"), note,

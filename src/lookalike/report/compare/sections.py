@@ -129,12 +129,12 @@ def _published(content: MethodComparison) -> Html:
     metrics = list(dict.fromkeys([*content.metrics, "recall@1", "map@r"]))
     heads = ["row", "source", "backbone", "dimensions", "protocol", *metrics, "note"]
     rows = [*_own_rows(content, metrics), *_published_rows(content, metrics)]
-    documents = {row.paper: f"{row.title}; document {row.document}" for row in content.published}
+    papers = {row.paper: row.title for row in content.published}
     protocols = {name: PROTOCOLS[name] for name in dict.fromkeys(row.protocol for row in content.published)}
     return join(
         note(words),
         sortable("published", f"{content.published[0].dataset}, in %", heads, rows),
-        join(element("h3", "Documents"), facts(documents.items())),
+        join(element("h3", "Papers"), facts(papers.items())),
         join(element("h3", "Their protocols"), facts(protocols.items())),
     )
 

@@ -14,9 +14,9 @@ def write(content: MethodComparison, folder: Path | str, png: bool = False) -> P
 
     Returns where the page is.
     """
-    drawn, folder = charts(content), Path(folder)
-    save_charts(drawn, folder / "figures", png)
+    figures, folder = charts(content), Path(folder)
+    save_charts(figures, folder / "figures", png)
     save_json(content.as_json(), folder / "compare.json")
     page = folder / "compare.html"
-    write_text(page, draw(content, drawn))
+    write_text(page, draw(content, figures))
     return page

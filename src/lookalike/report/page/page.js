@@ -1,5 +1,5 @@
 "use strict";
-// Tables that sort and a command that copies. No library, no request; names reach the page as text only.
+// Tables that sort, lists that copy. No library, no request; names reach the page as text only.
 
 function value(row, column) {
   const cell = row.cells[column];
@@ -24,9 +24,9 @@ const find = document.getElementById("find-class");
 if (find) {
   const table = document.querySelector("#classes .sortable.by-class");
   find.addEventListener("input", () => {
-    const wanted = find.value.toLocaleLowerCase();
+    const part = find.value.toLocaleLowerCase();
     for (const row of table.tBodies[0].rows)
-      row.hidden = !row.cells[0].textContent.toLocaleLowerCase().includes(wanted);
+      row.hidden = !row.cells[0].textContent.toLocaleLowerCase().includes(part);
   });
 }
 

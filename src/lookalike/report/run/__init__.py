@@ -1,1 +1,1 @@
-"""The report of one run: what its folder holds, and the sections made from it."""
+"""The report of one run: what its folder holds, what is measured from it, and the sections of its page."""

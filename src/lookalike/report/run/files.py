@@ -17,8 +17,8 @@ def save_figures(content: Content, pictures: Mapping[int, Pixels], folder: Path,
     save_json(content.measures.shape, folder / "shape.json")
 
     def save_tiles(name: str, title: str, lines: Sequence[queries.Strip] | Sequence[ConfusedPair]) -> None:
-        drawn = tiles.drawing(title, [line.tiles() for line in lines], pictures)
-        save(drawn, [line.numbers() for line in lines], folder / name, png)
+        drawing = tiles.drawing(title, [line.tiles() for line in lines], pictures)
+        save(drawing, [line.numbers() for line in lines], folder / name, png)
 
     for kind, title in queries.TITLES.items():
         save_tiles(f"queries_{kind}", title, [strip for strip in content.strips if strip.kind == kind])

@@ -35,9 +35,9 @@ def thumbnails(run: RunRecord, rows: Iterable[int], images: Images | None) -> di
             with whole_file(file) as stream:
                 np.savez_compressed(stream, rows=np.array(list(squares)), pixels=np.stack(list(squares.values())))
         return squares
-    kept = _saved(file)
-    missing = [row for row in needed if row not in kept]
-    return {row: kept[row] for row in needed if row in kept} | _squares(missing, _reader(run))
+    saved = _saved(file)
+    missing = [row for row in needed if row not in saved]
+    return {row: saved[row] for row in needed if row in saved} | _squares(missing, _reader(run))
 
 
 def _squares(rows: list[int], images: Images) -> dict[int, Pixels]:

@@ -14,7 +14,7 @@ from lookalike.report.charts.chart import Axis, Chart, Mark, Series
 BINS = 60
 POINTS = 200
 TARGETS = (0.5, 0.8, 0.9, 0.95, 0.99)
-TARGET = 0.9  # the one drawn
+TARGET = 0.9  # the one that is marked
 Values = NDArray[np.float64]
 
 
@@ -47,11 +47,11 @@ def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
     same, other = (shares(tally, counts, edges) for counts in (tally.same, tally.other))
     middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
     table = thresholds(tally)
-    drawn = [row for row in table if row.target == TARGET]
+    marked = [row for row in table if row.target == TARGET]
     reading = "no threshold makes 9 of 10 pairs right"
-    if drawn:
+    if marked:
         reading = (
-            f"right of the line 9 of 10 pairs are of one class, which finds {share(drawn[0].recall)} of all such pairs"
+            f"right of the line 9 of 10 pairs are of one class, which finds {share(marked[0].recall)} of all such pairs"
         )
     return Chart(
         "similarity", "Similarity of pairs", f"The less the two overlap, the better; {reading}.",
@@ -59,7 +59,7 @@ def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
         Axis("pairs of each kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
         (Series("same class", middles, tuple(same.tolist()), "area", 0),
          Series("different classes", middles, tuple(other.tolist()), "area", 1)),
-        tuple(Mark(row.threshold, f"{100 * row.target:.0f} % precise") for row in drawn),
+        tuple(Mark(row.threshold, f"{100 * row.target:.0f} % precise") for row in marked),
         {"thresholds": [row._asdict() for row in table]},
     )  # fmt: skip
 
@@ -95,29 +95,29 @@ def shares(tally: Tally, counts: Values, edges: Values) -> Values:
 
 
 def precision_recall_chart(tally: Tally) -> Chart:
-    kept = evenly(tally.recall)
+    places = evenly(tally.recall)
     area = pair_curves.pr_area(tally)
     return Chart(
         "precision_recall", "Precision and recall of pairs",
         f"Nearer to the top right corner is better; area {area:.3f}, by chance {tally.precision[-1]:.4f}.",
         Axis("recall (% of same-class pairs)", 0.0, 1.0, percent=True),
         Axis("precision (% of accepted pairs)", 0.0, 1.0, percent=True),
-        (Series("all thresholds", _at(tally.recall, kept), _at(tally.precision, kept)),),
-        extra={"area": area, "threshold": _at(tally.threshold, kept)},
+        (Series("all thresholds", _at(tally.recall, places), _at(tally.precision, places)),),
+        extra={"area": area, "threshold": _at(tally.threshold, places)},
     )  # fmt: skip
 
 
 def roc_chart(tally: Tally) -> Chart:
     positive = np.flatnonzero(tally.far > 0)
-    kept = evenly(np.log10(tally.far[positive]))
+    places = evenly(np.log10(tally.far[positive]))
     area = pair_curves.roc_area(tally)
     rates, recall = tally.far[positive], tally.recall[positive]
     low = 10.0 ** np.floor(np.log10(rates[0])) if len(rates) and rates[0] < 0.5 else 0.1
     return Chart(
         "roc", "ROC of pairs", f"Higher at the left is better: more hits at few false alarms; area {area:.4f}.",
         Axis("false-accept rate", max(float(low), 1e-7), 1.0, log=True), Axis("true-accept rate", 0.0, 1.0),
-        (Series("all thresholds", _at(np.maximum(rates, 1e-7), kept), _at(recall, kept)),),
-        extra={"area": area, "threshold": _at(tally.threshold[positive], kept)},
+        (Series("all thresholds", _at(np.maximum(rates, 1e-7), places), _at(recall, places)),),
+        extra={"area": area, "threshold": _at(tally.threshold[positive], places)},
     )  # fmt: skip
 
 
