@@ -164,6 +164,11 @@ def test_suspicious_labels_need_a_model():
     assert sorted(doubt.row for doubt in suspicious_labels(points, wrong)) == [3, 40]
     assert {doubt.row: doubt.other for doubt in suspicious_labels(points, wrong)} == {3: 0, 40: 2}
     assert not suspicious_labels(points, labels)
+    (doubt,) = suspicious_labels(points, wrong, rows=torch.tensor([0, 3, 8]))
+    scores = torch.nn.functional.normalize(points[3:4]) @ torch.nn.functional.normalize(points).T
+    nearest = max((row for row in range(60) if row != 3), key=lambda row: scores[0, row])
+    assert (doubt.row, doubt.votes, doubt.neighbours, doubt.nearest) == (3, 10, 10, nearest)
+    assert doubt.similarity == pytest.approx(float(scores[0, nearest]))
     dataset = data.arrays(torch.zeros(60, 4, 4, dtype=torch.uint8), wrong)
     assert kinds(data.audit(dataset, embeddings=points))["suspicious labels"] == 2
 

@@ -100,6 +100,29 @@ def test_a_class_is_found_by_a_part_of_its_name(window, page):
     assert script(window, shown) == 1
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_file_names_are_copied_whole(window, tmp_path, allowed):
+    names = labels()
+    names[20], names[30] = names[80], names[90]  # two wrong labels
+    np.savez(tmp_path / "test.npz", embeddings=vectors(0.2), labels=names, paths=PATHS)
+    show(window, report.write(tmp_path))
+    permissions = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    window.execute_cdp_cmd("Browser.grantPermissions", permissions)
+    if not allowed:
+        script(window, "navigator.clipboard.writeText = () => Promise.reject()")
+    assert script(window, "return getComputedStyle(document.querySelector('.path')).userSelect") == "all"
+    script(window, "document.querySelector('.copy-all').click()")
+    window.execute_async_script("setTimeout(arguments[0], 300)")
+    if allowed:
+        read = "const done = arguments[0]; navigator.clipboard.readText().then(done, (error) => done(String(error)))"
+        text = window.execute_async_script(read)
+    else:  # they stand in a field instead, selected
+        text = script(
+            window, "const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd)"
+        )
+    assert text.split("\n") == [PATHS[20], PATHS[30]]
+
+
 def test_hover_shows_an_image_and_its_class(window, page):
     show(window, page)
     x, y = centre(window, "#map-canvas")

@@ -15,7 +15,7 @@ from lookalike.report.run import embedding_map, measures
 from lookalike.report.run.queries import Answer, Strip
 from tests.report.conftest import CLASSES, EACH, HOSTILE, NAMES, PATHS, RESULT, fill, labels, picture, vectors
 
-ORDER = ["results", "training", "queries", "confusions", "classes", "pairs", "map", "shape", "data", "repeat"]
+ORDER = ["results", "training", "queries", "labels", "confusions", "classes", "pairs", "map", "shape", "data", "repeat"]
 AXES = {  # a list of names, a number without a unit and a rate need none
     "results": ("value of the metric (%)", ""),
     "recall": ("K, the number of answers looked at", "queries with a hit in K (%)"),
@@ -237,6 +237,17 @@ def test_embeddings_alone_make_a_page(tmp_path):
     assert "training" not in [attributes["id"] for tag, attributes in page.elements if tag == "section"]
     expected = evaluate(vectors(0.5), np.arange(CLASSES * EACH) // EACH)
     assert f"{100 * expected['map@r']:.1f} %" in "".join(page.words)
+
+
+def test_a_wrong_label_is_listed_with_its_file(tmp_path):
+    folder = fill(tmp_path / "run")
+    names = labels()
+    names[20] = NAMES[9]  # an image of class 2
+    np.savez(folder / "test.npz", embeddings=vectors(0.2), labels=names, paths=PATHS)
+    page = Reader(report.write(folder, picture).read_text())
+    (row,) = json.loads((folder / "figures" / "labels.json").read_text())
+    assert (row["path"], row["label"], row["suggested label"]) == (PATHS[20], NAMES[9], NAMES[2])
+    assert {row["path"], row["evidence"]} <= set(page.words)
 
 
 def test_png_only_when_asked_for(tmp_path):

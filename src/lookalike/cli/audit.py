@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from lookalike import data
+from lookalike.cli import audit_labels
 from lookalike.cli.bars import bar
 from lookalike.data.audit.audit import Audit
-from lookalike.errors import UserError
+from lookalike.errors import UserError, check
+from lookalike.files import write_text
 
 EXAMPLE = "lookalike audit photos/ --out audit.json"
 
@@ -17,26 +19,41 @@ SHOWN = 3  # examples per finding in the table; the JSON has all
 
 
 def run(
-    source: Annotated[str, typer.Argument(metavar="DATA", help="A folder, a table, a name, or name=folder.")],
+    source: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Also write everything to this JSON file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
     embeddings: Annotated[
-        Path | None, typer.Option("--embeddings", help="A .npy file, one row per image: also doubt labels.")
+        Path | None, typer.Option("--embeddings", help="A .npy file, one row per image: also check the labels.")
+    ] = None,
+    trained: Annotated[
+        Path | None, typer.Option("--run", metavar="RUN", help="Also check the labels with the model of this run.")
     ] = None,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that read images.")] = 2,
 ) -> None:
     """Look for unreadable files, copies, near duplicates across classes and splits, and lonely classes.
 
-    Exit code 0: usable; 1: not usable; 2: the data cannot be found.
+    --run RUN writes labels that the neighbours of an image contradict to RUN/suspicious_labels.csv; without DATA, those
+    of the run's test images. Exit code 0: usable; 1: not usable; 2: the data cannot be found.
     """
+    check(source is not None or trained is not None, "give the data to audit, or --run with the folder of a run")
+    check(embeddings is None or trained is None, "give --embeddings or --run, not both")
+    if source is None:
+        audit_labels.audit_test_images(Path(str(trained)), as_json)
+        return
     dataset = data.load(source, **_partial(source))
     vectors = _vectors(embeddings) if embeddings is not None else None
+    if trained is not None:
+        dataset, vectors = audit_labels.embedded(trained, dataset, threads)
     with bar("looking at images") as progress:
         result = data.audit(dataset, embeddings=vectors, threads=threads, progress=progress)
     text = json.dumps(result.as_json(), indent=2, ensure_ascii=False)
     if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
+        write_text(out, text + "\n")
     typer.echo(text if as_json else as_table(result))
+    if trained is not None:
+        audit_labels.save_suspicious(trained, result)
     raise typer.Exit(0 if result.usable else 1)
 
 

@@ -76,6 +76,11 @@ class RunFolder:
         return self.path / "figures"
 
     @property
+    def suspicious_labels(self) -> Path:
+        """What `audit --run` writes."""
+        return self.path / "suspicious_labels.csv"
+
+    @property
     def thumbnails(self) -> Path:
         return self.path / "thumbnails.npz"
 

@@ -23,6 +23,7 @@ from lookalike.data.images.source import Files
 from lookalike.errors import check
 
 UNUSABLE = ("missing", "empty", "not an image", "truncated", "damaged", "bomb")  # kinds of problems that cost an image
+SUSPICIOUS = "suspicious labels"  # a kind of finding
 Progress = Callable[[int, int], None]
 
 
@@ -150,13 +151,12 @@ def _class_findings(dataset: Dataset, good: Tensor) -> list[Finding]:
 
 def _label_finding(dataset: Dataset, embeddings: Tensor, good: Tensor) -> Finding:
     rows = good.nonzero().flatten()
-    doubts = suspicious_labels(embeddings[rows], dataset.labels[rows])
-    items = [
-        names(dataset, [int(rows[doubt.row])])[0]
-        | {"looks_like": dataset.label_names[doubt.other], "share": round(doubt.share, 3)}
-        for doubt in doubts
-    ]
-    return Finding("suspicious labels", len(items), "all their neighbours belong to another class: check them", items)
+    items = []
+    for doubt in suspicious_labels(embeddings[rows], dataset.labels[rows]):
+        (image,), nearest = names(dataset, [int(rows[doubt.row])]), dataset.images.name(int(rows[doubt.nearest]))
+        suggested = {"looks_like": dataset.label_names[doubt.other], "share": round(doubt.share, 3)}
+        items.append(image | suggested | {"evidence": doubt.evidence(nearest)})
+    return Finding(SUSPICIOUS, len(items), "their neighbours agree on another class: check them", items)
 
 
 def _verdict(dataset: Dataset, good: Tensor) -> tuple[bool, str]:

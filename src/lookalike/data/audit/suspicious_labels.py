@@ -1,6 +1,8 @@
 """Labels that the neighbours contradict: images whose nearest images in an embedding agree on another class."""
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -8,19 +10,33 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from lookalike.errors import check
+from lookalike.files import whole_file
 from lookalike.geometry import compare, normalise
 
 NEIGHBOURS = 10
 BLOCK = 1024
+COLUMNS = ("path", "label", "suggested label", "evidence")
 Progress = Callable[[int, int], None]
 
 
 class Doubt(NamedTuple):
-    """A row, the class its neighbours name, and the share of them that do."""
+    """A row, the class its neighbours suggest, how many of how many do, and the nearest image of that class."""
 
     row: int
     other: int
-    share: float
+    votes: int
+    neighbours: int
+    nearest: int
+    similarity: float
+
+    @property
+    def share(self) -> float:
+        return self.votes / self.neighbours
+
+    def evidence(self, nearest: str) -> str:
+        """Why the label is in doubt, with the name of the nearest image."""
+        votes = f"{self.votes} of its {self.neighbours} nearest images have the suggested label, none has its own"
+        return f"{votes}; the nearest is {nearest} (similarity {self.similarity:.3f})"
 
 
 def suspicious_labels(
@@ -28,12 +44,13 @@ def suspicious_labels(
     labels: Int64[Tensor, " n"],
     *,
     agree: float = 0.8,
+    rows: Int64[Tensor, " m"] | None = None,
     progress: Progress | None = None,
 ) -> list[Doubt]:
     """Images with no neighbour of their own class while at least `agree` of the neighbours are of one other class.
 
     Each image is compared with as many neighbours as its class has other members, at most ten; classes of fewer than
-    three images are skipped. The strongest doubt comes first.
+    three images are skipped. The strongest doubt comes first. With `rows`, only these images are looked at.
 
     >>> angles = torch.tensor([0.0, 0.1, 0.2, 0.3, 1.5, 1.6, 1.7, 0.15])
     >>> points = torch.stack([angles.cos(), angles.sin()], 1)
@@ -43,31 +60,48 @@ def suspicious_labels(
     check(len(embeddings) == len(labels), f"{len(embeddings)} embeddings for {len(labels)} images: give one each")
     sizes = torch.bincount(labels)
     unit = normalise(embeddings, "sphere")
-    doubts = []
-    for begin in range(0, len(unit), BLOCK):
-        rows = torch.arange(begin, min(begin + BLOCK, len(unit)))
-        scores = compare(unit[rows], unit, None)
-        scores[torch.arange(len(rows)), rows] = -torch.inf
-        doubts += _doubts(scores, rows, labels, sizes, agree)
+    doubts: list[Doubt] = []
+    images = torch.arange(len(unit)) if rows is None else rows
+    for begin in range(0, len(images), BLOCK):
+        block = images[begin : begin + BLOCK]
+        scores = compare(unit[block], unit, None)
+        scores[torch.arange(len(block)), block] = -torch.inf
+        doubts += _doubts(scores, block, labels, sizes, agree)
         if progress is not None:
-            progress(int(rows[-1]) + 1, len(unit))
+            progress(begin + len(block), len(images))
     return sorted(doubts, key=lambda doubt: (-doubt.share, doubt.row))
 
 
 def _doubts(scores: Tensor, rows: Tensor, labels: Tensor, sizes: Tensor, agree: float) -> list[Doubt]:
     own = labels[rows]
-    near, counted = _neighbours(scores, labels, sizes[own] - 1)
+    nearest = scores.topk(min(NEIGHBOURS, scores.shape[1] - 1))
+    place = torch.arange(nearest.indices.shape[1])
+    # no more neighbours of its own class can be expected than the class has other members
+    counted = (sizes[own] - 1).clamp(max=len(place))
+    near = torch.where(place < counted[:, None], labels[nearest.indices], -1 - place)  # the others match nothing
     other = near.mode(1).values
-    share = (near == other[:, None]).sum(1) / counted.clamp_min(1)
-    doubtful = ~(near == own[:, None]).any(1) & (share >= agree) & (sizes[own] > 2)
-    return [Doubt(int(rows[at]), int(other[at]), float(share[at])) for at in doubtful.nonzero().flatten().tolist()]
+    votes = (near == other[:, None]).sum(1)
+    doubtful = ~(near == own[:, None]).any(1) & (votes >= agree * counted) & (sizes[own] > 2)
+    doubts = []
+    for at in doubtful.nonzero().flatten().tolist():
+        first = int((near[at] == other[at]).nonzero()[0])
+        image, similarity = int(nearest.indices[at, first]), float(nearest.values[at, first])
+        doubts.append(Doubt(int(rows[at]), int(other[at]), int(votes[at]), int(counted[at]), image, similarity))
+    return doubts
 
 
-def _neighbours(scores: Tensor, labels: Tensor, mates: Tensor) -> tuple[Tensor, Tensor]:
-    """Labels of the nearest images, and how many of them count: at most as many as the class has other members."""
-    count = min(NEIGHBOURS, scores.shape[1] - 1)
-    near, counted = labels[scores.topk(count).indices], mates.clamp(max=count)
-    place = torch.arange(count)
-    return torch.where(
-        place < counted[:, None], near, -1 - place
-    ), counted  # a place that does not count matches nothing
+def as_table(doubts: Sequence[Doubt], labels: Sequence[str], paths: Sequence[str]) -> list[dict[str, str]]:
+    """One row per doubt, with everything somebody needs who opens the image and decides; keys are COLUMNS."""
+    rows = []
+    for doubt in doubts:
+        cells = (paths[doubt.row], labels[doubt.row], labels[doubt.nearest], doubt.evidence(paths[doubt.nearest]))
+        rows.append(dict(zip(COLUMNS, cells, strict=True)))
+    return rows
+
+
+def write_table(rows: Sequence[dict[str, str]], path: Path) -> None:
+    """The table as CSV."""
+    with whole_file(path, "w") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -30,10 +30,26 @@ if (find) {
   });
 }
 
+async function copy(button, text, otherwise) {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "copied";
+  } catch {  // the browser allows no clipboard here
+    otherwise();
+  }
+}
+
 for (const button of document.querySelectorAll(".copy"))
   button.addEventListener("click", () => {
     const source = button.previousElementSibling;
     getSelection().selectAllChildren(source);
-    const copied = navigator.clipboard ? navigator.clipboard.writeText(source.textContent) : Promise.reject();
-    copied.then(() => { button.textContent = "copied"; }, () => { button.textContent = "selected"; });
+    copy(button, source.textContent, () => { button.textContent = "selected"; });
+  });
+
+for (const button of document.querySelectorAll(".copy-all"))
+  button.addEventListener("click", () => {
+    const area = document.createElement("textarea");
+    area.readOnly = true;
+    area.value = [...document.querySelectorAll(button.dataset.copies)].map((element) => element.textContent).join("\n");
+    copy(button, area.value, () => { button.replaceWith(area); area.focus(); area.select(); });
   });

@@ -12,6 +12,7 @@ from lookalike.report.run.figures.results import results_chart
 from lookalike.report.run.figures.spectrum import spectrum_chart
 from lookalike.report.run.figures.training import training_charts
 from lookalike.report.run.headline import results_of
+from lookalike.report.run.labels import LabelCheck, check_labels
 from lookalike.report.run.measures import Measures
 from lookalike.report.run.record import RunRecord
 
@@ -24,13 +25,18 @@ class Content:
     classes: list[dict[str, Any]]
     categories: list[dict[str, Any]]
     strips: list[queries.Strip]
+    labels: LabelCheck
     confused: list[confusions.ConfusedPair]
     map: EmbeddingMap
     charts: dict[str, Chart]
 
     def pictured(self) -> set[int]:
         """The rows whose pictures stand on the page; those of the map are on a sheet of their own."""
-        lines = [*(strip.tiles() for strip in self.strips), *(pair.tiles() for pair in self.confused)]
+        lines = [
+            *(strip.tiles() for strip in self.strips),
+            *(pair.tiles() for pair in self.confused),
+            self.labels.tiles(),
+        ]
         return {tile.row for line in lines for tile in line}
 
 
@@ -55,6 +61,7 @@ def gather(run: RunRecord, measures: Measures) -> Content:
         classes=class_table.classes(run.test, result, all_confusions),
         categories=class_table.categories(run.test, result),
         strips=queries.select(run.test, result),
+        labels=check_labels(run.test, result),
         confused=confusions.select(run.test, measures.sample, all_confusions),
         map=points,
         charts={chart.name: chart for chart in charts if chart is not None},

@@ -14,6 +14,7 @@ def save_figures(content: Content, pictures: Mapping[int, Pixels], folder: Path,
     save_charts(content.charts.values(), folder, png)
     save_json(content.classes, folder / "classes.json")
     save_json(content.categories, folder / "categories.json")
+    save_json(content.labels.table, folder / "labels.json")
     save_json(content.measures.shape, folder / "shape.json")
 
     def save_tiles(name: str, title: str, lines: Sequence[queries.Strip] | Sequence[ConfusedPair]) -> None:

@@ -7,7 +7,7 @@ from lookalike.report.charts.svg import data_address
 from lookalike.report.markup import Html, data_block, element, join
 from lookalike.report.page.page import Section, figure, figures, note, page, today
 from lookalike.report.page.tables import scrolling
-from lookalike.report.run import class_table, confusions, embedding_map, facts, headline, queries, verdict
+from lookalike.report.run import class_table, confusions, embedding_map, facts, headline, labels, queries, verdict
 from lookalike.report.run.content import Content
 from lookalike.report.run.figures.pairs import TARGETS, Threshold, share, thresholds
 from lookalike.report.run.map_view import map_view
@@ -32,6 +32,7 @@ def draw(content: Content, pictures: Mapping[int, Pixels]) -> str:
         Section("results", "How good is it?", _results(content)),
         Section("training", "Training", _training(content)),
         Section("queries", "Queries", queries.draw(content.strips, addresses)),
+        Section("labels", "Labels to check", labels.draw(content.labels, addresses)),
         Section("confusions", "Most confused classes", _confused(content, addresses)),
         Section("classes", "Classes", _classes(content)),
         Section("pairs", "Same or different?", _pairs(content)),

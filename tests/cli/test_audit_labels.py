@@ -1,0 +1,73 @@
+"""`lookalike audit --run RUN`: a wrong label is named with its file, what it should be, and why."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from lookalike.cli import app
+from lookalike.errors import UserError
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Three tight classes of 8; the image in row 9, of the second class, is labelled as the first."""
+    labels = np.array([f"class {row // 8}" for row in range(24)])
+    vectors = np.eye(5)[np.arange(24) // 8] + 0.05 * np.random.default_rng(0).standard_normal((24, 5))
+    labels[9] = "class 0"
+    paths = np.array([f"photos/{row}.jpg" for row in range(24)])
+    np.savez(tmp_path / "test.npz", embeddings=vectors.astype("f"), labels=labels, paths=paths)
+    return tmp_path
+
+
+def test_the_table_names_file_label_suggestion_and_evidence(run):
+    shown = CliRunner().invoke(app, ["audit", "--run", str(run)])
+    assert shown.exit_code == 0, shown.output
+    assert "photos/9.jpg [class 0] looks like class 1" in shown.stdout
+    assert "1 of 24 labels look suspicious" in shown.stdout
+    with (run / "suspicious_labels.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["path"], row["label"], row["suggested label"]) == ("photos/9.jpg", "class 0", "class 1")
+    assert row["evidence"].startswith("7 of its 8 nearest images have the suggested label, none has its own; ")
+
+
+def test_json_has_the_same_rows(run):
+    shown = json.loads(CliRunner().invoke(app, ["audit", "--run", str(run), "--json"]).stdout)
+    assert shown["file"] == str(run / "suspicious_labels.csv")
+    assert [row["path"] for row in shown["labels"]] == ["photos/9.jpg"]
+
+
+def test_any_data_can_be_checked_with_a_run(lookalike, finished, photos, tmp_path):
+    run, _ = finished
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    ended = lookalike("audit", photos, "--run", copy, "--json")
+    assert ended.code == 0, ended.error
+    findings = {finding["kind"]: finding for finding in json.loads(ended.out)["findings"]}
+    with (copy / "suspicious_labels.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    items = findings.get("suspicious labels", {"items": []})["items"]
+    assert [(row["path"], row["suggested label"]) for row in rows] == [(i["path"], i["looks_like"]) for i in items]
+    assert "labels look suspicious" in ended.error
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give the data to audit, or --run"),
+        (["photos", "--run", "run", "--embeddings", "x.npy"], "give --embeddings or --run, not both"),
+    ],
+)
+def test_mistakes_are_one_line(words, message):
+    with pytest.raises(UserError, match=message):
+        raise CliRunner().invoke(app, ["audit", *words]).exception
+
+
+def test_rows_without_files_need_the_data(run):
+    with np.load(run / "test.npz") as content:
+        np.savez(run / "test.npz", embeddings=content["embeddings"], labels=content["labels"])
+    with pytest.raises(UserError, match=r"have no file names: run `lookalike audit DATA --run"):
+        raise CliRunner().invoke(app, ["audit", "--run", str(run)]).exception
