@@ -18,7 +18,7 @@ from lookalike.search.items import Verdict
 
 DRAWS = 500
 STEPS = 400  # thresholds that are tried
-DOUBT = 0.1  # the chance that the next classes fall short of the target
+DOUBT = 0.15  # the chance that the next classes fall short of the target; measured: 0.02 to 0.1 (docs/search.md)
 LEAST = 5  # classes with right answers: fewer show nothing
 GROWTH = 1.5  # an index this many times as large needs a new calibration
 

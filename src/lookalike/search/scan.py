@@ -21,6 +21,7 @@ from lookalike.search import kernel
 
 LEVELS = 127
 SAMPLE = 4096  # scores that a floor is guessed from
+THREADS = os.cpu_count() or 1
 SHORTLIST = 128  # candidates that are scored in float64 before anything is proven
 ROWS_AT_ONCE = 4096  # in float64
 LOWEST = float(np.finfo(np.float32).min)
@@ -141,7 +142,7 @@ def exact_scores(
 
 def _threads(rows: int) -> int:
     """One thread for what is done sooner than a thread is woken."""
-    return min(os.cpu_count() or 1, max(1, rows // 100_000))
+    return min(THREADS, max(1, rows // 100_000))
 
 
 def _in_parallel(work, parts: Sequence[tuple[int, int]]) -> None:  # type: ignore[no-untyped-def]

@@ -1,0 +1,284 @@
+"""Search beside faiss, hnswlib, usearch and numpy, in one run: time per query, recall, build, load, memory, updates.
+
+python -m benchmarks.search [--rows 100000 1000000] [--width 128] [--queries 200] [--collapsed] [--json FILE]
+
+Every peer gets one thread; ours is shown with one and with two. Recall@10 is measured against float64 brute force.
+"""
+
+import argparse
+import gc
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from lookalike.search import scan
+from lookalike.search.items import Identity, Item
+from lookalike.search.stores import segments
+from lookalike.search.stores.sqlite import SqliteStore
+
+K = 10
+Ask = Callable[[np.ndarray], Sequence[int]]
+
+
+def vectors(rows: int, width: int, queries: int, collapsed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """A mixture of clusters of about 20 items; `collapsed`: all of them in one direction."""
+    draw = np.random.default_rng(0)
+    centres = draw.standard_normal((rows // 20, width), dtype=np.float32)
+    push = 12 * np.ones(width, np.float32) if collapsed else np.zeros(width, np.float32)
+
+    def unit(which: np.ndarray) -> np.ndarray:
+        points = centres[which] + 0.8 * draw.standard_normal((len(which), width), dtype=np.float32) + push
+        return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True), np.float32)
+
+    return unit(draw.integers(0, len(centres), rows)), unit(draw.integers(0, len(centres), queries))
+
+
+def truth(items: np.ndarray, queries: np.ndarray) -> list[set[int]]:
+    result = []
+    for query in queries:
+        near = np.argpartition(-(items @ query), 200)[:200]
+        exact = items[near].astype(np.float64) @ query.astype(np.float64)
+        result.append(set(near[np.lexsort((near, -exact))[:K]].tolist()))
+    return result
+
+
+def timed(name: str, ask: Ask, queries: np.ndarray, right: list[set[int]]) -> dict[str, Any]:
+    """Processor and wall time per query, and how much of the exact answer was found."""
+    for query in queries[:3]:
+        ask(query)
+    processor, wall, answers = [], [], []
+    for query in queries:
+        began, clock = time.process_time(), time.perf_counter()
+        answers.append(ask(query))
+        processor.append(1e3 * (time.process_time() - began))
+        wall.append(1e3 * (time.perf_counter() - clock))
+    recall = np.mean([len(set(map(int, answer)) & good) / K for answer, good in zip(answers, right, strict=False)])
+    return {
+        "name": name, "processor": statistics.median(processor), "p50": statistics.median(wall),
+        "p99": float(np.percentile(wall, 99)), "recall": float(recall),
+    }  # fmt: skip
+
+
+def ours(
+    items: np.ndarray, queries: np.ndarray, right: list[set[int]], place: Path
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The scan alone, and the whole store around it."""
+    rows = []
+    view = segments.View((segments.build(np.arange(len(items)), items, True),), 1, 1, "", True)
+    for threads in (1, 2):
+        certified = []
+
+        def ask(query: np.ndarray, certified: list[bool] = certified) -> list[int]:
+            (best,) = view.nearest(query[None], K)
+            certified.append(best.certified)
+            return [int(key) for key in best.keys[np.lexsort((best.keys, -best.scores))][:K]]
+
+        scan.THREADS = threads
+        rows.append(timed(f"lookalike scan, {threads} thread{'s' * (threads > 1)}", ask, queries, right))
+        rows[-1]["certified"] = float(np.mean(certified))
+    many = 64
+    began = time.process_time()
+    list(view.nearest(queries[:many], K))
+    rows.append(
+        {"name": f"lookalike scan, {many} queries in one call", "processor": 1e3 * (time.process_time() - began) / many}
+    )
+    del view
+    gc.collect()
+    facts = store_facts(items, queries, place)
+    store = SqliteStore(place)
+    rows.append(
+        timed(
+            "lookalike store, 2 threads",
+            lambda query: [int(hit.id) for hit in store.search(query[None], K)[0].hits],
+            queries,
+            right,
+        )
+    )
+    store.close()
+    return rows, facts
+
+
+def store_facts(items: np.ndarray, queries: np.ndarray, place: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    began = time.perf_counter()
+    store = SqliteStore.create(place, Identity("benchmark", "sphere", items.shape[1]))
+    for start in range(0, len(items), 10_000):
+        store.put(
+            [Item(f"{row:08d}") for row in range(start, min(start + 10_000, len(items)))], items[start : start + 10_000]
+        )
+    facts["bulk write, s"] = time.perf_counter() - began
+    began = time.perf_counter()
+    store.search(queries[:1], K)
+    facts["cache built, s"] = time.perf_counter() - began
+    store.close()
+    facts |= opening(place)
+    store = SqliteStore(place)
+    store.search(queries[:1], K)
+    new = [Item(f"new-{row:05d}") for row in range(1000)]
+    began = time.perf_counter()
+    store.put(new, items[:1000])
+    facts["add 1,000, ms"] = 1e3 * (time.perf_counter() - began)
+    assert store.search(items[:1], 2)[0].hits[1].id.startswith("new-")
+    facts["add 1,000 and find one, ms"] = 1e3 * (time.perf_counter() - began)
+    began = time.perf_counter()
+    store.remove([item.id for item in new])
+    facts["remove 1,000, ms"] = 1e3 * (time.perf_counter() - began)
+    store.close()
+    facts["on disk, MB"] = sum(file.stat().st_size for file in place.rglob("*") if file.is_file()) / 1e6
+    return facts
+
+
+OPENING = """
+import sys, time, psutil, numpy as np
+from pathlib import Path
+from lookalike.search.stores.sqlite import SqliteStore
+from lookalike.search import scan
+def anonymous():
+    return sum(part.anonymous for part in psutil.Process().memory_maps()) / 1e6
+before, began = anonymous(), time.perf_counter()
+store = SqliteStore(Path(sys.argv[1]))
+store.search(np.zeros((1, int(sys.argv[2])), np.float32), 1)
+print(time.perf_counter() - began, anonymous() - before)
+"""
+
+
+def opening(place: Path) -> dict[str, Any]:
+    """Seconds until the first answer and anonymous memory, in a process of its own."""
+    width = str(SqliteStore(place).identity.dim)
+    done = subprocess.run(
+        [sys.executable, "-c", OPENING, str(place), width], capture_output=True, text=True, check=True
+    )
+    seconds, memory = done.stdout.split()
+    return {"opened and first answer, s": float(seconds), "anonymous memory, MB": float(memory)}
+
+
+def peers(items: np.ndarray, queries: np.ndarray, right: list[set[int]], folder: Path) -> list[dict[str, Any]]:
+    rows = [
+        timed("numpy float32", lambda query: np.argpartition(-(items @ query), K)[:K].tolist(), queries[:20], right)
+    ]
+    for name, make in (("faiss flat", _faiss_flat), ("faiss SQ8 + rescoring", _faiss_sq8), ("faiss HNSW", _faiss_hnsw),
+                       ("hnswlib", _hnswlib), ("usearch", _usearch)):  # fmt: skip
+        before, began = psutil.Process().memory_info().rss, time.perf_counter()
+        try:
+            ask, save = make(items)
+        except ImportError:
+            print(f"{name} is not installed: left out", flush=True)
+            continue
+        built = time.perf_counter() - began
+        row = timed(name, ask, queries, right) | {
+            "build, s": built,
+            "memory, MB": (psutil.Process().memory_info().rss - before) / 1e6,
+        }
+        save(str(folder / name.replace(" ", "_")))
+        rows.append(row)
+        del ask, save
+        gc.collect()
+        print(_line(row), flush=True)
+    return rows
+
+
+def _faiss(items: np.ndarray, factory: str, candidates: int) -> tuple[Ask, Callable[[str], None]]:
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    index = faiss.index_factory(items.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
+    index.train(items[:100_000])
+    index.add(items)
+
+    def ask(query: np.ndarray) -> Sequence[int]:
+        near = index.search(query[None], candidates)[1][0]
+        chosen: list[int] = near[np.argsort(-(items[near] @ query))[:K]].tolist()
+        return chosen
+
+    return ask, lambda path: faiss.write_index(index, path)
+
+
+def _faiss_flat(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
+    return _faiss(items, "Flat", K)
+
+
+def _faiss_sq8(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
+    return _faiss(items, "SQ8", 40)
+
+
+def _faiss_hnsw(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
+    return _faiss(items, "HNSW32", K)
+
+
+def _hnswlib(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
+    import hnswlib
+
+    index = hnswlib.Index("ip", items.shape[1])
+    index.init_index(len(items), ef_construction=100, M=16)
+    index.add_items(items, num_threads=os.cpu_count())
+    index.set_ef(64)
+    return lambda query: index.knn_query(query[None], K, num_threads=1)[0][0].tolist(), index.save_index
+
+
+def _usearch(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
+    from usearch.index import Index
+
+    index = Index(ndim=items.shape[1], metric="ip", dtype="f32")
+    index.add(np.arange(len(items)), items, threads=os.cpu_count() or 1)
+    return lambda query: index.search(query, K, threads=1).keys.tolist(), index.save
+
+
+def _line(row: dict[str, Any]) -> str:
+    parts = [f"{row['name']:<44} processor {row['processor']:7.2f} ms"]
+    parts += [f"p50 {row['p50']:7.2f}  p99 {row['p99']:7.2f} ms  recall@10 {row['recall']:.4f}"] if "p50" in row else []
+    parts += [f"{key} {row[key]:.1f}" for key in ("build, s", "memory, MB") if key in row]
+    return "  ".join(parts + ([f"proven {row['certified']:.3f}"] if "certified" in row else []))
+
+
+def measure(rows: int, options: argparse.Namespace) -> dict[str, Any]:
+    items, queries = vectors(rows, options.width, options.queries, options.collapsed)
+    right = truth(items, queries)
+    print(f"\n{rows:,} × {options.width}{', collapsed' if options.collapsed else ''}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        mine, facts = ours(items, queries, right, Path(folder) / "index")
+        for row in mine:
+            print(_line(row), flush=True)
+        print("  ".join(f"{name} {value:.2f}" for name, value in facts.items()), flush=True)
+        shutil.rmtree(Path(folder) / "index")
+        others = peers(items, queries, right, Path(folder))
+    print(_line(others[0]))
+    times = {row["name"]: row["processor"] for row in (*mine, *others)}
+    base = times["lookalike scan, 1 thread"]
+    ratios = {
+        name: base / value
+        for name, value in times.items()
+        if name in ("numpy float32", "faiss flat", "faiss SQ8 + rescoring")
+    }
+    print(
+        "processor time of one query, one thread, in units of: "
+        + ", ".join(f"{name} {value:.2f}" for name, value in ratios.items())
+    )
+    return {"rows": rows, "ours": mine, "peers": others, "facts": facts, "ratios": ratios}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--collapsed", action="store_true")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results = [measure(rows, options) for rows in options.rows]
+    if options.json is not None:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
