@@ -77,7 +77,7 @@ def ours(
     rows = []
     view = segments.View((segments.build(np.arange(len(items)), items, True),), 1, 1, "", True)
     for threads in (1, 2):
-        certified = []
+        certified: list[bool] = []
 
         def ask(query: np.ndarray, certified: list[bool] = certified) -> list[int]:
             (best,) = view.nearest(query[None], K)
