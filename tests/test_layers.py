@@ -14,6 +14,7 @@ LAYERS = [
         "files",
         "labels",
         "targets",
+        "values",
         "geometry",
         "reductions",
         "catalog",

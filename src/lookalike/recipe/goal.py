@@ -10,10 +10,10 @@ from lookalike import catalog, losses, miners, regularisers
 from lookalike.errors import check
 from lookalike.recipe.network import device
 from lookalike.recipe.settings import Member, Recipe
-from lookalike.recipe.values import member_settings
 from lookalike.training import Objective
 from lookalike.training.ccp import FORMS, ProxyObjective
 from lookalike.training.memory import CrossBatchMemory
+from lookalike.values import member_settings
 
 Goal = Objective | ProxyObjective
 Members = Mapping[str, Callable[..., Any]]

@@ -19,12 +19,12 @@ from lookalike.recipe.goal import Goal, generators_of, objective, settings_of
 from lookalike.recipe.network import device, embedder_of, views
 from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Optimiser, Recipe
-from lookalike.recipe.values import member_settings
 from lookalike.samplers import BatchSampler, EmbeddingBank
 from lookalike.training import Loop, Plan, Schedule, optimisers
 from lookalike.training.ccp import ChanceConstraints, ProxyObjective
 from lookalike.training.mixup import mixer
 from lookalike.training.pool import Pool
+from lookalike.values import member_settings
 
 
 def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -> BatchSampler:

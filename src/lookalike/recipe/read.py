@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 from lookalike.errors import UserError, check, unknown
 from lookalike.recipe.overrides import Tree, overridden
 from lookalike.recipe.settings import Recipe
-from lookalike.recipe.values import checked
+from lookalike.values import checked
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:

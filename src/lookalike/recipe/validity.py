@@ -20,9 +20,9 @@ from lookalike.recipe.learning import optimiser
 from lookalike.recipe.protocol import check_protocol
 from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Network, Recipe
-from lookalike.recipe.values import member_settings
 from lookalike.training.ccp import FORMS
 from lookalike.training.chunked import InChunks
+from lookalike.values import member_settings
 
 HEADS = ("default", "principal")
 CLASSES, EACH, DIM = 4, 3, 8  # of the random vectors that an objective is tried on

@@ -1,12 +1,16 @@
-"""Whether a value from TOML is of the kind that a key, or a setting of a catalogue's member, takes."""
+"""Plain values from TOML or JSON, checked against the annotations of what takes them."""
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from lookalike.errors import UserError, unknown
+from lookalike.errors import UserError, check, unknown
 
+Table = TypeVar("Table")
+
+SHOWN = 80  # characters of a value in a message
 NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
@@ -17,12 +21,46 @@ def checked(hint: Any, value: Any, where: str) -> Any:
     (None, (1, 2))
     """
     options = _options(hint)
+    if value is None and NoneType in options:
+        return None
     if value == "none" and NoneType in options and not any("none" in get_args(option) for option in options):
         return None  # TOML has no word for it; where "none" is a name of its own (a geometry), it stays one
     if not _fits(hint, value):
         names = " or ".join(dict.fromkeys(_name(option) for option in options if option is not NoneType))
-        raise UserError(f"{where} = {value!r}: it must be {names}")
+        raise UserError(f"{where} = {_shown(value)}: it must be {names}")
     return tuple(value) if isinstance(value, list) else value
+
+
+def dataclass_of(kind: type[Table], values: Any, where: str) -> Table:
+    """A dataclass from its plain form; nested dataclasses are tables. Unknown, missing and misfitting keys are refused.
+
+    >>> from dataclasses import dataclass
+    >>> Size = dataclass(type("Size", (), {"__annotations__": {"width": int, "height": int}}))
+    >>> dataclass_of(Size, {"width": 3, "hight": 4}, "size")
+    Traceback (most recent call last):
+    lookalike.errors.UserError: unknown key of size 'hight': did you mean 'height'? Possible: height, width
+    """
+    check(isinstance(values, Mapping), f"{where} must be a table of keys and values, not {_shown(values)}")
+    hints = get_type_hints(kind)
+    for key in values:
+        if key not in hints:
+            raise unknown(f"key of {where}", str(key), hints)
+    needed = [part.name for part in fields(kind) if part.default is MISSING and part.default_factory is MISSING]  # type: ignore[arg-type]
+    missing = [name for name in needed if name not in values]
+    check(not missing, f"{where} lacks {' and '.join(missing)}")
+    return kind(**{key: _nested(hints[key], value, f"{where}.{key}") for key, value in values.items()})
+
+
+def _nested(hint: Any, value: Any, where: str) -> Any:
+    tables = [option for option in _options(hint) if is_dataclass(option)]
+    if tables and not (value is None and NoneType in _options(hint)):
+        return dataclass_of(tables[0], value, where)  # type: ignore[arg-type]
+    return checked(hint, value, where)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def member_settings(
