@@ -50,6 +50,17 @@ def test_table_and_json_say_what_evaluate_says(file, tmp_path):
     }
 
 
+def test_the_worst_queries_are_named_by_their_paths(file, tmp_path):
+    content = dict(np.load(file))
+    paths = np.array([f"/photos/{row}.jpg" for row in range(len(content["labels"]))])
+    np.savez(tmp_path / "named.npz", **content, paths=paths, fingerprint="abc")
+    worst = json.loads(run(tmp_path / "named.npz", "--json", "--worst", 2))["worst"]
+    assert [path for *_, path in worst] == [f"/photos/{row}.jpg" for row, *_ in worst]
+    text = run(tmp_path / "named.npz", "--worst", 2)
+    assert all(f"/photos/{row}.jpg" in text for row, *_ in worst)
+    assert f"row {worst[0][0]} " in run(file, "--worst", 2)
+
+
 def test_a_gallery_in_the_file(tmp_path):
     draw = np.random.default_rng(1)
     path = tmp_path / "pair.npz"

@@ -100,6 +100,14 @@ def test_the_verb(tmp_path):
     assert shown.stdout.splitlines()[-1].endswith("compare.html")
 
 
+def test_files_that_a_study_keeps_beside_its_cells_are_ignored(tmp_path):
+    """`compare study/cells/*` names them too."""
+    run = finished(tmp_path / "cells" / "nca-seed-0-0123456789", 0.4, loss="nca")
+    for name in ("nca-seed-0-0123456789.claim", "margin-seed-0-0123456789.failed"):
+        (run.parent / name).write_text("process 7\n")
+    assert len(compare(sorted(run.parent.iterdir())).rows) == 1
+
+
 def test_mistakes_are_one_line(tmp_path):
     run = finished(tmp_path / "a", 0.4)
     for wrong, words in (

@@ -1,4 +1,4 @@
-"""`lookalike audit DATA`: is this data fit to learn from?"""
+"""`lookalike audit DATA`: can a model learn from these images?"""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def run(
     source: Annotated[
         str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Also write everything to this JSON file.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Also write all findings to this JSON file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
     embeddings: Annotated[
         Path | None, typer.Option("--embeddings", help="A .npy file, one row per image: also check the labels.")
@@ -30,9 +30,9 @@ def run(
     trained: Annotated[
         Path | None, typer.Option("--run", metavar="RUN", help="Also check the labels with the model of this run.")
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads that read images.")] = 2,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Number of threads that read images.")] = 2,
 ) -> None:
-    """Look for unreadable files, copies, near duplicates across classes and splits, and lonely classes.
+    """Look for unreadable files, copies, near duplicates across classes and splits, and classes with one image.
 
     --run RUN writes labels that the neighbours of an image contradict to RUN/suspicious_labels.csv; without DATA, those
     of the run's test images. Exit code 0: usable; 1: not usable; 2: the data cannot be found.
@@ -46,7 +46,7 @@ def run(
     vectors = _vectors(embeddings) if embeddings is not None else None
     if trained is not None:
         dataset, vectors = audit_labels.embedded(trained, dataset, threads)
-    with bar("looking at images") as progress:
+    with bar("checking images") as progress:
         result = data.audit(dataset, embeddings=vectors, threads=threads, progress=progress)
     text = json.dumps(result.as_json(), indent=2, ensure_ascii=False)
     if out is not None:
@@ -58,7 +58,7 @@ def run(
 
 
 def _partial(source: str) -> dict[str, Any]:
-    """Official sets are audited as they are: a missing image is a finding, not a reason to stop."""
+    """Official sets are audited as they are: a missing image is a finding, not an error."""
     name, equals, _ = source.partition("=")
     kind = name if equals and name in data.MEMBERS else data.layout_of(Path(source).expanduser())
     return {} if kind in ("folder", "table", "arrays", "glyphs") else {"check_counts": False}
@@ -71,7 +71,7 @@ def _vectors(path: Path) -> Any:
     try:
         return torch.from_numpy(np.load(path, allow_pickle=False)).float()
     except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"'{path}' holds no embeddings ({error}): give a .npy file of n × d numbers") from None
+        raise UserError(f"'{path}' cannot be read as embeddings ({error}): give a .npy file of n × d numbers") from None
 
 
 def as_table(result: Audit) -> str:
@@ -82,7 +82,7 @@ def as_table(result: Audit) -> str:
         lines.append(f"{finding.count:>7,}  {finding.kind:<{width}}  {finding.meaning}")
         lines += [f"{'':>9}{_example(item)}" for item in finding.items[:SHOWN]]
     if not result.findings:
-        lines.append("nothing found")
+        lines.append("no problems found")
     sizes = ", ".join(f"{count:,} of {size}" for size, count in result.class_sizes.items() if count)
     lines += ["", f"classes by number of images: {sizes or 'none'}", result.verdict]
     return "\n".join(lines)

@@ -8,30 +8,42 @@ import typer
 from lookalike import data
 from lookalike.cli.allocator import keep_memory
 from lookalike.cli.bars import bar
+from lookalike.cli.images import readable_images
 
 EXAMPLE = "lookalike embed run/model photos/ --out photos.npz"
 
 
 def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved model, such as run/model.")],
-    source: Annotated[str, typer.Argument(metavar="DATA", help="A folder, a table, a name, or name=folder.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Class folders, a table, a name or name=folder; or unlabelled: a flat folder, one file, '*.jpg'.",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="The .npz file to write.")] = Path("embeddings.npz"),
     split: Annotated[str | None, typer.Option("--split", help="Only train, validation or test.")] = None,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, …")] = "cpu",
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")] = "cpu",
 ) -> None:
-    """Embed all images of DATA: arrays `embeddings`, `labels` and `paths`, as `lookalike evaluate` reads them."""
+    """Embed all images of DATA.
+
+    The file holds the arrays `embeddings`, `paths` (absolute), `fingerprint` (of the model) and, where the images have
+    them, `labels`; `lookalike evaluate` and `lookalike index` read it.
+    """
+    from lookalike.data.formats.unlabelled import NO_LABEL, unlabelled
     from lookalike.features import embed
     from lookalike.models import Model
-    from lookalike.runs.embeddings import save_embeddings
+    from lookalike.runs.embeddings import columns, save_arrays
 
     keep_memory()
     loaded = Model.load(model, device=device)
-    dataset = data.load(source)
-    chosen = dataset if split is None else dataset.where(split=split)
-    with bar("reading images") as progress:
-        chosen = data.readable(chosen, progress=progress)
+    images = readable_images(unlabelled(source) or data.load(source), split)
     with bar("embedding") as progress:
-        vectors = embed(loaded, chosen, progress)
-    save_embeddings(out, vectors, chosen)
-    left = f"; {len(chosen.problems):,} unreadable files left out" if chosen.problems else ""
-    typer.echo(f"{len(vectors):,} × {vectors.shape[1]} embeddings in {out}{left}")
+        vectors = embed(loaded, images, progress)
+    arrays = columns(vectors, images)
+    if images.label_names == NO_LABEL:
+        del arrays["labels"]
+    save_arrays(out, arrays, fingerprint=loaded.fingerprint)
+    skipped = f"; {len(images.problems):,} unreadable files left out" if images.problems else ""
+    typer.echo(f"{len(vectors):,} × {vectors.shape[1]} embeddings in {out}{skipped}")

@@ -9,6 +9,7 @@ import typer
 
 from lookalike import data
 from lookalike.cli.bars import bar
+from lookalike.cli.images import readable_images
 from lookalike.errors import UserError, check, unknown
 from lookalike.evaluation import Result, evaluate
 from lookalike.evaluation.result import Share
@@ -16,7 +17,7 @@ from lookalike.evaluation.result import Share
 EXAMPLE = 'lookalike evaluate test.npz --metrics "recall@1,2,4,8 map@r nmi" --json'
 
 ARRAYS = ("embeddings", "labels", "gallery_embeddings", "gallery_labels", "categories", "ignore", "gallery_ignore")
-NAMES = ("paths", "gallery_paths")  # of no consequence here
+UNMEASURED = ("paths", "gallery_paths", "fingerprint")  # also in the files that `embed` writes
 
 
 def run(
@@ -24,24 +25,26 @@ def run(
         Path,
         typer.Argument(
             metavar="FILE.npz|MODEL",
-            help=f"Arrays: {', '.join(ARRAYS)}; the first two suffice. Or the folder of a saved model.",
+            help=f"A file of arrays ({', '.join(ARRAYS)}; the first two are required), or the folder of a model.",
         ),
     ],
-    source: Annotated[str | None, typer.Argument(metavar="[DATA]", help="With MODEL: the images to embed.")] = None,
+    source: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="With MODEL: the labelled images to embed.")
+    ] = None,
     split: Annotated[
-        str, typer.Option("--split", help="With DATA that has splits: which part; 'all' for everything.")
+        str, typer.Option("--split", help="The split to measure where DATA has splits; 'all' for every image.")
     ] = "test",
     metrics: Annotated[str, typer.Option("--metrics", help="Names such as 'recall@1,10 map@r nmi'.")] = "",
     normalise: Annotated[
-        str, typer.Option("--normalise", help="sphere, ball or none. Default: as the model says, else sphere.")
+        str, typer.Option("--normalise", help="sphere, ball or none; default: the model's geometry, else sphere.")
     ] = "",
     ties: Annotated[str, typer.Option("--ties", help="pessimistic, optimistic or expected.")] = "pessimistic",
-    seed: Annotated[int, typer.Option("--seed", help="Of the k-means clustering.")] = 0,
-    by_class: Annotated[str, typer.Option("--by-class", metavar="METRIC", help="Also this metric per class.")] = "",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the k-means clustering.")] = 0,
+    by_class: Annotated[str, typer.Option("--by-class", metavar="METRIC", help="Add this metric per class.")] = "",
     by_category: Annotated[
-        str, typer.Option("--by-category", metavar="METRIC", help="Also this metric per category.")
+        str, typer.Option("--by-category", metavar="METRIC", help="Add this metric per category.")
     ] = "",
-    worst: Annotated[int, typer.Option("--worst", min=0, help="Also so many worst queries and confused classes.")] = 0,
+    worst: Annotated[int, typer.Option("--worst", min=0, help="Add this many worst queries and confused classes.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Also write the whole result to this JSON file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
@@ -62,7 +65,7 @@ def run(
         "by_class": result.by_class(by_class) if by_class else None,
         "by_category": result.by_category(by_category) if by_category else None,
     }
-    weak = weaknesses(result, worst) if worst else {}
+    weak = weaknesses(result, worst, arrays.get("paths")) if worst else {}
     if out is not None:
         try:
             out.write_text(result.to_json() + "\n", encoding="utf-8")
@@ -72,18 +75,17 @@ def run(
 
 
 def embedded(model: Path, source: str, split: str) -> tuple[dict[str, Any], str]:
-    """The arrays of DATA as the model sees it, and the model's geometry."""
+    """The arrays of DATA as the model embeds it, and the model's geometry."""
     from lookalike.features import embed
     from lookalike.models import Model
     from lookalike.runs.embeddings import columns
 
     loaded, dataset = Model.load(model), data.load(source)
-    chosen = dataset if split == "all" or dataset.splits is None else dataset.where(split=split)
-    with bar("reading images") as progress:
-        chosen = data.readable(chosen, progress=progress)
-    check(len(chosen) > 0, f"{dataset.name} has no readable images in '{split}': give --split all")
+    part = None if split == "all" or dataset.splits is None else split
+    check(part is None or len(dataset.where(split=part)) > 0, f"{dataset.name} has no split '{part}': give --split all")
+    images = readable_images(dataset, part)
     with bar("embedding") as progress:
-        return columns(embed(loaded, chosen, progress), chosen), loaded.geometry
+        return columns(embed(loaded, images, progress), images), loaded.geometry
 
 
 def read(file: Path) -> dict[str, Any]:
@@ -95,7 +97,7 @@ def read(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UserError(f"'{file}' cannot be read as .npz ({error}): write it with numpy.savez") from None
     for name in arrays:
-        if name not in (*ARRAYS, *NAMES):
+        if name not in (*ARRAYS, *UNMEASURED):
             raise unknown("array", name, ARRAYS)
     for name in ("embeddings", "labels"):
         check(name in arrays, f"'{file}' has no array '{name}': it holds {', '.join(arrays) or 'none'}")
@@ -104,16 +106,17 @@ def read(file: Path) -> dict[str, Any]:
 
 def ignored(arrays: Mapping[str, Any]) -> Any:
     own, other = arrays.get("ignore"), arrays.get("gallery_ignore")
-    check(other is None or own is not None, "gallery_ignore needs ignore, the groups of the queries")
+    check(other is None or own is not None, "gallery_ignore needs ignore: add the groups of the queries")
     return own if other is None else (own, other)
 
 
-def weaknesses(result: Result, count: int) -> dict[str, list[Any]]:
+def weaknesses(result: Result, count: int, paths: Any = None) -> dict[str, list[Any]]:
+    """The worst queries as row, label, value and, where it is known, path; the most confused classes."""
     metric = next(name for name in ("map@r", "map", *result.per_query) if name in result.per_query)
-    found: dict[str, list[Any]] = {"worst": [list(query) for query in result.worst(metric, count)]}
-    if "recall@1" in result.per_query:
-        found["confused"] = [list(pair) for pair in result.confused(count)]
-    return found
+    queries = [[*query, *([] if paths is None else [str(paths[query[0]])])] for query in result.worst(metric, count)]
+    if "recall@1" not in result.per_query:
+        return {"worst": queries}
+    return {"worst": queries, "confused": [list(pair) for pair in result.confused(count)]}
 
 
 def as_document(result: Result, breakdowns: Mapping[str, Any], weak: Mapping[str, Any]) -> str:
@@ -142,7 +145,8 @@ def as_text(
             lines += [f"{100 * part.value:7.2f}  {label}  ({part.queries:,} queries)" for label, part in ranked]
     if "worst" in weak:
         lines += ["", "worst queries"]
-        lines += [f"{100 * value:7.2f}  row {row}  [{label}]" for row, label, value in weak["worst"]]
+        for row, label, value, *path in weak["worst"]:
+            lines.append(f"{100 * value:7.2f}  {path[0] if path else f'row {row}'}  [{label}]")
     if "confused" in weak:
         lines += ["", "most confused classes"]
         lines += [f"{number:7,}  {truth} taken for {taken}" for truth, taken, number in weak["confused"]]

@@ -1,4 +1,4 @@
-"""`lookalike list KIND`: the catalogue, with what each member does and the settings it takes."""
+"""`lookalike list KIND`: the members of a catalogue, what each does and which settings it takes."""
 
 import inspect
 import json
@@ -28,10 +28,10 @@ def first_sentence(member: Callable[..., Any]) -> str:
 
 
 def run(
-    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(CATALOGUES)}. Without it: the kinds.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(CATALOGUES)}; default: list these kinds.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List what there is: data, losses, miners, models, regularisers, samplers."""
+    """List the available data sets, losses, miners, models, regularisers or samplers, with their settings."""
     if not kind:
         typer.echo("\n".join(CATALOGUES))
         return

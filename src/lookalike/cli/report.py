@@ -1,4 +1,4 @@
-"""`lookalike report RUN`: the page of a run, written again from its folder."""
+"""`lookalike report RUN`: write the page of a run again from its folder."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from lookalike.cli.bars import bar
 
-EXAMPLE = "lookalike report runs/birds"
+EXAMPLE = "lookalike report run"
 
 
 def run(

@@ -50,6 +50,8 @@ def read(folder: Path) -> tuple[dict[str, Any], str | None]:
     path = folder / DESCRIPTION
     left = next(folder.parent.glob(f".{folder.name}.*.old"), None) if not folder.exists() else None
     hint = "" if left is None else f"; a save was interrupted, and the model before it is {left}"
+    if (folder / "model" / DESCRIPTION).is_file():  # the folder of a run
+        hint = f"; did you mean {folder / 'model'}?"
     check(path.is_file(), f"no model in {folder}: there is no {DESCRIPTION}{hint}")
     try:
         description = json.loads(path.read_text(encoding="utf-8"))

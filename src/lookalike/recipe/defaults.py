@@ -14,6 +14,7 @@ from torch import Tensor
 
 from lookalike import models
 from lookalike.data import Dataset
+from lookalike.data.images.source import Files
 from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check, install
 
@@ -43,7 +44,11 @@ def appearance(dataset: Dataset) -> Appearance:
             continue  # listed when all images are decoded
         sides.append(side)
         grey = grey and bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
-    check(bool(sides), f"no image of {dataset.name} can be read: run lookalike audit on it")
+    images = dataset.images
+    first = images.path(0).absolute() if isinstance(images, Files) else images.name(0)
+    check(
+        bool(sides), f"{dataset.name}: no image can be read, for example {first}: check the paths with lookalike audit"
+    )
     return Appearance(int(torch.tensor(sides).median()), grey)
 
 

@@ -34,8 +34,13 @@ def columns(embeddings: Float[Tensor, "n d"], dataset: Dataset) -> Arrays:
 
 
 def save_embeddings(path: Path, embeddings: Float[Tensor, "n d"], dataset: Dataset) -> None:
+    save_arrays(path, columns(embeddings, dataset))
+
+
+def save_arrays(path: Path, arrays: Arrays, **facts: str) -> None:
+    """Write such a file; `facts` are texts about all rows, such as the fingerprint of the model."""
     with whole_file(path) as file:
-        np.savez(file, **columns(embeddings, dataset))  # type: ignore[arg-type]
+        np.savez(file, **arrays, **facts)  # type: ignore[arg-type]
 
 
 def read_embeddings(path: Path) -> Arrays:

@@ -17,6 +17,7 @@ from lookalike.evaluation.statistics.seeds import Spread, averaged, difference_b
 from lookalike.runs.finished import Finished, is_run, read
 
 CELL = re.compile(r"(?P<row>.*)-seed-\d+-[0-9a-f]{10}")  # the folder of a study's cell
+BESIDE = (".claim", ".failed", ".lock")  # files that a study keeps beside its cells: study/cells/* names them too
 SEED = re.compile(r"[-_ ]?seed[-_ ]?\d+$")
 
 
@@ -80,7 +81,7 @@ class _Place(NamedTuple):
 
 def collect(paths: Sequence[Path | str], baseline: str | None = None) -> Collection:
     """The methods in some folders: runs, runs of several seeds or folds, or a whole study."""
-    folders = [Path(path) for path in paths]
+    folders = [path for path in map(Path, paths) if not (path.is_file() and path.suffix in BESIDE)]
     check(len(folders) > 0, "give the folder of a run, or of a study")
     places = [place for folder in folders for place in _places(folder)]
     groups: list[tuple[str, list[Finished]]] = []

@@ -162,6 +162,10 @@ def _label_finding(dataset: Dataset, embeddings: Tensor, good: Tensor) -> Findin
 def _verdict(dataset: Dataset, good: Tensor) -> tuple[bool, str]:
     sizes = torch.bincount(dataset.labels[good], minlength=dataset.classes)
     pairs = int((sizes >= 2).sum())
+    if not good.any():
+        images = dataset.images
+        first = images.path(0).absolute() if isinstance(images, Files) else images.name(0)
+        return False, f"not usable: none of {len(dataset):,} images can be read, for example {first}"
     if pairs < 2:
         return (
             False,
