@@ -62,13 +62,17 @@ def legend_rows(series: tuple[Series, ...]) -> list[list[Series]]:
     rows: list[list[Series]] = [[]]
     room = WIDTH - 70.0
     for part in named:
-        wide = 40 + LETTER * len(clipped(part.name, LEGEND))
+        wide = _legend_width(part)
         if rows[-1] and wide > room:
             rows.append([])
             room = WIDTH - 70.0
         rows[-1].append(part)
         room -= wide
     return rows
+
+
+def _legend_width(series: Series) -> float:
+    return 36 + LETTER * len(clipped(series.name, LEGEND))
 
 
 def _legend(series: tuple[Series, ...], left: float, pen: Pen) -> None:
@@ -79,9 +83,8 @@ def _legend(series: tuple[Series, ...], left: float, pen: Pen) -> None:
                 pen.dot(x + 11, y, part.colour)
             else:
                 _line([(x, y), (x + 22, y)], part, pen)
-            name = clipped(part.name, LEGEND)
-            pen.text(name, x + 28, y + 4)
-            x += 40 + LETTER * len(name)
+            pen.text(clipped(part.name, LEGEND), x + 28, y + 4)
+            x += _legend_width(part)
 
 
 def _grid(frame: Frame, pen: Pen) -> None:

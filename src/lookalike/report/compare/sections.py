@@ -79,7 +79,10 @@ def _pairs(content: MethodComparison) -> Html:
     if len(names) < 3 or len(names) > MOST:
         return Html()
     gaps = {(gap.name, gap.against): gap for gap in content.pairs}
-    heads = [element("th", "is above →", scope="col"), *(element("th", name, scope="col") for name in names)]
+    heads = [
+        element("th", "is above →", scope="col"),
+        *(element("th", name, scope="col", class_="number") for name in names),
+    ]
     rows = [
         element("tr", element("th", one, scope="row"), *(_pair(gaps, one, other) for other in names)) for one in names
     ]

@@ -21,7 +21,7 @@ def as_text(content: MethodComparison) -> str:
 
 def number(metric: str, value: float, sign: str = "") -> str:
     """In percent where the metric is a share."""
-    return f"{value:{sign}.4f}" if metric in NOT_SHARES else f"{100 * value:{sign}.2f}"
+    return (f"{value:{sign}.4f}" if metric in NOT_SHARES else f"{100 * value:{sign}.2f}").replace("-", "−")
 
 
 def span(metric: str, ends: Interval | None, sign: str = "") -> str:

@@ -70,7 +70,7 @@ def draw(checked: LabelCheck, addresses: Mapping[int, str]) -> Html:
     limited = "" if checked.complete else " Only the worst queries were looked at."
     button = element("button", "copy the file names", type="button", class_="copy-all", data_copies="#labels td .path")
     return join(
-        note(f"{MEANING} `lookalike audit --run RUN` writes all of them as CSV.{limited}"),
-        element("p", button),
-        sortable("suspicious", f"Labels to check: {some}", ["image, nearest", "file", *COLUMNS[1:]], rows),
+        note(MEANING + limited),
+        element("p", button, " ", element("code", "lookalike audit --run RUN"), " writes all of them as CSV."),
+        sortable("suspicious", f"Labels to check: {some}", ["image and nearest", "file", *COLUMNS[1:]], rows),
     )
