@@ -246,3 +246,19 @@ def test_a_device_that_does_not_exist(model, tmp_path):
     if not torch.cuda.is_available():
         with pytest.raises(UserError, match="there is no cuda device on this machine: use cpu"):
             Model.load(tmp_path / "m", device="cuda")
+
+
+def test_without_its_head_a_model_gives_what_goes_into_it(tmp_path):
+    model = Model.create(Architecture("conv4", {"channels": 1}, dim=9, pooling="gem", layer_norm=True))
+    other = Model.create(Architecture("conv4", {"channels": 1}, dim=3, pooling="gem", bias=False))
+    images = np.random.default_rng(0).integers(0, 256, (5, 28, 28), dtype=np.uint8)
+    bare = model.headless()
+    features = bare.encode(images)
+    assert features.shape == (5, 64)
+    heads = torch.nn.functional.normalize(model.embedder.head(features), dim=1)
+    torch.testing.assert_close(heads, model.encode(images))
+    assert bare.fingerprint == other.headless().fingerprint != model.fingerprint
+    bare.save(tmp_path / "bare")
+    assert torch.equal(Model.load(tmp_path / "bare").encode(images), features)
+    with pytest.raises(UserError, match="your own"):
+        Model(torch.nn.Flatten(), Preprocessing()).headless()

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from lookalike.errors import UserError
-from lookalike.features import PooledFeatures
 from lookalike.models import Conv4, Embedder
 from lookalike.training import principal
 
@@ -33,13 +32,6 @@ def test_outputs_are_the_principal_components(layer_norm):
         assert torch.allclose(one, other, atol=1e-3) or torch.allclose(one, -other, atol=1e-3)
     assert found.mean(0).abs().max() < 1e-5
     assert values.flip(0)[0] > values.flip(0)[DIM]
-
-
-def test_features_are_what_goes_into_the_head():
-    embedder = Embedder(Conv4(channels=1), dim=DIM).eval()
-    images = torch.rand(3, 1, 28, 28, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        assert torch.allclose(embedder.head(PooledFeatures(embedder)(images)), embedder(images))
 
 
 def test_mistakes():

@@ -6,10 +6,6 @@ compare. Resizing and cropping are left to the caller; the file's metadata descr
 """
 
 import json
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -19,9 +15,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check, install
+from lookalike.errors import UserError, check
 from lookalike.geometry import normalise
 from lookalike.models.model import Model
+from lookalike.models.onnx_graph import LIBRARIES, graph, library
 from lookalike.models.preprocess import scale
 
 TOLERANCE = 1e-4  # largest difference between entries of an embedding, relative to the largest entry
@@ -43,11 +40,11 @@ class PixelsToEmbeddings(nn.Module):
 
 def export_onnx(model: Model, path: str | Path) -> float:
     """Write the model as an ONNX file and run it; returns the largest relative difference from torch."""
-    onnx, _, runtime = (_library(name) for name in ("onnx", "onnxscript", "onnxruntime"))
+    onnx, _, runtime = (library(name) for name in LIBRARIES)
     path = Path(path)
     whole = deepcopy(PixelsToEmbeddings(model)).eval().cpu()  # the model stays where it is
     examples = [_pixels(model, count) for count in BATCHES]
-    proto = _graph(whole, examples[-1])
+    proto = graph(whole, examples[-1], "pixels")
     _describe(onnx, proto, model)
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -66,46 +63,10 @@ def export_onnx(model: Model, path: str | Path) -> float:
     return difference
 
 
-def _graph(whole: nn.Module, example: Tensor) -> Any:
-    with _quiet():
-        program: Any = torch.onnx.export(
-            whole,
-            (example,),
-            input_names=["pixels"],
-            output_names=["embeddings"],
-            dynamic_shapes=({0: torch.export.Dim("images", min=1)},),
-            dynamo=True,
-            verbose=False,
-        )
-    return program.model_proto
-
-
-def _library(name: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise UserError(f"export needs {name}: {install('export')}") from error
-
-
 def _pixels(model: Model, count: int) -> Tensor:
     how = model.preprocessing
     generator = torch.Generator().manual_seed(count)
     return torch.rand(count, how.channels, how.crop, how.crop, generator=generator) * 255
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the exporter's warnings about its own internals."""
-    level = logging.getLogger("torch.onnx").level
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            logging.getLogger("torch.onnx").setLevel(level)
 
 
 def _describe(onnx: Any, proto: Any, model: Model) -> None:

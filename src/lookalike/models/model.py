@@ -4,28 +4,27 @@ Paths, arrays and PIL images go in, embeddings in the model's own geometry come 
 decoded (`decode`); by default Pillow reads them and turns them upright as their EXIF says.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
-from lookalike.geometry import Geometry, check_geometry, normalise
+from lookalike.geometry import Geometry, check_geometry
 from lookalike.models import model_folder
 from lookalike.models.architecture import Architecture
+from lookalike.models.backends import Backend, BackendName, Normalised, choose
 from lookalike.models.embedder import Embedder
+from lookalike.models.encoding import Decode, check_many, evaluating, in_batches, read_image
 from lookalike.models.fingerprint import fingerprint
-from lookalike.models.preprocess import Preprocessing, prepare
+from lookalike.models.preprocess import Preprocessing
 from lookalike.models.readout import Readout
 
-# a file -> a PIL image, an array (rows × columns × channels) or a tensor (channels first)
-Decode = Callable[[Path], Any]
 Progress = Callable[[int, int], None]
 SMALL_BATCH, LARGE_BATCH = 16, 128  # for large activations, a CPU spends more on fresh memory than on arithmetic
 
@@ -83,6 +82,16 @@ class Model:
             embedder.centred.to(self.device).fill(mean, directions)
         return replace(self, embedder=embedder, architecture=replace(architecture, readout=readout), metrics={})
 
+    def headless(self) -> "Model":
+        """A copy that ends with the pooled features. Models that differ in their heads alone have equal copies."""
+        embedder, head = deepcopy(self.embedder), self.architecture
+        if not isinstance(embedder, Embedder):
+            raise UserError("only a network with a backbone and a head has features to read: this one is your own")
+        embedder.head = nn.Sequential()
+        embedder.set_readout(Readout(), None)
+        bare = None if head is None else Architecture(head.backbone, head.settings, dim=None, pooling=head.pooling)
+        return Model(embedder, self.preprocessing, bare, geometry="none")
+
     @property
     def device(self) -> torch.device:
         return next((parameter.device for parameter in self.embedder.parameters()), torch.device("cpu"))
@@ -93,33 +102,50 @@ class Model:
         batch_size: int | None = None,
         progress: Progress | None = None,
         decode: Decode | None = None,
+        backend: BackendName | Backend = "torch",
     ) -> Float[Tensor, "n d"]:
         """Embeddings, one row per image, on the CPU.
 
         `images`: a sequence of paths, PIL images, arrays or tensors, or one array (n × rows × columns × channels) or
-        tensor (n × channels × rows × columns). uint8 ranges from 0 to 255, floats from 0 to 1.
+        tensor (n × channels × rows × columns). uint8 ranges from 0 to 255, floats from 0 to 1. Threads decode the
+        images of a list while the network computes. `backend`: torch, onnx or auto (see `models.backends`).
         """
-        batch_size = batch_size or (SMALL_BATCH if self.device.type == "cpu" else LARGE_BATCH)
-        check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
-        _check_many(images)
-        read = decode or _read
-        was_training = self.embedder.training
-        self.embedder.eval()
-        rows = []
-        try:
-            for start in range(0, len(images), batch_size):
-                stop = min(start + batch_size, len(images))
-                rows.append(self._embed(_slice(images, start, stop, read)))
+        check_many(images)
+        inputs = in_batches(images, self.batch_size(batch_size), self.preprocessing, decode or read_image)
+        return self.encode_inputs(inputs, len(images), progress, backend)
+
+    def batch_size(self, size: int | None = None) -> int:
+        """How many images go through the network at a time."""
+        size = (SMALL_BATCH if self.device.type == "cpu" else LARGE_BATCH) if size is None else size
+        check(size > 0, f"batch_size must be positive, not {size}")
+        return size
+
+    def encode_inputs(
+        self,
+        batches: Iterable[Float[Tensor, "_ c h w"]],
+        total: int,
+        progress: Progress | None = None,
+        backend: BackendName | Backend = "torch",
+    ) -> Float[Tensor, "n d"]:
+        """Embeddings of images that have been prepared, batch by batch."""
+        rows: list[Tensor] = []
+        done = 0
+        with evaluating(self.embedder):
+            run = (backend if isinstance(backend, Backend) else self.backend(backend)).run
+            for inputs in batches:
+                rows.append(run(inputs))
+                done += len(inputs)
                 if progress is not None:
-                    progress(stop, len(images))
-        finally:
-            self.embedder.train(was_training)
+                    progress(done, total)
         return torch.cat(rows)
 
-    @torch.no_grad()
-    def _embed(self, images: Any) -> Tensor:
-        batch = prepare(images, self.preprocessing).to(self.device)
-        return normalise(self.embedder(batch).float(), self.geometry).cpu()
+    def backend(self, name: BackendName) -> Backend:
+        """What computes this model's embeddings."""
+        how = self.preprocessing
+        with evaluating(self.embedder):
+            key = None if self.architecture is None or name == "torch" else self.fingerprint
+            network = Normalised(self.embedder, self.geometry).eval()
+            return choose(name, network, (how.channels, how.crop, how.crop), key)
 
     @property
     def fingerprint(self) -> str:
@@ -195,33 +221,3 @@ def checked_device(name: str) -> torch.device:
         f"there is no {device.type} device on this machine: use cpu instead of '{name}'",
     )
     return device
-
-
-def _check_many(images: Any) -> None:
-    if isinstance(images, str | Path):
-        raise UserError(f"encode takes many images: give ['{images}']")
-    several = hasattr(images, "__len__") and hasattr(images, "__getitem__")
-    check(several, f"encode takes a sequence of images, not {type(images).__name__}: put it into a list")
-    check(len(images) > 0, "there are no images to encode: the sequence is empty")
-    single = isinstance(images, np.ndarray) and images.ndim == 3 and images.shape[-1] == 3
-    single = single or (isinstance(images, Tensor) and images.ndim == 3 and images.shape[0] == 3)
-    check(not single, "this looks like one image: encode takes many, give [image]")
-
-
-def _slice(images: Any, start: int, stop: int, read: Decode) -> Any:
-    if isinstance(images, Tensor | np.ndarray):
-        return images[start:stop]
-    some = [images[position] for position in range(start, stop)]
-    return [read(Path(image)) if isinstance(image, str | Path) else image for image in some]
-
-
-def _read(path: Path) -> Any:
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as image:
-            return ImageOps.exif_transpose(image).copy()
-    except FileNotFoundError as error:
-        raise UserError(f"there is no image {path}") from error
-    except (OSError, UnidentifiedImageError) as error:
-        raise UserError(f"cannot read {path} as an image: {error}") from error

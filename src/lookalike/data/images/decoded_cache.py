@@ -16,7 +16,7 @@ import torch
 from lookalike.cache import built
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import resize
-from lookalike.data.images.digests import digests, stamp
+from lookalike.data.images.digests import content_digests
 from lookalike.data.images.source import Files, Pixels
 from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check
@@ -81,11 +81,7 @@ def decoded(dataset: Dataset, short_side: int = 256, *, threads: int = 2, progre
 
 def _key(images: Files, short_side: int) -> str:
     """Digest of contents, names and settings. Contents are read once; then names and times of change stand for them."""
-
-    def remember(folder: Path) -> None:
-        (folder / "content.txt").write_text(blake2b(digests(images).tobytes(), digest_size=16).hexdigest())
-
-    content = (built("stamps", stamp(images), remember) / "content.txt").read_text()
+    content = blake2b(content_digests(images).tobytes(), digest_size=16).hexdigest()
     names = "\n".join(images.paths).encode("utf-8", "surrogateescape")
     return blake2b(f"{VERSION} {short_side} {content} ".encode() + names, digest_size=16).hexdigest()
 

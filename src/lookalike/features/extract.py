@@ -1,0 +1,99 @@
+"""The vectors of a data set by a frozen network, computed once and kept on disk.
+
+They are found by the model's fingerprint, the view and the content of the images: runs, cells of a study and workers
+share them, a renamed or moved photo keeps its vector, and only new photos are computed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from lookalike.cache import cache_folder
+from lookalike.data import Dataset
+from lookalike.data.images.digests import content_digests
+from lookalike.data.images.unreadable import UnreadableError
+from lookalike.errors import UserError
+from lookalike.features.store import BUCKETS, Store, Vectors
+from lookalike.features.views import CENTRE, View
+from lookalike.models import Model
+from lookalike.models.backends import Backend, BackendName
+from lookalike.models.encoding import batched
+from lookalike.models.model import Progress
+from lookalike.processes import Ranks
+
+VERSION = 1
+
+
+def extract(
+    model: Model,
+    dataset: Dataset,
+    view: View = CENTRE,
+    *,
+    backend: BackendName = "torch",
+    progress: Progress | None = None,
+) -> Float[Tensor, "n d"]:
+    """The model's embeddings of all images, from the cache as far as they are there.
+
+    `model.headless()` gives the features instead. A network of the user's own has no name, so nothing is kept.
+    """
+    digests = [digest.tobytes() for digest in content_digests(dataset.images)]
+    work = _Work(model, dataset, view, model.backend(backend), digests, progress)
+    if model.architecture is None:
+        work.total = len(digests)
+        return torch.from_numpy(work.compute(range(len(digests))))
+    store = Store(cache_folder() / "features" / _key(model, view, work.backend))
+    vectors = store.read(digests)
+    missing = {digest: row for row, digest in enumerate(digests) if digest not in vectors}
+    work.total = len(missing)
+    ranks = Ranks.current()
+    first = ranks.rank * BUCKETS // ranks.count  # the processes of a run begin at different places
+    vectors |= store.add(list(missing), lambda block: work.compute([missing[digest] for digest in block]), first)
+    if work.done < work.total:
+        work.tell(work.total)  # other processes computed the rest
+    return torch.from_numpy(np.stack([vectors[digest] for digest in digests]))
+
+
+def _key(model: Model, view: View, backend: Backend) -> str:
+    facts = f"{VERSION} {model.fingerprint} {backend.name} {view.description()}"
+    return blake2b(facts.encode(), digest_size=16).hexdigest()
+
+
+@dataclass
+class _Work:
+    """Images through the network, some rows at a time."""
+
+    model: Model
+    dataset: Dataset
+    view: View
+    backend: Backend
+    digests: Sequence[bytes]
+    progress: Progress | None
+    total: int = 0
+    done: int = 0
+
+    def compute(self, rows: Sequence[int]) -> Vectors:
+        """The vectors of some rows. Batches are filled up: a vector does not depend on what is computed beside it."""
+        size = self.model.batch_size()
+        padded = -(-len(rows) // size) * size
+        batches = batched(lambda place: self._inputs(rows[min(place, len(rows) - 1)]), padded, size)
+        vectors = self.model.encode_inputs(
+            batches, padded, lambda done, _: self.tell(self.done + min(done, len(rows))), self.backend
+        )
+        self.done += len(rows)
+        return vectors[: len(rows)].numpy()
+
+    def _inputs(self, row: int) -> Tensor:
+        images = self.dataset.images
+        try:
+            return self.view.inputs(images.open(row), self.digests[row], self.model.preprocessing)
+        except UnreadableError as error:
+            raise UserError(f"cannot read {images.name(row)} ({error}): run lookalike audit on the data") from error
+
+    def tell(self, done: int) -> None:
+        if self.progress is not None:
+            self.progress(done, self.total)

@@ -1,0 +1,144 @@
+"""What computes a network: torch, or ONNX Runtime, which takes about half the time on a CPU.
+
+A graph is used only after its embeddings have been compared with torch's: at length 1, no coordinate may differ by more
+than 1e-5. Graph and difference are cached under the model's fingerprint, so each model is exported and compared once.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from lookalike.cache import built
+from lookalike.errors import check, unknown
+from lookalike.geometry import Geometry, normalise
+from lookalike.models import onnx_graph
+
+BackendName = Literal["torch", "onnx", "auto"]
+TOLERANCE = 1e-5
+GRAPH, CHECK = "graph.onnx", "check.json"
+BATCHES = (1, 3, 16)  # sizes that are compared
+
+
+class Normalised(nn.Module):
+    """A network and the geometry of its embeddings."""
+
+    def __init__(self, embedder: nn.Module, geometry: Geometry) -> None:
+        super().__init__()
+        self.embedder, self.geometry = embedder, geometry
+
+    def forward(self, inputs: Float[Tensor, "n c h w"]) -> Float[Tensor, "n d"]:
+        return normalise(self.embedder(inputs).float(), self.geometry)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """`run` turns network inputs into embeddings on the CPU; `note` says why ONNX Runtime was not chosen."""
+
+    name: str
+    run: Callable[[Tensor], Tensor]
+    note: str = ""
+
+
+class Graph(NamedTuple):
+    """A graph on disk, and how far its embeddings are from torch's; or why there is none."""
+
+    path: Path
+    difference: float
+    problem: str = ""
+
+    @property
+    def fault(self) -> str:
+        """Why the graph cannot be used; empty: it can."""
+        if self.problem:
+            return f"this network cannot be exported ({self.problem})"
+        differs = not self.difference <= TOLERANCE
+        return f"the embeddings of the exported graph differ from torch's by {self.difference:.1e}" if differs else ""
+
+
+def choose(name: BackendName, network: Normalised, inputs: tuple[int, ...], fingerprint: str | None) -> Backend:
+    """The backend for a network in evaluation mode whose inputs have this shape (channels, height, width).
+
+    "auto" is ONNX Runtime where it is installed, the network is on the CPU and its graph gives the same embeddings.
+    Without a `fingerprint` (a network of the user's own) nothing can be cached, and "auto" is torch.
+    """
+    if name not in get_args(BackendName):
+        raise unknown("backend", name, get_args(BackendName))
+    device = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
+    usable = device.type == "cpu" and fingerprint is not None and all(map(find_spec, onnx_graph.LIBRARIES))
+    if name == "torch" or (name == "auto" and not usable):
+        return _torch(network, device)
+    if fingerprint is None:
+        with TemporaryDirectory() as folder:
+            return _onnx(name, network, _write(Path(folder), network, inputs), device)
+    key = _key(fingerprint, inputs)
+    place = built("onnx", key, lambda folder: _export(folder, network, inputs))
+    facts = json.loads((place / CHECK).read_text(encoding="utf-8"))
+    return _onnx(name, network, Graph(place / GRAPH, **facts), device)
+
+
+def _torch(network: Normalised, device: torch.device, note: str = "") -> Backend:
+    @torch.no_grad()
+    def run(inputs: Tensor) -> Tensor:
+        embeddings: Tensor = network(inputs.to(device)).cpu()
+        return embeddings
+
+    return Backend("torch", run, note)
+
+
+def _onnx(name: BackendName, network: Normalised, graph: Graph, device: torch.device) -> Backend:
+    if not graph.fault:
+        return Backend("onnx", onnx_graph.Session(graph.path))
+    check(name == "auto", f"{graph.fault}: choose backend torch")
+    return _torch(network, device, f"torch computes the embeddings: {graph.fault}")
+
+
+def _key(fingerprint: str, inputs: tuple[int, ...]) -> str:
+    versions = [torch.__version__, *(str(onnx_graph.library(name).__version__) for name in onnx_graph.LIBRARIES)]
+    return blake2b(" ".join([fingerprint, str(inputs), *versions]).encode(), digest_size=16).hexdigest()
+
+
+def _export(folder: Path, network: Normalised, inputs: tuple[int, ...]) -> None:
+    written = _write(folder, network, inputs)
+    facts = {"difference": written.difference, "problem": written.problem}
+    (folder / CHECK).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _write(folder: Path, network: Normalised, inputs: tuple[int, ...]) -> Graph:
+    """Export the network, and compare both on noise."""
+    onnx = onnx_graph.library("onnx")
+    path = folder / GRAPH
+    generator = torch.Generator().manual_seed(0)
+    batches = [torch.randn(count, *inputs, generator=generator) for count in BATCHES]
+    written = Graph(path, 0.0)
+    for export in (onnx_graph.traced_graph, onnx_graph.graph):
+        try:
+            onnx.save(export(network, batches[1], "inputs"), str(path))
+            written = Graph(path, _difference(network, onnx_graph.Session(path), batches))
+        except Exception as error:  # exporters and the runtime fail in ways of their own
+            written = Graph(path, 0.0, _first_line(error))
+        if not written.fault:
+            break
+    return written
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+@torch.no_grad()
+def _difference(network: Normalised, session: onnx_graph.Session, batches: list[Tensor]) -> float:
+    worst = 0.0
+    for inputs in batches:
+        pair: Any = (network(inputs), session(inputs))
+        one, other = (normalise(embeddings, "sphere") for embeddings in pair)
+        worst = max(worst, float((one - other).abs().max().nan_to_num(nan=torch.inf)))
+    return worst
