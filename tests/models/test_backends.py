@@ -109,7 +109,7 @@ def test_without_the_libraries_torch_computes(monkeypatch, absent):
     monkeypatch.setitem(sys.modules, absent, None)
     model = small()
     assert model.backend("auto").name == "torch"
-    with pytest.raises(UserError, match=f"{absent}.*lookalike\\[export\\]"):
+    with pytest.raises(UserError, match=f"needs {absent}: pip install"):
         model.backend("onnx")
 
 
