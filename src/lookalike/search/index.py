@@ -21,7 +21,7 @@ from lookalike.search.calibrating import Calibrated, Queries
 from lookalike.search.calibration import Calibration
 from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
-from lookalike.search.model_copy import load_model, model_content
+from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import Box, combined, pixels_of, placed
 from lookalike.search.sources import Entry, Source
@@ -51,6 +51,9 @@ class Index:
         index = Index(SqliteStore.create(Path(place), identity_of(loaded)), Path(place))
         index.store.keep_model(loaded.fingerprint, model_content(loaded))
         index._model = loaded
+        known = None if isinstance(model, Model) else calibration_of_run(Path(model), loaded)
+        if known is not None:
+            index.store.write_fact("calibration", json.dumps(known))
         return index
 
     @staticmethod

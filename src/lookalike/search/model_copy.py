@@ -1,11 +1,14 @@
 """The model of an index: its files are part of the truth, a folder of them is derived."""
 
+import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from lookalike import files
 from lookalike.errors import UserError, check
 from lookalike.models import Model
+from lookalike.runs import RunFolder
 from lookalike.search.stores import Store
 
 
@@ -15,6 +18,15 @@ def model_content(model: Model) -> dict[str, bytes]:
         folder = Path(place) / "model"
         model.save(folder)
         return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def calibration_of_run(folder: Path, model: Model) -> dict[str, Any] | None:
+    """What the run that made a model measured on its own test classes, if the folder is still within that run."""
+    run = RunFolder(folder.resolve().parent)
+    if run.model != folder.resolve() or not run.result.is_file():
+        return None
+    content = json.loads(run.result.read_text(encoding="utf-8")).get("calibration")
+    return content if isinstance(content, dict) and content.pop("fingerprint", None) == model.fingerprint else None
 
 
 def load_model(store: Store, fingerprint: str, place: Path) -> Model:

@@ -7,6 +7,7 @@ column of a table, or none; further folders and columns are metadata for filters
 import glob
 import os
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from lookalike.data.formats.folder import is_image, walk
 from lookalike.data.formats.table import KINDS, cells
 from lookalike.data.images.source import Files
 from lookalike.errors import UserError, check
+from lookalike.runs import RunFolder
+from lookalike.runs.embeddings import read_embeddings
 from lookalike.search.items import Item, Value
 
 NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")  # what is surely meant as one: 00123 and 1e5 stay text
@@ -50,6 +53,8 @@ def listing(source: Source) -> Listing:
         return _of_files([Path(path).expanduser() for path in source], "a list of files")
     text = str(source)
     path = Path(text).expanduser()
+    if RunFolder(path).test.is_file() and RunFolder(path).recipe.is_file():
+        return _of_run(RunFolder(path))
     if path.is_dir() and data.layout_of(path) == "folder":
         return _of_folder(path)
     if path.is_file():
@@ -119,6 +124,18 @@ def _typed(values: Sequence[str]) -> list[Value]:
 def _of_dataset(dataset: Dataset, name: str) -> Listing:
     root = str(Path(name.partition("=")[2] or name).expanduser().resolve()) if dataset.root is not None else name
     return Listing(root, list(_rows(dataset, root)))
+
+
+def _of_run(run: RunFolder) -> Listing:
+    """The images of the classes that a run never saw in training."""
+    settings = tomllib.loads(run.recipe.read_text(encoding="utf-8"))
+    source = settings.get("data", {}).get("source")
+    check(bool(source), f"the run in '{run.path}' was made from a dataset in memory: give the images themselves")
+    dataset = data.load(source)
+    arrays = read_embeddings(run.test)
+    names = {str(name) for column in ("paths", "gallery_paths") for name in arrays.get(column, ())}
+    rows = [row for row in range(len(dataset)) if dataset.images.name(row) in names]
+    return Listing(str(run.path.resolve()), list(_rows(dataset.subset(rows), str(run.path.resolve()))))
 
 
 def _rows(dataset: Dataset, root: str) -> Iterator[Entry]:
