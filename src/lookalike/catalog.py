@@ -7,6 +7,7 @@ see the same list that `names` and `build` read.
 import inspect
 import sys
 from collections.abc import Callable, Collection, Mapping
+from functools import wraps
 from typing import Any, TypeVar
 
 from lookalike.errors import check, unknown
@@ -64,3 +65,29 @@ def build(
         f"{kind} '{name}' needs {' and '.join(missing)}: give build('{name}', {'=..., '.join(missing)}=...)",
     )
     return builder(**chosen)
+
+
+def show_settings(kind: type[Any]) -> None:
+    """Gives a class of modules a `repr` with its settings, and refuses a misspelt one with the nearest that exists.
+
+    The class is changed in place: its name, its type and its signature stay what its file says.
+    """
+    plain_init, signature = kind.__init__, inspect.signature(kind)
+
+    @wraps(plain_init)
+    def init(self: Any, *arguments: Any, **settings: Any) -> None:
+        for key in settings:
+            if key not in signature.parameters:
+                raise TypeError(str(unknown(f"setting of {kind.__name__}", key, signature.parameters)))
+        plain_init(self, *arguments, **settings)
+        bound = signature.bind(*arguments, **settings)
+        bound.apply_defaults()
+        self.built_with = bound.arguments
+
+    def extra_repr(self: Any) -> str:
+        # a setting may have changed since then; where it became a tensor, what it was built with says more
+        current = {name: getattr(self, name, value) for name, value in self.built_with.items()}
+        plain = {name: self.built_with[name] if hasattr(value, "shape") else value for name, value in current.items()}
+        return ", ".join(f"{name}={value!r}" for name, value in plain.items())
+
+    kind.__init__, kind.extra_repr = init, extra_repr

@@ -4,11 +4,15 @@ A row that keeps nothing, and a batch in which nothing is active, is worth its n
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+CHUNK = 2**23  # entries of a chunk: a few buffers of this size are alive at once
 
 # the exponential of anything less is not a normal number any more, and up to 40 times slower to compute
 SMALLEST_EXPONENT = {dtype: math.ceil(math.log(torch.finfo(dtype).tiny)) for dtype in (torch.float32, torch.float64)}
@@ -74,6 +78,8 @@ def softplus(values: Tensor) -> Tensor:
 
 
 class _Weighted(torch.autograd.Function):
+    """A loss by its value and its pair weights ∂L/∂S in closed form (General Pair Weighting): no graph over pairs."""
+
     @staticmethod
     def forward(ctx: Any, _: Tensor, value: Tensor, weights: Tensor) -> Tensor:
         ctx.save_for_backward(weights)
@@ -85,10 +91,7 @@ class _Weighted(torch.autograd.Function):
         return weights * gradient, None, None
 
 
-def weighted(similarities: Float[Tensor, "n m"], value: Float[Tensor, ""], weights: Float[Tensor, "n m"]) -> Tensor:
-    """A loss by its pair weights ∂L/∂S in closed form (General Pair Weighting): no graph over pairs is kept."""
-    result: Tensor = _Weighted.apply(similarities, value, weights)  # type: ignore[no-untyped-call]
-    return result
+weighted: Callable[[Tensor, Tensor, Tensor], Tensor] = _Weighted.apply  # (similarities, value, weights) -> loss
 
 
 def mean_active(hinges: Tensor, kept: Tensor) -> Tensor:
@@ -108,3 +111,15 @@ def mean_where(values: Tensor, kept: Tensor) -> Tensor:
     tensor(3.)
     """
     return torch.where(kept, values, 0.0).sum() / kept.sum().clamp(min=1)
+
+
+def in_chunks(term: Callable[[slice], Tensor], width: int, step: int) -> Tensor:
+    """Σ term(part) over parts of `step` of `width` columns, each computed again in the backward pass: one is alive.
+
+    >>> in_chunks(lambda part: torch.tensor([1.0, 2.0, 4.0])[part].sum(), width=3, step=2)
+    tensor(7.)
+    """
+    total: Tensor = checkpoint(term, slice(0, step), use_reentrant=False)
+    for start in range(step, width, step):
+        total = total + checkpoint(term, slice(start, start + step), use_reentrant=False)
+    return total

@@ -4,7 +4,7 @@ Rows are anchors, columns candidates. Memory, proxies, other processes and a gal
 columns.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import torch
@@ -77,6 +77,23 @@ class Pairs:
         width = max(1, int(self.positive.sum(1).max())) if self.positive.numel() else 0
         filled, columns = self.positive.to(torch.float32).topk(width, dim=1)
         return columns, filled > 0
+
+    def informative(self, similarities: Float[Tensor, "n m"], margin: float) -> "Pairs":
+        """The pairs on the wrong side of, or within a margin of, the hardest pair of the other kind (see miners).
+
+        >>> pairs = Pairs(torch.tensor([[True, False, False]]), torch.tensor([[False, True, True]]))
+        >>> pairs.informative(torch.tensor([[0.5, 0.45, 0.1]]), margin=0.1).negative
+        tensor([[False,  True, False]])
+        """
+        if not similarities.shape[1]:
+            return self
+        least_positive = torch.where(self.positive, similarities, torch.inf).amin(1, keepdim=True)
+        most_negative = torch.where(self.negative, similarities, -torch.inf).amax(1, keepdim=True)
+        return replace(
+            self,
+            positive=self.positive & (similarities < most_negative + margin),
+            negative=self.negative & (similarities > least_positive - margin),
+        )
 
 
 @dataclass(frozen=True)
@@ -168,6 +185,16 @@ def check_embeddings(embeddings: Tensor, candidates: Tensor | None = None) -> No
         )
 
 
+def taint(embeddings: Tensor, candidates: Tensor | None = None) -> Tensor:
+    """0, or NaN if a vector holds a NaN or an infinity: losses add it, because masks and hinges would hide that.
+
+    >>> taint(torch.tensor([[1.0, torch.nan]])), taint(torch.ones(2, 2))
+    (tensor(nan), tensor(0.))
+    """
+    total = (0 * embeddings.detach()).sum()
+    return total if candidates is None else total + (0 * candidates.detach()).sum()
+
+
 def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs:
     """The pairs a loss works on, from pairs or plain labels, checked against the embeddings."""
     if candidates is not None or embeddings.dim() != 2 or not embeddings.is_floating_point():
@@ -191,11 +218,14 @@ def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = N
 
 
 def as_triplets(targets: Triplets, embeddings: Tensor, candidates: Tensor | None = None) -> Triplets:
-    """Sampled triplets, checked."""
+    """Sampled triplets, checked; none where there is no column to point at."""
     check_embeddings(embeddings, candidates)
-    sizes = {len(part) for part in (targets.anchor, targets.positive, targets.negative, targets.valid)}
+    anchor, positive, negative, valid = targets.anchor, targets.positive, targets.negative, targets.valid
+    sizes = {len(anchor), len(positive), len(negative), len(valid)}
     check(len(sizes) == 1, f"the four parts of Triplets must be equally long, not {sorted(sizes)}")
-    return targets
+    if len(embeddings if candidates is None else candidates):
+        return targets
+    return Triplets(anchor[:0], positive[:0], negative[:0], valid[:0], targets.labels)
 
 
 def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:

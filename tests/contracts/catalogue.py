@@ -1,4 +1,4 @@
-"""The whole catalogue, found by itself: a new loss is held to every contract the moment it is listed."""
+"""The whole catalogue, read from its list: a new loss is held to every contract the moment it is listed."""
 
 import inspect
 
@@ -20,7 +20,8 @@ def needs_classes(name):
 
 PAIR_NAMES = [name for name in NAMES if not needs_classes(name)]
 CLASS_NAMES = [name for name in NAMES if needs_classes(name)]
-# plain labels are sampled there, so neither the order of the batch nor the drawing is without influence
+TAKES_TRIPLETS = ("contrastive", "triplet", "margin", "snr", "quadruplet")
+# it samples plain labels, so that the order of the batch and the draw change its value
 SAMPLED = ("quadruplet",)
 
 

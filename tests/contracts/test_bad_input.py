@@ -7,12 +7,11 @@ from lookalike import losses, miners
 from lookalike.errors import UserError
 from lookalike.targets import Classes, Pairs, Triplets
 from lookalike.training.memory import CrossBatchMemory, remembered
-from tests.contracts.catalogue import CLASS_NAMES, NAMES, PAIR_NAMES, build, mined, rows
+from tests.contracts.catalogue import CLASS_NAMES, NAMES, PAIR_NAMES, TAKES_TRIPLETS, build, mined, rows
 
 pytestmark = pytest.mark.plain
 
 LABELS = torch.tensor([0, 0, 1, 1])
-TAKES_TRIPLETS = ("contrastive", "triplet", "margin", "snr", "quadruplet")
 
 
 def refused(match, call, *arguments, **settings):

@@ -3,8 +3,11 @@
 import pytest
 import torch
 
+from lookalike import miners
 from lookalike.targets import Pairs
-from tests.contracts.catalogue import CLASS_NAMES, NAMES, PAIR_NAMES, SAMPLED, build, mined, rows
+from tests.contracts.catalogue import CLASS_NAMES, NAMES, PAIR_NAMES, SAMPLED, TAKES_TRIPLETS, build, mined, rows
+
+TRIPLET_MINERS = ("distance_weighted", "hard", "random", "semihard", "softhard")
 
 LABELS = torch.tensor([0, 0, 1, 1, 2, 2, 3, 0])
 BATCHES = {
@@ -47,7 +50,7 @@ def test_every_batch(name, batch):
 
 
 @pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("name", ["contrastive", "triplet", "margin", "snr", "quadruplet"])
+@pytest.mark.parametrize("name", TAKES_TRIPLETS)
 def test_every_batch_as_mined_triplets(name, batch):
     embeddings, labels = BATCHES[batch]
     assert_finite(build(name), embeddings, mined(embeddings, labels))
@@ -58,7 +61,7 @@ def test_a_single_class_overall(name):
     assert_finite(build(name, classes=1), rows(3), torch.zeros(3, dtype=torch.int64))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in SAMPLED])
+@pytest.mark.parametrize("name", NAMES)
 def test_an_empty_batch(name):
     assert_finite(build(name), rows(0), torch.tensor([], dtype=torch.int64))
 
@@ -68,6 +71,27 @@ def test_no_candidates(name):
     """A memory with nothing in it: the anchors are there, no column is."""
     pairs = Pairs.across(LABELS, torch.tensor([], dtype=torch.int64))
     assert_finite(build(name), rows(8), pairs, candidates=rows(0))
+
+
+@pytest.mark.parametrize("miner", TRIPLET_MINERS)
+@pytest.mark.parametrize("name", TAKES_TRIPLETS)
+def test_mined_triplets_without_candidates(name, miner):
+    nobody = torch.tensor([], dtype=torch.int64)
+    triplets = miners.build(miner)(rows(8), Pairs.across(LABELS, nobody), rows(0))
+    assert_finite(build(name), rows(8), triplets, candidates=rows(0))
+
+
+@pytest.mark.parametrize("length", [1e-30, 1e-9, 1e9, 1e15, 1e19, 1e25, 1e30])
+@pytest.mark.parametrize("geometry", ["none", "ball"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("fastap", "histogram")])
+def test_vectors_of_any_length_in_every_geometry(name, geometry, length):
+    """Raw products saturate, and so does whatever a loss makes of them."""
+    assert_finite(build(name, normalise=geometry), rows(8) * length, LABELS)
+    if name in PAIR_NAMES and name not in SAMPLED:
+        pairs = Pairs.across(LABELS, torch.tensor([0, 1, 2, 3, 0, 9]))
+        candidates = (rows(6, seed=1) * length).requires_grad_()
+        assert_finite(build(name, normalise=geometry), rows(8) * length, pairs, candidates=candidates)
+        assert candidates.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("name", PAIR_NAMES)

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from lookalike import losses
-from lookalike.losses.proxy_anchor import anchored
 from lookalike.targets import Pairs
 from tests.losses.oracles import sides
 from tests.losses.ranking_oracles import mined
@@ -197,7 +196,7 @@ def test_proxy_anchor():
     S.requires_grad_()
     y, classes = [0, 0, 2, 3, 2], 4
     own = torch.tensor(y)[:, None] == torch.arange(classes)
-    G = torch.autograd.grad(anchored(S.T, own.T, 32.0, 0.1), S)[0]
+    G = torch.autograd.grad(losses.ProxyAnchor(classes=4, dim=2).of_proxies(S.T, own.T), S)[0]
     table = S.tolist()
     for k in range(classes):
         for i in range(5):

@@ -73,6 +73,8 @@ MEMBERS: dict[str, type[nn.Module]] = {
     "top_k_precision": TopKPrecision,
     "triplet": Triplet,
 }
+for _loss in MEMBERS.values():
+    catalog.show_settings(_loss)
 
 __all__ = [
     "MEMBERS",

@@ -1,41 +1,48 @@
-"""Wang, Zhou, Wen, Liu, Lin: Deep Metric Learning with Angular Loss, ICCV 2017; Revisiting, eq. 5.
+"""Wang, Zhou, Wen, Liu, Lin: Deep Metric Learning with Angular Loss, ICCV 2017; Revisiting, eq. 5 [math A5].
 
 f_apn = 4 tan²α (e_a + e_p)·e_n − 2(1 + tan²α) e_a·e_p;  L = N-pair(z) + λ · mean over anchors of log(1 + Σ_n
 e^{f_apn}).
 
-Departs from the paper: the printed equation has misplaced brackets and e_a·e_n in its last term (ERR-6); the mean
-over the anchor's positives instead of one (ERR-43, see n_pair). All positive pairs are taken a chunk at a time and
-recomputed in the backward pass when there is more than one chunk, so memory stays O(n²).
+Departs from the paper: the printed equation has misplaced brackets and e_a·e_n in its last term [math ERR-6]; the mean
+over the anchor's positives instead of one [math ERR-43]. Positives are taken a chunk at a time, so memory stays O(n²).
+See also: n_pair.
 """
 
 import math
+from functools import partial
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise, norms
+from lookalike.labels import Labels
 from lookalike.losses.n_pair import one_positive
-from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Pairs, Targets, as_pairs, is_labels
-
-CHUNK = 2**23  # entries of a chunk: a few buffers of this size are alive at once
+from lookalike.reductions import CHUNK, in_chunks, log_sum_exp, softplus
+from lookalike.targets import Pairs, Targets, as_pairs, is_labels, taint
 
 
 class Angular(nn.Module):
-    """Narrows the angle at the negative in the triangle it forms with a positive pair, besides the N-pair pull."""
+    """Narrows the angle at the negative in the triangle it forms with a positive pair, besides the N-pair pull.
+
+    alpha: α, in degrees; the loss bounds the angle at the negative by it.
+    angular_weight: λ, the weight of the angular part; the N-pair part has weight 1.
+    norm_weight: ν, the weight of the mean length of the raw embeddings.
+    norm_squared: whether that length is squared.
+    positives: "mean" over all positives of an anchor, or "one" drawn at random.
+    normalise: the geometry of the angular part: "sphere", "ball" or "none". The N-pair part takes raw vectors.
+    """
 
     def __init__(
         self,
-        alpha: float = 45.0,  # α in degrees
-        angular_weight: float = 2.0,  # λ
-        norm_weight: float = 0.005,  # ν of the N-pair part
+        alpha: float = 45.0,
+        angular_weight: float = 2.0,
+        norm_weight: float = 0.005,
         norm_squared: bool = False,
         positives: Literal["mean", "one"] = "mean",
-        normalise: Geometry = "sphere",  # of the angular part
+        normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
         check(0 < alpha < 90, f"alpha is an angle between 0 and 90 degrees, not {alpha}")
@@ -43,8 +50,10 @@ class Angular(nn.Module):
         self.tangent_squared = math.tan(math.radians(alpha)) ** 2
         self.angular_weight, self.norm_weight, self.norm_squared = angular_weight, norm_weight, norm_squared
         self.positives, self.normalise = positives, check_geometry(normalise)
+        # vectors of the angular part are in place already; only raw ones can be so long that products must saturate
+        self.saturating: Geometry | None = "none" if normalise == "none" else None
 
-    def targets(self, labels: Tensor, generator: torch.Generator | None = None) -> Pairs:
+    def targets(self, labels: Labels, generator: torch.Generator | None = None) -> Pairs:
         pairs = Pairs.within(labels)
         return one_positive(pairs, generator) if self.positives == "one" else pairs
 
@@ -52,49 +61,37 @@ class Angular(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        if is_labels(targets) and self.positives == "one":
+        if self.positives == "one" and is_labels(targets):
             pairs = one_positive(pairs)
         slots, filled = pairs.slots()
         agreements = compare(embeddings, candidates, "none")
         weights = filled.to(agreements.dtype) / filled.sum(1, keepdim=True).clamp(min=1)
         weights = weights / filled.any(1).sum().clamp(min=1)
         n_pair = softplus(log_sum_exp(agreements, pairs.negative)[:, None] - agreements.gather(1, slots))
-        angles = self._angles(embeddings, candidates, pairs.negative, slots, weights)
         norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
-        return (n_pair * weights).sum() + norm + self.angular_weight * angles
 
-    def _angles(
-        self, embeddings: Tensor, candidates: Tensor | None, negative: Tensor, slots: Tensor, weights: Tensor
-    ) -> Tensor:
-        """Σ weight · log(1 + Σ_n e^{f_apn}) over all positives p."""
         rows = normalise(embeddings, self.normalise)
         columns = None if candidates is None else normalise(candidates, self.normalise)
-        lifted = (
-            compare(2 * self.tangent_squared**0.5 * rows, None, None)
-            if columns is None
-            else self._lifted(rows, columns)
-        )
+        if columns is None:
+            lifted = compare(2 * self.tangent_squared**0.5 * rows, None, self.saturating)
+        else:
+            lifted = compare(4 * self.tangent_squared * rows, columns, self.saturating)
+        angles = partial(self._angles, lifted, columns, pairs.negative, slots, weights)
         step = max(1, CHUNK // max(1, lifted.numel()))
-        total = 0 * lifted.sum()
-        for start in range(0, slots.shape[1], step):
-            part = slice(start, start + step)
-            arguments = (lifted, columns, negative, slots[:, part], weights[:, part])
-            if step >= slots.shape[1]:
-                total = total + self._chunk(*arguments)
-            else:
-                total = total + checkpoint(self._chunk, *arguments, use_reentrant=False)
-        return total
+        width = slots.shape[1]
+        angular = angles(slice(width)) if step >= width else in_chunks(angles, width, step)
+        return (n_pair * weights).sum() + norm + self.angular_weight * angular + taint(embeddings, candidates)
 
-    def _lifted(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """4 tan²α ⟨e_i, e_j⟩."""
-        return compare(4 * self.tangent_squared * rows, columns, None)
-
-    def _chunk(
-        self, lifted: Tensor, columns: Tensor | None, negative: Tensor, slots: Tensor, weights: Tensor
+    def _angles(
+        self, lifted: Tensor, columns: Tensor | None, negative: Tensor, slots: Tensor, weights: Tensor, part: slice
     ) -> Tensor:
-        """Σ weight · log(1 + Σ_n e^{f_apn}) over the positives p in these slots."""
-        chosen = slots.flatten()
-        of_positive = lifted.index_select(0, chosen) if columns is None else self._lifted(columns[chosen], columns)
-        sums = lifted[:, None, :] + of_positive.view(*slots.shape, -1)
+        """Σ weight · log(1 + Σ_n e^{f_apn}) over the positives p in this part of the slots; lifted = 4 tan²α ⟨e, e⟩."""
+        slots, weights = slots[:, part], weights[:, part]
+        positives = slots.flatten()
+        if columns is None:
+            of_positives = lifted.index_select(0, positives)
+        else:
+            of_positives = compare(4 * self.tangent_squared * columns[positives], columns, self.saturating)
+        sums = lifted[:, None, :] + of_positives.view(*slots.shape, lifted.shape[1])
         closeness = (1 + self.tangent_squared) / (2 * self.tangent_squared) * lifted.gather(1, slots)
         return (softplus(log_sum_exp(sums, negative[:, None, :]) - closeness) * weights).sum()

@@ -1,9 +1,9 @@
-"""Deng, Guo, Xue, Zafeiriou: ArcFace: Additive Angular Margin Loss, CVPR 2019; Revisiting, eq. 6.
+"""Deng, Guo, Xue, Zafeiriou: ArcFace: Additive Angular Margin Loss, CVPR 2019; Revisiting, eq. 6 [math A6].
 
 L = mean CE( s · [cos θ_c for c ≠ y; cos(θ_y + γ)] ), θ the angle between embedding and class centre.
 
 Departs from the paper: the printed equation lacks the arccos and sums the denominator over samples instead of classes
-(ERR-7); cosines are clamped to [−1 + 1e-7, 1 − 1e-7] with both signs, and where θ + γ > π the logit continues as
+[math ERR-7]; cosines are clamped to [−1 + 1e-7, 1 − 1e-7] with both signs, and where θ + γ > π the logit continues as
 cos θ − γ sin γ, so that it stays monotone. See also: cosface, normalised_softmax.
 """
 
@@ -21,15 +21,23 @@ from lookalike.targets import Targets, as_classes
 
 
 class ArcFace(nn.Module):
-    """Classifies on the sphere while holding every sample an extra angle away from its class centre."""
+    """Classifies on the sphere while holding every sample an extra angle away from its class centre.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    margin: γ, the extra angle to the own centre, in radians.
+    scale: s, which multiplies the cosines before the softmax.
+    learning_rate: of the centres.
+    normalise: where embeddings and centres are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
         classes: int,
         dim: int,
-        margin: float = 0.5,  # γ in radians
-        scale: float = 16.0,  # s
-        learning_rate: float = 5e-4,  # of the centres
+        margin: float = 0.5,
+        scale: float = 16.0,
+        learning_rate: float = 5e-4,
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
@@ -47,13 +55,13 @@ class ArcFace(nn.Module):
         labels = as_classes(targets, embeddings, self.centres)
         cosines = compare(embeddings, self.centres, self.normalise)
         own = cosines.gather(1, labels[:, None])
-        logits = cosines.scatter(1, labels[:, None], self._widened(own))
+        logits = cosines.scatter(1, labels[:, None], self._beyond_margin(own))
         return cross_entropy(self.scale * logits, labels, reduction="sum") / max(1, len(labels))
 
-    def _widened(self, cosine: Tensor) -> Tensor:
+    def _beyond_margin(self, cosine: Tensor) -> Tensor:
         """cos(θ + γ) from cos θ."""
         bounded = cosine.clamp(-1 + 1e-7, 1 - 1e-7)
         sine = (1 - bounded.square()).sqrt()
-        widened = bounded * math.cos(self.margin) - sine * math.sin(self.margin)
-        beyond = bounded - self.margin * math.sin(self.margin)
-        return torch.where(bounded >= -math.cos(self.margin), widened, beyond)
+        turned = bounded * math.cos(self.margin) - sine * math.sin(self.margin)
+        past_pi = bounded - self.margin * math.sin(self.margin)
+        return torch.where(bounded >= -math.cos(self.margin), turned, past_pi)

@@ -1,5 +1,5 @@
 """Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting, CVPR 2019, supplement eq. 10
-(BinLifted).
+(BinLifted) [math A11].
 
 Defined by its weights, w− = ½( σ(β(S − λ)) + softmax_N(βS) ) and w+ = ½( σ(α(λ − S)) + softmax_P(−αS) ); this is their
 antiderivative. See also: binomial_deviance, lifted_star.
@@ -12,18 +12,20 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class BinLifted(nn.Module):
-    """Averages the weights of binomial deviance (a pair alone) and of the lifted loss (a pair among its rivals)."""
+    """Averages the weights of binomial deviance (a pair alone) and of the lifted loss (a pair among its rivals).
+
+    alpha: α, the scale of positive pairs: how sharply their weight falls with similarity.
+    beta: β, the scale of negative pairs: how sharply their weight rises with similarity.
+    threshold: λ, the similarity at which a pair alone weighs half.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
-        self,
-        alpha: float = 2.0,  # α
-        beta: float = 50.0,  # β
-        threshold: float = 0.5,  # λ
-        normalise: Geometry = "sphere",
+        self, alpha: float = 2.0, beta: float = 50.0, threshold: float = 0.5, normalise: Geometry = "sphere"
     ) -> None:
         super().__init__()
         check(alpha > 0 and beta > 0, f"alpha and beta must be positive, not {alpha} and {beta}")
@@ -34,17 +36,17 @@ class BinLifted(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         one = similarities.new_ones(())
         shares = torch.where(pairs.positive, one / self.alpha, torch.where(pairs.negative, one / self.beta, 0.0))
         scales = torch.where(pairs.positive, -self.alpha * one, self.beta * one)
         alone = (softplus(scales * (similarities - self.threshold)) * shares).sum()
-        among = self._among(similarities, pairs.positive, -self.alpha) + self._among(
-            similarities, pairs.negative, self.beta
-        )
-        return 0.5 * (alone + among.sum()) / max(1, len(similarities))
+        among_positives = self._among(similarities, pairs.positive, -self.alpha)
+        among_negatives = self._among(similarities, pairs.negative, self.beta)
+        return 0.5 * (alone + (among_positives + among_negatives).sum()) / max(1, len(similarities))
 
     def _among(self, similarities: Tensor, kept: Tensor, scale: float) -> Tensor:
         """(1/|c|) lse(cS) over one side of every anchor, c its signed scale."""

@@ -1,8 +1,8 @@
-"""Yi, Lei, Li: Deep Metric Learning for Practical Person Re-Identification, 2014; Multi-Similarity, eq. 9.
+"""Yi, Lei, Li: Deep Metric Learning for Practical Person Re-Identification, 2014; Multi-Similarity, eq. 9 [math A9].
 
 L = (1/m) Σ_i { mean_P log(1 + e^{α(λ − S)}) + mean_N log(1 + e^{β(S − λ)}) }.
 
-Departs from the paper: divided by m for training (`reduction="sum"` gives the printed sum); λ = 0.5 (ERR-11).
+Departs from the paper: divided by m for training (`reduction="sum"` gives the printed sum); λ = 0.5 [math ERR-11].
 See also: bin_lifted, multi_similarity.
 """
 
@@ -15,17 +15,24 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import softplus
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class BinomialDeviance(nn.Module):
-    """Weighs every pair by a sigmoid of its own similarity, on either side of one threshold."""
+    """Weighs every pair by a sigmoid of its own similarity, on either side of one threshold.
+
+    alpha: α, the scale of positive pairs: how sharply their weight falls with similarity.
+    beta: β, the scale of negative pairs: how sharply their weight rises with similarity.
+    threshold: λ, the similarity at which a pair weighs half.
+    reduction: "mean" over anchors, or their "sum" as printed.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
-        alpha: float = 2.0,  # α
-        beta: float = 50.0,  # β
-        threshold: float = 0.5,  # λ
+        alpha: float = 2.0,
+        beta: float = 50.0,
+        threshold: float = 0.5,
         reduction: Literal["mean", "sum"] = "mean",
         normalise: Geometry = "sphere",
     ) -> None:
@@ -39,12 +46,14 @@ class BinomialDeviance(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         one = similarities.new_ones(())
-        positives, negatives = (kept.sum(1, keepdim=True).clamp(min=1) for kept in (pairs.positive, pairs.negative))
-        shares = torch.where(pairs.positive, one / positives, torch.where(pairs.negative, one / negatives, 0.0))
+        positives, negatives = pairs.positive.sum(1, keepdim=True), pairs.negative.sum(1, keepdim=True)
+        of_negatives = torch.where(pairs.negative, one / negatives.clamp(min=1), 0.0)
+        shares = torch.where(pairs.positive, one / positives.clamp(min=1), of_negatives)
         scales = torch.where(pairs.positive, -self.alpha * one, self.beta * one)
         total = (softplus(scales * (similarities - self.threshold)) * shares).sum()
         return total if self.reduction == "sum" else total / max(1, len(similarities))

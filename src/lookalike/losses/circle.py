@@ -1,4 +1,5 @@
-"""Sun et al.: Circle Loss: A Unified Perspective of Pair Similarity Optimization, CVPR 2020, eq. 6 (class-level pairs).
+"""Sun et al.: Circle Loss: A Unified Perspective of Pair Similarity Optimization, CVPR 2020, eq. 6 (class-level pairs)
+[math A22].
 
 L = mean over anchors of softplus( lse_N γ a_n (S_n − m) + lse_P −γ a_p (S_p − 1 + m) ), with the constants
 a_p = [1 + m − S_p]_+ and a_n = [S_n + m]_+.
@@ -9,20 +10,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class Circle(nn.Module):
-    """Lets every similarity move at a pace set by its distance from its optimum: a circular decision boundary."""
+    """Lets every similarity move at a pace set by its distance from its optimum: a circular decision boundary.
 
-    def __init__(
-        self,
-        margin: float = 0.25,  # m
-        scale: float = 80.0,  # γ
-        normalise: Geometry = "sphere",
-    ) -> None:
+    margin: m, the relaxation: positives aim at 1 + m, negatives at −m.
+    scale: γ, which multiplies the weighted similarities.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, margin: float = 0.25, scale: float = 80.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(scale > 0, f"scale must be positive, not {scale}")
         self.margin, self.scale, self.normalise = margin, scale, check_geometry(normalise)
@@ -31,13 +32,16 @@ class Circle(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         fixed = similarities.detach()
         positive_pace, negative_pace = (1 + self.margin - fixed).relu(), (fixed + self.margin).relu()
         pull = -self.scale * positive_pace * (similarities - 1 + self.margin)
         push = self.scale * negative_pace * (similarities - self.margin)
+        if self.normalise == "none":  # squares of raw products saturate as the products do
+            pull, push = pull.clamp(-SATURATION, SATURATION), push.clamp(-SATURATION, SATURATION)
         # −∞ where an anchor lacks one of the two sets: it does not count
         excess = log_sum_exp(push, pairs.negative) + log_sum_exp(pull, pairs.positive)
         return mean_where(softplus(excess), excess > -torch.inf)

@@ -1,9 +1,9 @@
-"""Hadsell, Chopra, LeCun: Dimensionality Reduction by Learning an Invariant Mapping, CVPR 2006.
+"""Hadsell, Chopra, LeCun: Dimensionality Reduction by Learning an Invariant Mapping, CVPR 2006 [math A1a, A1d].
 
 Revisiting Training Strategies, eq. 1; with similarity="cosine" the form of Multi-Similarity, eq. 4.
 
 Departs from the paper: the mean over positive pairs plus the mean over negative pairs, as the released code, instead
-of the printed sum over b (ERR-1); the same for the b triplets of a miner. See also: cosine_contrastive,
+of the printed sum over b [math ERR-1]; the same for the b triplets of a miner. See also: cosine_contrastive,
 margin_contrastive.
 """
 
@@ -16,17 +16,24 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets, taint
 
 
 class Contrastive(nn.Module):
-    """Pulls positives inside a small ball around the anchor and pushes negatives out of a larger one."""
+    """Pulls positives inside a small ball around the anchor and pushes negatives out of a larger one.
+
+    positive_margin: m+, the distance below which a positive is left alone.
+    negative_margin: m−, the distance beyond which a negative is left alone.
+    threshold: λ, the similarity below which a negative is left alone; cosine form only.
+    similarity: "euclidean" distances, or "cosine" for the form of Multi-Similarity.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
-        positive_margin: float = 0.0,  # m+
-        negative_margin: float = 1.0,  # m−
-        threshold: float = 0.5,  # λ, cosine form only
+        positive_margin: float = 0.0,
+        negative_margin: float = 1.0,
+        threshold: float = 0.5,
         similarity: Literal["euclidean", "cosine"] = "euclidean",
         normalise: Geometry = "sphere",
     ) -> None:
@@ -45,7 +52,8 @@ class Contrastive(nn.Module):
         else:
             targets = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
+        value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
+        return value + taint(embeddings, candidates)
 
     def of_similarities(
         self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None

@@ -1,4 +1,4 @@
-"""Wang et al.: CosFace: Large Margin Cosine Loss for Deep Face Recognition, CVPR 2018, eq. 4.
+"""Wang et al.: CosFace: Large Margin Cosine Loss for Deep Face Recognition, CVPR 2018, eq. 4 [math A22].
 
 L = mean CE( s (cos θ_c − m · 1[c = y]) ). See also: arcface, normalised_softmax.
 """
@@ -16,15 +16,23 @@ from lookalike.targets import Targets, as_classes
 
 
 class CosFace(nn.Module):
-    """Classifies on the sphere while asking the own class for an extra margin of cosine."""
+    """Classifies on the sphere while asking the own class for an extra margin of cosine.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    margin: m, taken off the cosine with the own centre.
+    scale: s, which multiplies the cosines before the softmax.
+    learning_rate: of the centres, as in ArcFace.
+    normalise: where embeddings and centres are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
         classes: int,
         dim: int,
-        margin: float = 0.35,  # m
-        scale: float = 64.0,  # s
-        learning_rate: float = 5e-4,  # of the centres, as ArcFace
+        margin: float = 0.35,
+        scale: float = 64.0,
+        learning_rate: float = 5e-4,
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()

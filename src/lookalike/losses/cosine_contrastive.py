@@ -1,5 +1,5 @@
 """Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, supplement, loss "C1"; also Cross-Batch Memory,
-CVPR 2020.
+CVPR 2020 [math A1b].
 
 L = (1/m) Σ_i ( Σ_P [1 − S]_+ + Σ_N [S − λ]_+ ): pairs are summed, anchors averaged. See also: contrastive,
 margin_contrastive.
@@ -10,17 +10,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class CosineContrastive(nn.Module):
-    """Aligns positives with the anchor and turns negatives away until their cosine falls below a threshold."""
+    """Aligns positives with the anchor and turns negatives away until their cosine falls below a threshold.
 
-    def __init__(
-        self,
-        threshold: float = 0.5,  # λ
-        normalise: Geometry = "ball",
-    ) -> None:
+    threshold: λ, the similarity below which a negative is left alone.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, threshold: float = 0.5, normalise: Geometry = "ball") -> None:
         super().__init__()
         self.threshold, self.normalise = threshold, check_geometry(normalise)
 
@@ -28,7 +28,8 @@ class CosineContrastive(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         pull = torch.where(pairs.positive, (1 - similarities).relu(), 0.0)

@@ -1,8 +1,9 @@
-"""Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank (FastAP), CVPR 2019, eq. 11 and supplement eq. 17.
+"""Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank (FastAP), CVPR 2019, eq. 11 and supplement eq. 17
+[math A16].
 
 z = d² ∈ [0, 4] is shared linearly by the B + 1 centres of B bins; h+ and h are its histograms over positives and over
 all others, H+ and H their running sums; FastAP_i = (1/|P|) Σ_l h+_l H+_l / H_l, L = 1 − mean over anchors with a
-positive. Released gradients are M/2 times too large (ERR-20); these are not. See also: smooth_ap, histogram.
+positive. Released gradients are M/2 times too large [math ERR-20]; these are not. See also: smooth_ap, histogram.
 """
 
 import torch
@@ -12,33 +13,30 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 PRESETS = {"cub": {"bins": 17}, "cars": {"bins": 27}, "sop": {"bins": 16}}
 
 
 class FastAP(nn.Module):
-    """Raises the average precision of every anchor's ranking, counted in bins of squared distance."""
+    """Raises the average precision of every anchor's ranking, counted in bins of squared distance.
 
-    def __init__(
-        self,
-        bins: int = 10,  # B
-        normalise: Geometry = "sphere",
-    ) -> None:
+    bins: B, the number of bins between the squared distances 0 and 4.
+    normalise: must be "sphere": the bins cover squared distances between unit vectors.
+    """
+
+    def __init__(self, bins: int = 10, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(bins >= 1, f"FastAP needs at least 1 bin, not {bins}")
-        check(
-            normalise == "sphere",
-            f"the bins cover squared distances on the unit sphere: normalise is not {normalise!r}",
-        )
+        check(normalise == "sphere", f"the bins cover distances on the sphere: normalise cannot be {normalise!r}")
         self.bins, self.normalise = bins, check_geometry(normalise)
 
     def forward(
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         positions = (1 - similarities) * (self.bins / 2)
@@ -50,4 +48,5 @@ class FastAP(nn.Module):
         precisions = torch.where(empty, 0.0, near_so_far / torch.where(empty, 1.0, so_far))
         positives = pairs.positive.sum(1)
         average = (near * precisions).sum(1) / positives.clamp(min=1)
-        return mean_where(1 - average, positives > 0)
+        anchors = positives > 0
+        return torch.where(anchors, 1 - average, 0.0).sum() / anchors.sum().clamp(min=1)

@@ -1,9 +1,9 @@
-"""Hermans, Beyer, Leibe: In Defense of the Triplet Loss, 2017; Revisiting Training Strategies, eq. 3.
+"""Hermans, Beyer, Leibe: In Defense of the Triplet Loss, 2017; Revisiting Training Strategies, eq. 3 [math A3b, A3c].
 
 L = mean over anchors of [ lse_P d + lse_N (γ − d) ]_+ + ν · mean ‖z‖; with similarity="cosine" Multi-Similarity, eq. 6:
 L = Σ_i [ lse_P (γ − S) + lse_N S ]_+.
 
-Departs from the paper: mean instead of sum over anchors and the norm not squared, as the released code (ERR-3);
+Departs from the paper: mean instead of sum over anchors and the norm not squared, as the released code [math ERR-3];
 settings `reduction` and `norm_squared` give the printed form. See also: lifted_structure, lifted_star.
 """
 
@@ -16,20 +16,28 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, norms, squares
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class GeneralisedLifted(nn.Module):
-    """Compares the farthest positive with the nearest negative of every anchor, both softened to log-sum-exp."""
+    """Compares the farthest positive with the nearest negative of every anchor, both softened to log-sum-exp.
+
+    margin: γ, by which the nearest negative must be farther than the farthest positive (λ of the cosine form).
+    norm_weight: ν, the weight of the mean length of the raw embeddings; Euclidean form only.
+    norm_squared: whether that length is squared.
+    reduction: "mean" or "sum" over anchors; None: mean for Euclidean, sum for cosine, as their equations.
+    similarity: "euclidean" distances, or "cosine" for the form of Multi-Similarity.
+    normalise: "sphere", "ball" or "none"; None: raw vectors for Euclidean, the sphere for cosine.
+    """
 
     def __init__(
         self,
-        margin: float = 1.0,  # γ; λ of the cosine form
-        norm_weight: float = 0.005,  # ν, Euclidean form only
+        margin: float = 1.0,
+        norm_weight: float = 0.005,
         norm_squared: bool = False,
-        reduction: Literal["mean", "sum"] | None = None,  # None: mean for Euclidean, sum for cosine, as their equations
+        reduction: Literal["mean", "sum"] | None = None,
         similarity: Literal["euclidean", "cosine"] = "euclidean",
-        normalise: Geometry | None = None,  # None: raw vectors for Euclidean, sphere for cosine
+        normalise: Geometry | None = None,
     ) -> None:
         super().__init__()
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
@@ -47,7 +55,8 @@ class GeneralisedLifted(nn.Module):
         pairs = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
-        return value + self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
+        norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
+        return value + norm + taint(embeddings, candidates)
 
     def of_similarities(
         self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None

@@ -1,5 +1,5 @@
 """Own variant of hierarchical proxies (HPL-PA, named in Deep Metric Learning with Chance Constraints, supplement,
-table 1; SPEC A18).
+table 1) [math A18].
 
 L = PA(e, y; fine proxies) + ω · PA(e, cluster(y); coarse proxies), PA the Proxy Anchor equation. The coarse proxies
 start as the centroids of the fine ones (cosine k-means, K = max(2, √C)) and are then free parameters, until the next
@@ -18,12 +18,23 @@ from torch import Tensor, nn
 from lookalike.cluster import k_means
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
-from lookalike.losses.proxy_anchor import anchored
+from lookalike.reductions import log_sum_exp, mean_where, softplus
 from lookalike.targets import Targets, as_classes
 
 
 class HierarchicalProxy(nn.Module):
-    """Gathers samples around the proxy of their class, and classes around the proxy of their cluster."""
+    """Gathers samples around the proxy of their class, and classes around the proxy of their cluster.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    alpha: α, the scale of Proxy Anchor: how much the hardest samples of a proxy outweigh the others.
+    delta: δ, the margin of Proxy Anchor.
+    coarse: K, the number of coarse proxies; None: max(2, √classes).
+    coarse_weight: ω, the weight of the coarse level; the fine level has weight 1.
+    every: the number of epochs from one clustering to the next.
+    rate_factor: the learning rate of the proxies, as a multiple of the network's.
+    normalise: where embeddings and proxies are compared: "sphere", "ball" or "none".
+    """
 
     cluster: Tensor
     clustered: Tensor
@@ -32,12 +43,12 @@ class HierarchicalProxy(nn.Module):
         self,
         classes: int,
         dim: int,
-        alpha: float = 32.0,  # α
-        delta: float = 0.1,  # δ
-        coarse: int | None = None,  # K; None: max(2, √classes)
-        coarse_weight: float = 0.1,  # ω
-        every: int = 1,  # epochs between clusterings
-        rate_factor: float = 100.0,  # of the proxies' rate
+        alpha: float = 32.0,
+        delta: float = 0.1,
+        coarse: int | None = None,
+        coarse_weight: float = 0.1,
+        every: int = 1,
+        rate_factor: float = 100.0,
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
@@ -62,9 +73,9 @@ class HierarchicalProxy(nn.Module):
         if epoch < 1 or (epoch - 1) % self.every:
             return
         seed = int(torch.randint(2**31, (), generator=generator))
-        found = k_means(normalise(self.proxies, "sphere"), len(self.coarse_proxies), seed=seed, backend="torch")
-        self.coarse_proxies.copy_(normalise(found.centres, "sphere"))
-        self.cluster.copy_(found.assignment)
+        clusters = k_means(normalise(self.proxies, "sphere"), len(self.coarse_proxies), seed=seed, backend="torch")
+        self.coarse_proxies.copy_(normalise(clusters.centres, "sphere"))
+        self.cluster.copy_(clusters.assignment)
         self.clustered.fill_(True)
 
     def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
@@ -74,5 +85,9 @@ class HierarchicalProxy(nn.Module):
         return fine + self.coarse_weight * torch.where(self.clustered, coarse, 0.0)
 
     def _level(self, embeddings: Tensor, proxies: Tensor, labels: Tensor) -> Tensor:
+        """Proxy Anchor, eq. 4, over the proxies of one level."""
         own = torch.arange(len(proxies), device=labels.device)[:, None] == labels
-        return anchored(compare(proxies, embeddings, self.normalise), own, self.alpha, self.delta)
+        similarities = compare(proxies, embeddings, self.normalise)
+        pull = log_sum_exp(similarities, own, -self.alpha) + self.alpha * self.delta
+        push = log_sum_exp(similarities, ~own, self.alpha) + self.alpha * self.delta
+        return mean_where(softplus(pull), pull != -torch.inf) + softplus(push).mean()

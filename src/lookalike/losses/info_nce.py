@@ -1,5 +1,5 @@
 """van den Oord, Li, Vinyals: Representation Learning with Contrastive Predictive Coding, 2018; NT-Xent, Chen et al.,
-ICML 2020.
+ICML 2020 [math A22].
 
 L = mean over ordered positive pairs of −log( e^{S_p/T} / (e^{S_p/T} + Σ_N e^{S_n/T}) ): the other positives are not
 in the denominator. See also: supcon, n_pair.
@@ -11,17 +11,17 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class InfoNCE(nn.Module):
-    """Picks each positive out of a line-up with all negatives of its anchor."""
+    """Picks each positive out of a line-up with all negatives of its anchor.
 
-    def __init__(
-        self,
-        temperature: float = 0.1,  # T
-        normalise: Geometry = "sphere",
-    ) -> None:
+    temperature: T, which divides the similarities; the smaller, the more the hardest negatives count.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, temperature: float = 0.1, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(temperature > 0, f"temperature must be positive, not {temperature}")
         self.temperature, self.normalise = temperature, check_geometry(normalise)
@@ -30,7 +30,8 @@ class InfoNCE(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         logits = similarities / self.temperature

@@ -1,4 +1,5 @@
-"""Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting, CVPR 2019, eq. 16 (LiftedStruct*).
+"""Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting, CVPR 2019, eq. 16 (LiftedStruct*)
+[math A3d].
 
 L = (1/m) Σ_i { (1/α) lse_P (−αS) + (1/β) lse_N (βS) }, no hinge: it may be negative. An anchor needs both sets.
 See also: lifted_structure, generalised_lifted, bin_lifted.
@@ -11,18 +12,18 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class LiftedStar(nn.Module):
-    """Lifts the least similar positive and lowers the most similar negative, each by its softmax share alone."""
+    """Lifts the least similar positive and lowers the most similar negative, each by its softmax share alone.
 
-    def __init__(
-        self,
-        alpha: float = 2.0,  # α
-        beta: float = 50.0,  # β
-        normalise: Geometry = "sphere",
-    ) -> None:
+    alpha: α, the scale of positive pairs: how much the least similar one outweighs the others.
+    beta: β, the scale of negative pairs: how much the most similar one outweighs the others.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, alpha: float = 2.0, beta: float = 50.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(alpha > 0 and beta > 0, f"alpha and beta must be positive, not {alpha} and {beta}")
         self.alpha, self.beta, self.normalise = alpha, beta, check_geometry(normalise)
@@ -31,7 +32,8 @@ class LiftedStar(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         pull = log_sum_exp(similarities, pairs.positive, -self.alpha) / self.alpha

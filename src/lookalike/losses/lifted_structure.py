@@ -1,4 +1,5 @@
-"""Oh Song, Xiang, Jegelka, Savarese: Deep Metric Learning via Lifted Structured Feature Embedding, CVPR 2016, eq. 4.
+"""Oh Song, Xiang, Jegelka, Savarese: Deep Metric Learning via Lifted Structured Feature Embedding, CVPR 2016, eq. 4
+[math A3a].
 
 J_ij = log( Σ_{k ∈ N_i} e^{α − d_ik} + Σ_{l ∈ N_j} e^{α − d_jl} ) + d_ij,  L = (1 / 2|P|) Σ over positive pairs of
 [J_ij]_+². With candidates, the negatives of column j are the rows it is negative to. See also: generalised_lifted,
@@ -12,19 +13,19 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 NOWHERE = -1e30  # stands for log 0 where its gradient must stay finite
 
 
 class LiftedStructure(nn.Module):
-    """Pushes the nearest negatives of both ends of every positive pair farther away than the pair is long."""
+    """Pushes the nearest negatives of both ends of every positive pair farther away than the pair is long.
 
-    def __init__(
-        self,
-        margin: float = 1.0,  # α
-        normalise: Geometry = "sphere",
-    ) -> None:
+    margin: α, by which the negatives must be farther away than the pair is long.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, margin: float = 1.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(margin >= 0, f"margin must be at least 0, not {margin}")
         self.margin, self.normalise = margin, check_geometry(normalise)
@@ -34,7 +35,8 @@ class LiftedStructure(nn.Module):
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
+        value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
+        return value + taint(embeddings, candidates)
 
     def of_similarities(
         self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None

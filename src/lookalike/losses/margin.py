@@ -1,9 +1,11 @@
-"""Wu, Manmatha, Smola, Krähenbühl: Sampling Matters in Deep Embedding Learning, ICCV 2017; Revisiting, eq. 10.
+"""Wu, Manmatha, Smola, Krähenbühl: Sampling Matters in Deep Embedding Learning, ICCV 2017; Revisiting, eq. 10
+[math A8].
 
 l+ = [d_ap − β + γ]_+, l− = [β − d_an + γ]_+; L = (Σ l+ + Σ l−) / number of active terms + ν Σ β, β learnable.
 
-Departs from the paper: the printed equation misses the hinge (ERR-10); active terms are counted one by one, where the
-released code counts triplets. `reduction="separate"` averages positives and negatives apart (Chance Constraints' code).
+Departs from the paper: the printed equation misses the hinge [math ERR-10]; active terms are counted one by one, where
+the released code counts triplets. `reduction="separate"` averages positives and negatives apart (Chance Constraints'
+code).
 """
 
 from typing import Any, Literal
@@ -15,21 +17,30 @@ from torch import Tensor, nn
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets, check_range
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets, check_range, taint
 
 PRESETS = {"roth": {"boundary": 1.2}, "roth_0.6": {"boundary": 0.6}}
 
 
 class Margin(nn.Module):
-    """Draws a boundary at a learnt distance around the anchor: positives inside it, negatives outside, by a margin."""
+    """Draws a boundary at a learnt distance around the anchor: positives inside it, negatives outside, by a margin.
+
+    margin: γ, by which positives must lie inside the boundary and negatives outside.
+    boundary: β, the distance of the boundary at the start.
+    boundary_weight: ν, the weight of Σ β.
+    classes: the number of classes, each with a boundary of its own; None: one boundary for all.
+    learning_rate: of the boundaries.
+    reduction: "active": the mean over all active terms; "separate": one mean for positives, one for negatives.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
-        margin: float = 0.2,  # γ
-        boundary: float = 1.2,  # β at the start
-        boundary_weight: float = 0.0,  # ν
-        classes: int | None = None,  # one β per class; None: one for all
-        learning_rate: float = 5e-4,  # of β
+        margin: float = 0.2,
+        boundary: float = 1.2,
+        boundary_weight: float = 0.0,
+        classes: int | None = None,
+        learning_rate: float = 5e-4,
         reduction: Literal["active", "separate"] = "active",
         normalise: Geometry = "sphere",
     ) -> None:
@@ -53,7 +64,8 @@ class Margin(nn.Module):
         else:
             targets = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
+        value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
+        return value + taint(embeddings, candidates)
 
     def of_similarities(
         self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None
@@ -65,15 +77,21 @@ class Margin(nn.Module):
             boundary = self._boundaries(None if targets.labels is None else targets.labels[targets.positive], apart)
             positive = negative = targets.valid
         else:
-            # like the triplets they stand for: nothing where the batch lacks one of the two kinds (SPEC A21)
+            # like the triplets they stand for: nothing where the batch lacks one of the two kinds [math A21]
             both = targets.positive.any() & targets.negative.any()
             near, far, positive, negative = apart, apart, targets.positive & both, targets.negative & both
             boundary = self._boundaries(targets.labels, apart)[:, None]
         inside, outside = (near - boundary + self.margin).relu(), (boundary - far + self.margin).relu()
         positive, negative = positive & (inside > 0), negative & (outside > 0)
-        return self._reduce(inside, outside, positive, negative) + self.boundary_weight * self.boundary.sum()
+        if self.reduction == "separate":
+            hinges = mean_where(inside, positive) + mean_where(outside, negative)
+        else:
+            total = torch.where(positive, inside, 0.0).sum() + torch.where(negative, outside, 0.0).sum()
+            hinges = total / (positive.sum() + negative.sum()).clamp(min=1)
+        return hinges + self.boundary_weight * self.boundary.sum()
 
     def _boundaries(self, labels: Tensor | None, apart: Tensor) -> Tensor:
+        """The boundary of every anchor."""
         boundary = self.boundary.to(apart.dtype)
         if self.classes is None:
             return boundary
@@ -81,9 +99,3 @@ class Margin(nn.Module):
             raise UserError("a boundary per class needs the anchors' classes: give labels, or targets made from labels")
         check_range(labels, self.classes)
         return boundary[labels]
-
-    def _reduce(self, inside: Tensor, outside: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        if self.reduction == "separate":
-            return mean_where(inside, positive) + mean_where(outside, negative)
-        total = torch.where(positive, inside, 0.0).sum() + torch.where(negative, outside, 0.0).sum()
-        return total / (positive.sum() + negative.sum()).clamp(min=1)

@@ -1,17 +1,17 @@
-"""Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, supplement, loss "C2" (values of the MLRC search).
+"""Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, supplement, loss "C2" (values of the MLRC search)
+[math A1c].
 
 L = mean over active positive pairs of [d − m+]_+ + mean over active negative pairs of [m− − d]_+.
 See also: contrastive (means over all pairs), cosine_contrastive.
 """
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.reductions import weighted
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 PRESETS = {
     "cub": {"positive_margin": 0.0, "negative_margin": 0.3841},
@@ -22,13 +22,15 @@ PRESETS = {
 
 
 class MarginContrastive(nn.Module):
-    """Pulls positives into a shell and pushes negatives out of another, averaging only what still moves."""
+    """Pulls positives into a shell and pushes negatives out of another, averaging only what still moves.
+
+    positive_margin: m+, the distance below which a positive is left alone.
+    negative_margin: m−, the distance beyond which a negative is left alone.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
-        self,
-        positive_margin: float = 0.0,  # m+
-        negative_margin: float = 0.3841,  # m−
-        normalise: Geometry = "ball",
+        self, positive_margin: float = 0.0, negative_margin: float = 0.3841, normalise: Geometry = "ball"
     ) -> None:
         super().__init__()
         check(positive_margin >= 0, f"positive_margin must be at least 0, not {positive_margin}")
@@ -41,20 +43,22 @@ class MarginContrastive(nn.Module):
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
+        value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
+        return value + taint(embeddings, candidates)
 
     def of_similarities(
         self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None
     ) -> Float[Tensor, ""]:
         apart = distances(similarities, lengths)
-        pulled = pairs.positive & (apart.detach() > self.positive_margin)
-        pushed = pairs.negative & (apart.detach() < self.negative_margin)
-        weights = _evenly(pulled, apart.dtype) - _evenly(pushed, apart.dtype)
-        pulling, pushing = pulled.any().to(apart.dtype), pushed.any().to(apart.dtype)
-        value = (weights * apart.detach()).sum() + self.negative_margin * pushing - self.positive_margin * pulling
+        d = apart.detach()
+        pulled, pushed = pairs.positive & (d > self.positive_margin), pairs.negative & (d < self.negative_margin)
+
+        # the value: Σ_pulled (d − m+) / |pulled| + Σ_pushed (m− − d) / |pushed|, a mean without members being 0
+        shares = pulled.to(d.dtype).div_(pulled.sum().clamp(min=1))
+        shares = shares - pushed.to(d.dtype).div_(pushed.sum().clamp(min=1))
+        from_margins = self.negative_margin * pushed.any().to(d.dtype)
+        value = (shares * d).sum() + from_margins - self.positive_margin * pulled.any().to(d.dtype)
+
+        # the pair weights ∂L/∂d: the same shares, because the value is linear in the distances of active pairs
+        weights = shares
         return weighted(apart, value, weights)
-
-
-def _evenly(active: Tensor, dtype: torch.dtype) -> Tensor:
-    """The same weight for every active pair, 1 in all."""
-    return active.to(dtype).div_(active.sum().clamp(min=1))

@@ -1,11 +1,11 @@
 """Wang, Han, Huang, Dong, Scott: Multi-Similarity Loss with General Pair Weighting for Deep Metric Learning, CVPR
-2019, eq. 15.
+2019, eq. 15 [math A10].
 
 L = (1/m) Σ_i { (1/α) log(1 + Σ_P e^{−α(S − λ)}) + (1/β) log(1 + Σ_N e^{β(S − λ)}) } over the mined pairs of every
 anchor.
 
-Departs from the paper: λ = 0.5 and β = 40 of the released code, the printed λ = 1 being a misprint (ERR-11); pairs
-that are not mined are removed from the sums, not set to similarity 0 (ERR-12). `mining_margin=None` weights all
+Departs from the paper: λ = 0.5 and β = 40 of the released code, the printed λ = 1 being a misprint [math ERR-11]; pairs
+that are not mined are removed from the sums, not set to similarity 0 [math ERR-12]. `mining_margin=None` weights all
 pairs, `weighting=False` mines with constant weights. See also: miners.multi_similarity, binomial_deviance,
 lifted_star.
 """
@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.miners.multi_similarity import informative
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 PRESETS = {
     "cub": {"alpha": 2.0, "beta": 40.0, "threshold": 0.5, "mining_margin": None, "normalise": "ball"},
@@ -29,14 +28,22 @@ PRESETS = {
 
 
 class MultiSimilarity(nn.Module):
-    """Weighs a pair by its own similarity, by its rivals on its side, and (through mining) by the other side."""
+    """Weighs a pair by its own similarity, by its rivals on its side, and (through mining) by the other side.
+
+    alpha: α, the scale of positive pairs: how much the least similar ones outweigh the others.
+    beta: β, the scale of negative pairs: how much the most similar ones outweigh the others.
+    threshold: λ, the similarity that positives should exceed and negatives stay below.
+    mining_margin: ε, by which a pair may be easier than the hardest of the other kind and still count; None: all pairs.
+    weighting: False gives every mined pair the same weight.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
-        alpha: float = 2.0,  # α
-        beta: float = 40.0,  # β
-        threshold: float = 0.5,  # λ
-        mining_margin: float | None = 0.1,  # ε; None: all pairs
+        alpha: float = 2.0,
+        beta: float = 40.0,
+        threshold: float = 0.5,
+        mining_margin: float | None = 0.1,
         weighting: bool = True,
         normalise: Geometry = "sphere",
     ) -> None:
@@ -50,15 +57,17 @@ class MultiSimilarity(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         if self.mining_margin is not None:
-            pairs = informative(similarities.detach(), pairs, self.mining_margin)
+            pairs = pairs.informative(similarities.detach(), self.mining_margin)
         terms = self._weighted(similarities, pairs) if self.weighting else self._constant(similarities, pairs)
         return terms.sum() / max(1, len(similarities))
 
     def _weighted(self, similarities: Tensor, pairs: Pairs) -> Tensor:
+        """The two logarithms of every anchor."""
         # λ is the same for all pairs: it is added after the sum over them
         pull = softplus(log_sum_exp(similarities, pairs.positive, -self.alpha) + self.alpha * self.threshold)
         push = softplus(log_sum_exp(similarities, pairs.negative, self.beta) - self.beta * self.threshold)

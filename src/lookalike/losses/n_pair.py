@@ -1,12 +1,13 @@
-"""Sohn: Improved Deep Metric Learning with Multi-class N-pair Loss Objective, NeurIPS 2016; Revisiting, eq. 4.
+"""Sohn: Improved Deep Metric Learning with Multi-class N-pair Loss Objective, NeurIPS 2016; Revisiting, eq. 4
+[math A4].
 
 L = mean over anchors of log(1 + Σ_n e^{s_n − s_p}) + ν · mean ‖z‖, s = raw dot products, all other-class samples as
 negatives.
 
 Departs from the paper: the mean over the anchor's positives instead of a sum over all pairs or one drawn at random
-(ERR-43; `positives="one"` draws); the negative is not normalised either (ERR-5); the norm is not squared unless
-asked. `reading="lifted"` is how Multi-Similarity reads this loss: eq. 6 with a single positive (ERR-39). See also:
-angular, info_nce.
+([math ERR-43]; `positives="one"` draws); the negative is not normalised either [math ERR-5]; the norm is not squared
+unless asked. `reading="lifted"` is how Multi-Similarity reads this loss: eq. 6 with a single positive [math ERR-39].
+See also: angular, info_nce.
 """
 
 from dataclasses import replace
@@ -20,29 +21,37 @@ from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, norms
 from lookalike.labels import Labels
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Pairs, Targets, as_pairs, is_labels, pick
+from lookalike.targets import Pairs, Targets, as_pairs, is_labels, pick, taint
 
 PRESETS = {"roth": {"positives": "one"}}
 
 
 def one_positive(pairs: Pairs, generator: torch.Generator | None = None) -> Pairs:
     """The same pairs with one positive per anchor, drawn uniformly (None: from torch's default generator)."""
-    chosen = pick(pairs.positive, generator)[:, None]
-    kept = torch.zeros_like(pairs.positive).scatter_(1, chosen, True)
-    return replace(pairs, positive=pairs.positive & kept)
+    column = pick(pairs.positive, generator)[:, None]
+    one = torch.zeros_like(pairs.positive).scatter_(1, column, True)
+    return replace(pairs, positive=pairs.positive & one)
 
 
 class NPair(nn.Module):
-    """Makes the anchor agree more with its positive than with any of the many negatives, by a soft maximum."""
+    """Makes the anchor agree more with its positive than with any of the many negatives, by a soft maximum.
+
+    norm_weight: ν, the weight of the mean length of the raw embeddings.
+    norm_squared: whether that length is squared.
+    positives: "mean" over all positives of an anchor, or "one" drawn at random.
+    reading: "n_pair" as published, or "lifted" as Multi-Similarity reads it.
+    margin: λ, by which the positive must agree more than the negatives; lifted reading only.
+    normalise: "sphere", "ball" or "none"; None: raw vectors, or the sphere for the lifted reading.
+    """
 
     def __init__(
         self,
-        norm_weight: float = 0.005,  # ν
+        norm_weight: float = 0.005,
         norm_squared: bool = False,
         positives: Literal["mean", "one"] = "mean",
         reading: Literal["n_pair", "lifted"] = "n_pair",
-        margin: float = 1.0,  # λ, lifted reading only
-        normalise: Geometry | None = None,  # None: raw vectors, or the sphere for the lifted reading
+        margin: float = 1.0,
+        normalise: Geometry | None = None,
     ) -> None:
         super().__init__()
         check(positives in ("mean", "one"), f"positives must be 'mean' or 'one', not {positives!r}")
@@ -61,10 +70,11 @@ class NPair(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        if is_labels(targets) and self.positives == "one":
+        if self.positives == "one" and is_labels(targets):
             pairs = one_positive(pairs)
         value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        return value + self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
+        norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
+        return value + norm + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         """The log-ratios alone; the norm of raw vectors is added in `forward`."""

@@ -1,10 +1,10 @@
 """Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood Components Analysis, NeurIPS 2004; Multi-Similarity,
-suppl. eq. 1.
+suppl. eq. 1 [math A12].
 
 L = −(1/m) Σ_i log( Σ_P e^{S/T} / Σ_{k ≠ i} e^{S/T} ).
 
-Departs from the paper: the printed equation lacks the minus sign and sums the denominator over i instead of k (ERR-13).
-See also: supcon (mean of logs instead of log of the sum), proxy_nca.
+Departs from the paper: the printed equation lacks the minus sign and sums the denominator over i instead of k
+[math ERR-13]. See also: supcon (mean of logs instead of log of the sum), proxy_nca.
 """
 
 import torch
@@ -14,17 +14,17 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_softmax_sums, weighted
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class NCA(nn.Module):
-    """Raises the chance that a soft nearest neighbour of the anchor is one of its positives."""
+    """Raises the chance that a soft nearest neighbour of the anchor is one of its positives.
 
-    def __init__(
-        self,
-        temperature: float = 1.0,  # T
-        normalise: Geometry = "sphere",
-    ) -> None:
+    temperature: T, which divides the similarities; the smaller, the more the nearest samples count.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, temperature: float = 1.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(0 < temperature < torch.inf, f"temperature must be positive, not {temperature}")
         self.temperature, self.normalise = temperature, check_geometry(normalise)
@@ -33,12 +33,19 @@ class NCA(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
-        scale, anchors, values = 1 / self.temperature, max(1, len(similarities)), similarities.detach()
-        near, among_near = log_softmax_sums(values, pairs.positive, scale)
-        all_others, among_all = log_softmax_sums(values, pairs.positive | pairs.negative, scale)
-        value = torch.where(near > -torch.inf, all_others - near, 0.0).sum() / anchors
-        counted = (near > -torch.inf).to(values.dtype) / anchors
-        return weighted(similarities, value, among_all.sub_(among_near).mul_(scale * counted[:, None]))
+        scale, anchors = 1 / self.temperature, max(1, len(similarities))
+        lse_positives, softmax_positives = log_softmax_sums(similarities, pairs.positive, scale)
+        lse_all, softmax_all = log_softmax_sums(similarities, pairs.positive | pairs.negative, scale)
+        counted = lse_positives > -torch.inf  # anchors that have a positive
+
+        # the value: −log of the ratio of the two sums
+        value = torch.where(counted, lse_all - lse_positives, 0.0).sum() / anchors
+
+        # the pair weights ∂L/∂S: softmax over all others minus softmax over the positives, divided by T and m
+        shares = counted.to(similarities.dtype) / anchors
+        weights = softmax_all.sub_(softmax_positives).mul_(scale * shares[:, None])
+        return weighted(similarities, value, weights)

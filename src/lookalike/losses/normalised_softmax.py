@@ -1,9 +1,9 @@
-"""Zhai, Wu: Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; Revisiting, eq. 19.
+"""Zhai, Wu: Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; Revisiting, eq. 19 [math A13d].
 
 L = mean CE( e · ψ_c / T ).
 
-Departs from the paper: an ordinary cross entropy, where eq. 19 leaves the own class out of the denominator (ERR-15).
-See also: proxy_nca_pp, cosface.
+Departs from the paper: an ordinary cross entropy, where eq. 19 leaves the own class out of the denominator
+[math ERR-15]. See also: proxy_nca_pp, cosface.
 """
 
 from typing import Any
@@ -21,14 +21,21 @@ PRESETS = {"sop": {"learning_rate": 2e-3}}
 
 
 class NormalisedSoftmax(nn.Module):
-    """Classifies on the sphere by the angle to one weight vector per class."""
+    """Classifies on the sphere by the angle to one weight vector per class.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    temperature: T, which divides the similarities before the softmax.
+    learning_rate: of the weights.
+    normalise: where embeddings and weights are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
         classes: int,
         dim: int,
-        temperature: float = 0.05,  # T
-        learning_rate: float = 1e-5,  # of the weights
+        temperature: float = 0.05,
+        learning_rate: float = 1e-5,
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Kim, Kim, Cho, Kwak: Proxy Anchor Loss for Deep Metric Learning, CVPR 2020, eq. 4.
+"""Kim, Kim, Cho, Kwak: Proxy Anchor Loss for Deep Metric Learning, CVPR 2020, eq. 4 [math A13c].
 
 L = (1/|Ψ+|) Σ_{ψ with positives} log(1 + Σ_{x ∈ X+} e^{−α(S − δ)}) + (1/C) Σ_ψ log(1 + Σ_{x ∈ X−} e^{α(S + δ)}).
 See also: hierarchical_proxy, multi_similarity (the same weights with samples as anchors).
@@ -16,25 +16,24 @@ from lookalike.reductions import log_sum_exp, mean_where, softplus
 from lookalike.targets import Targets, as_classes
 
 
-def anchored(
-    similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"], alpha: float, delta: float
-) -> Float[Tensor, ""]:
-    """The equation, for proxies × samples and the mask of each proxy's own samples."""
-    pull = log_sum_exp(similarities, own, -alpha) + alpha * delta
-    push = log_sum_exp(similarities, ~own, alpha) + alpha * delta
-    return mean_where(softplus(pull), pull > -torch.inf) + softplus(push).mean()
-
-
 class ProxyAnchor(nn.Module):
-    """Takes every proxy as an anchor that gathers its class's samples and repels the rest, hardest first."""
+    """Takes every proxy as an anchor that gathers its class's samples and repels the rest, hardest first.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    alpha: α, the scale: how much the hardest samples of a proxy outweigh the others.
+    delta: δ, the margin: own samples should be more similar than δ, others less similar than −δ.
+    rate_factor: the learning rate of the proxies, as a multiple of the network's.
+    normalise: where embeddings and proxies are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
         classes: int,
         dim: int,
-        alpha: float = 32.0,  # α
-        delta: float = 0.1,  # δ
-        rate_factor: float = 100.0,  # of the proxies' rate
+        alpha: float = 32.0,
+        delta: float = 0.1,
+        rate_factor: float = 100.0,
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
@@ -50,4 +49,11 @@ class ProxyAnchor(nn.Module):
     def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
         labels = as_classes(targets, embeddings, self.proxies)
         own = torch.arange(len(self.proxies), device=labels.device)[:, None] == labels
-        return anchored(compare(self.proxies, embeddings, self.normalise), own, self.alpha, self.delta)
+        return self.of_proxies(compare(self.proxies, embeddings, self.normalise), own)
+
+    def of_proxies(self, similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"]) -> Float[Tensor, ""]:
+        """The equation, for proxies × samples and the mask of each proxy's own samples."""
+        pull = log_sum_exp(similarities, own, -self.alpha) + self.alpha * self.delta
+        push = log_sum_exp(similarities, ~own, self.alpha) + self.alpha * self.delta
+        # −∞ where a proxy has no sample in the batch: it does not count
+        return mean_where(softplus(pull), pull != -torch.inf) + softplus(push).mean()

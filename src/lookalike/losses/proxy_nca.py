@@ -1,11 +1,11 @@
 """Movshovitz-Attias, Toshev, Leung, Ioffe, Singh: No Fuss Distance Metric Learning using Proxies, ICCV 2017;
-Revisiting, eq. 13.
+Revisiting, eq. 13 [math A13a].
 
 L = mean [ 9‖e − ψ_y‖² + lse_{c ≠ y}( −9‖e − ψ_c‖² ) ]: the own proxy is not in the denominator, the loss may be
 negative.
 
 Departs from the paper: squared distances of vectors scaled to length 3, as the released code, where eq. 13 prints plain
-distances (ERR-14). See also: proxy_nca_pp.
+distances [math ERR-14]. See also: proxy_nca_pp.
 """
 
 from typing import Any
@@ -20,15 +20,17 @@ from lookalike.targets import Targets, as_classes
 
 
 class ProxyNCA(nn.Module):
-    """Draws a sample to the proxy of its class and away from the soft nearest proxy of any other."""
+    """Draws a sample to the proxy of its class and away from the soft nearest proxy of any other.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    scale: the length that embeddings and proxies are scaled to.
+    rate_factor: the learning rate of the proxies, as a multiple of the network's.
+    normalise: where embeddings and proxies are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
-        self,
-        classes: int,
-        dim: int,
-        scale: float = 3.0,  # length of embeddings and proxies
-        rate_factor: float = 50.0,  # of the proxies' rate
-        normalise: Geometry = "sphere",
+        self, classes: int, dim: int, scale: float = 3.0, rate_factor: float = 50.0, normalise: Geometry = "sphere"
     ) -> None:
         super().__init__()
         check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")

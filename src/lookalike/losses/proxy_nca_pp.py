@@ -1,4 +1,5 @@
-"""Teh, DeVries, Taylor: ProxyNCA++: Revisiting and Revitalizing Proxy Neighborhood Component Analysis, ECCV 2020.
+"""Teh, DeVries, Taylor: ProxyNCA++: Revisiting and Revitalizing Proxy Neighborhood Component Analysis, ECCV 2020
+[math A13b].
 
 L = mean CE( S(e, ψ_c) / T ) over all classes, T = 0.1 (Chance Constraints). The paper's own form, softmax of −‖e −
 ψ‖²/T′ with T′ = 1/9, is the cosine temperature T′/2: do not mix the two. See also: proxy_nca, normalised_softmax.
@@ -17,14 +18,21 @@ from lookalike.targets import Targets, as_classes
 
 
 class ProxyNCAPP(nn.Module):
-    """Raises the probability of the own proxy among all proxies, by cosine at a low temperature."""
+    """Raises the probability of the own proxy among all proxies, by cosine at a low temperature.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    temperature: T, which divides the similarities before the softmax.
+    rate_factor: the learning rate of the proxies, as a multiple of the network's.
+    normalise: where embeddings and proxies are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
         classes: int,
         dim: int,
-        temperature: float = 0.1,  # T
-        rate_factor: float = 100.0,  # of the proxies' rate
+        temperature: float = 0.1,
+        rate_factor: float = 100.0,
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()

@@ -1,8 +1,9 @@
-"""Chen, Chen, Zhang, Huang: Beyond Triplet Loss: A Deep Quadruplet Network, CVPR 2017; Revisiting, eq. 14.
+"""Chen, Chen, Zhang, Huang: Beyond Triplet Loss: A Deep Quadruplet Network, CVPR 2017; Revisiting, eq. 14
+[math A14].
 
 L = mean [d_ap − d_an + γ1]_+ + mean [d_ap − d_nl + γ2]_+, with l a random sample of a third class.
 
-Departs from the paper: the second term starts with d_ap (ERR-18); the fourth sample is drawn by label, where the
+Departs from the paper: the second term starts with d_ap [math ERR-18]; the fourth sample is drawn by label, where the
 released code compares indices. Values as printed; the released code ran with 0.2 and 0.2 (preset "roth").
 """
 
@@ -14,20 +15,25 @@ from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.miners.distance_weighted import DistanceWeighted
 from lookalike.reductions import mean_where
-from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs, as_triplets, is_labels, pick
+from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs, as_triplets, is_labels, pick, taint
 
 PRESETS = {"roth": {"margin": 0.2, "second_margin": 0.2}, "doc": {"margin": 1.0, "second_margin": 0.5}}
 
 
 class Quadruplet(nn.Module):
-    """A triplet that also keeps the positive pair shorter than the gap between two foreign classes."""
+    """A triplet that also keeps the positive pair shorter than the gap between two foreign classes.
+
+    margin: γ1, by which the negative must be farther from the anchor than the positive.
+    second_margin: γ2, by which two foreign classes must be farther apart than the positive pair.
+    generator: draws the fourth sample, and the triplets where only labels are given; None: torch's default.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
-        margin: float = 1.0,  # γ1
-        second_margin: float = 0.5,  # γ2
-        generator: torch.Generator
-        | None = None,  # of the fourth sample, and of the triplets where only labels are given
+        margin: float = 1.0,
+        second_margin: float = 0.5,
+        generator: torch.Generator | None = None,
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
@@ -44,19 +50,17 @@ class Quadruplet(nn.Module):
         return Quadruplets(triplets, pick(third, self.generator), triplets.valid & third.any(1))
 
     def forward(
-        self,
-        embeddings: Float[Tensor, "n d"],
-        targets: Targets,
-        candidates: Float[Tensor, "m d"] | None = None,
+        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         targets = self.sampled(embeddings, targets, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         lengths = squares(embeddings, candidates, self.normalise)
-        if candidates is None:
-            return self.of_similarities(similarities, targets, lengths)
-        foreign, other = candidates[targets.triplets.negative], candidates[targets.other]
-        between = distances(compare(foreign, other, self.normalise), squares(foreign, other, self.normalise)).diagonal()
-        return self.of_similarities(similarities, targets, lengths, between)
+        between = None
+        if candidates is not None:
+            foreign, other = candidates[targets.triplets.negative], candidates[targets.other]
+            apart = distances(compare(foreign, other, self.normalise), squares(foreign, other, self.normalise))
+            between = apart.diagonal()
+        return self.of_similarities(similarities, targets, lengths, between) + taint(embeddings, candidates)
 
     def of_similarities(
         self,

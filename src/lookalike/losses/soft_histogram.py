@@ -14,10 +14,9 @@ from torch import Tensor
 class _SoftHistogram(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, positions: Tensor, kept: Tensor, nodes: int) -> Tensor:
-        floor = positions.floor().clamp_(0, nodes - 2)
+        lower = positions.floor().to(torch.int64).clamp_(0, nodes - 2)  # an index even for a NaN
         weight = kept.to(positions.dtype)
-        upper = (positions - floor).mul_(weight)
-        lower = floor.to(torch.int64)
+        upper = (positions - lower).mul_(weight)
         histogram = positions.new_zeros(len(positions), nodes)
         histogram.scatter_add_(1, lower, weight - upper)
         histogram[:, 1:].scatter_add_(1, lower, upper)

@@ -1,10 +1,11 @@
 """Qian, Shang, Sun, Hu, Li, Jin: SoftTriple Loss: Deep Metric Learning Without Triplet Sampling, ICCV 2019;
-Revisiting, eq. 16-18.
+Revisiting, eq. 16-18 [math A13e].
 
 S_c = Σ_k softmax_k(s_ck / γ) s_ck over the K centres of class c; L = mean CE( λ(S_c − δ · 1[c = y]) )
 + τ Σ_c Σ_{k < k′} √(2 + 1e-5 − 2 w_ck·w_ck′) / (C K (K − 1)).
 
-Departs from the paper: eq. 16 lacks the factor e·ψ (ERR-16), eq. 18 counts every pair of centres twice (ERR-17).
+Departs from the paper: eq. 16 lacks the factor e·ψ [math ERR-16], eq. 18 counts every pair of centres twice
+[math ERR-17].
 """
 
 import math
@@ -51,18 +52,30 @@ class _SoftlyNearest(torch.autograd.Function):
 
 
 class SoftTriple(nn.Module):
-    """Gives every class several centres, classifies by the softly nearest one, and lets idle centres merge."""
+    """Gives every class several centres, classifies by the softly nearest one, and lets idle centres merge.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    centres: K, the number of centres per class.
+    scale: λ, which multiplies the similarities to the classes before the softmax over them.
+    temperature: γ, of the softmax over the centres of a class; the smaller, the more the nearest centre counts.
+    margin: δ, taken off the similarity to the own class.
+    centre_weight: τ, the weight of the distances between the centres of a class.
+    learning_rate: of the centres; None: rate_factor times the network's.
+    rate_factor: the learning rate of the centres as a multiple of the network's, if learning_rate is None.
+    normalise: where embeddings and centres are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
         classes: int,
         dim: int,
-        centres: int = 2,  # K per class
-        scale: float = 8.0,  # λ
-        temperature: float = 0.1,  # γ
-        margin: float = 0.01,  # δ
-        centre_weight: float = 0.2,  # τ
-        learning_rate: float | None = 1e-5,  # of the centres; None: rate_factor × the network's
+        centres: int = 2,
+        scale: float = 8.0,
+        temperature: float = 0.1,
+        margin: float = 0.01,
+        centre_weight: float = 0.2,
+        learning_rate: float | None = 1e-5,
         rate_factor: float = 100.0,
         normalise: Geometry = "sphere",
     ) -> None:

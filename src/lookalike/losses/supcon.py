@@ -1,4 +1,4 @@
-"""Khosla et al.: Supervised Contrastive Learning, NeurIPS 2020, eq. 2 (L_out).
+"""Khosla et al.: Supervised Contrastive Learning, NeurIPS 2020, eq. 2 (L_out) [math A22].
 
 L = mean over anchors of −(1/|P|) Σ_p [ S_p/T − lse_{k ≠ i} S_k/T ]. See also: nca, info_nce.
 """
@@ -10,17 +10,17 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_softmax_sums, weighted
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 class SupCon(nn.Module):
-    """Spreads an anchor's soft neighbourhood evenly over its positives, against everything else in the batch."""
+    """Spreads an anchor's soft neighbourhood evenly over its positives, against everything else in the batch.
 
-    def __init__(
-        self,
-        temperature: float = 0.1,  # T
-        normalise: Geometry = "sphere",
-    ) -> None:
+    temperature: T, which divides the similarities; the smaller, the more the nearest samples count.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, temperature: float = 0.1, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(0 < temperature < torch.inf, f"temperature must be positive, not {temperature}")
         self.temperature, self.normalise = temperature, check_geometry(normalise)
@@ -29,15 +29,21 @@ class SupCon(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         scale, values = 1 / self.temperature, similarities.detach()
-        all_others, among_all = log_softmax_sums(values, pairs.positive | pairs.negative, scale)
-        evenly = pairs.positive.to(values.dtype)
-        evenly.div_(evenly.sum(1, keepdim=True).clamp_(min=1))
-        counted = pairs.positive.any(1).to(values.dtype)
-        counted = counted / counted.sum().clamp(min=1)
-        terms = all_others - scale * (evenly * values).sum(1)
-        value = torch.where(counted > 0, terms * counted, 0.0).sum()
-        return weighted(similarities, value, among_all.sub_(evenly).mul_(scale * counted[:, None]))
+        lse_all, softmax_all = log_softmax_sums(values, pairs.positive | pairs.negative, scale)
+        even_positives = pairs.positive.to(values.dtype)
+        even_positives.div_(even_positives.sum(1, keepdim=True).clamp_(min=1))
+        counted = pairs.positive.any(1).to(values.dtype)  # anchors that have a positive
+        shares = counted / counted.sum().clamp(min=1)
+
+        # the value: the mean over anchors of lse S/T minus the mean of S/T over the positives
+        terms = lse_all - scale * (even_positives * values).sum(1)
+        value = torch.where(shares > 0, terms * shares, 0.0).sum()
+
+        # the pair weights ∂L/∂S: softmax over all others minus an even share per positive, divided by T and the anchors
+        weights = softmax_all.sub_(even_positives).mul_(scale * shares[:, None])
+        return weighted(similarities, value, weights)

@@ -1,11 +1,12 @@
-"""Lu, Xu, Zhang, Duan, Mei: Sampling Wisely: Deep Image Embedding by Top-k Precision Optimization, ICCV 2019.
+"""Lu, Xu, Zhang, Duan, Mei: Sampling Wisely: Deep Image Embedding by Top-k Precision Optimization, ICCV 2019
+[math A17].
 
 With s̃ = s + γ on negatives, ℓ_k = topsum_k(s̃) − topsum_{min(k, n+)}(s of positives) − topsum_{(k − n+)_+}(s̃ of
 negatives), topsum_j the sum of the j largest: zero exactly when the top k hold all the positives they can, with a
 margin (Theorems 1-4, see analysis.theorems). L = mean over queries with a positive.
 
-Departs from the paper: the closed form instead of the case distinction over swapped sets, equal to it (SPEC A17,
-ERR-21). The paper fixes neither score nor values: cosine, k = 4, γ = 0.1.
+Departs from the paper: the closed form instead of the case distinction over swapped sets, equal to it
+[math ERR-21]. The paper fixes neither score nor values: cosine, k = 4, γ = 0.1.
 """
 
 import torch
@@ -15,25 +16,25 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
 def top_sum(values: Float[Tensor, "n m"], kept: Tensor, counts: Tensor, most: int) -> Float[Tensor, " n"]:
     """The sum of the `counts` (at most `most`) largest kept values of every row."""
     largest = torch.where(kept, values, -torch.inf).topk(min(most, values.shape[1]), dim=1).values
-    wanted = (torch.arange(largest.shape[1], device=values.device) < counts[:, None]) & ~largest.isinf()
-    return torch.where(wanted, largest, 0.0).sum(1)
+    counted = (torch.arange(largest.shape[1], device=values.device) < counts[:, None]) & ~largest.isinf()
+    return torch.where(counted, largest, 0.0).sum(1)
 
 
 class TopKPrecision(nn.Module):
-    """Swaps the worst intruders among the k nearest for the best positives left outside, and nothing else."""
+    """Swaps the worst intruders among the k nearest for the best positives left outside, and nothing else.
 
-    def __init__(
-        self,
-        k: int = 4,
-        margin: float = 0.1,  # γ
-        normalise: Geometry = "sphere",
-    ) -> None:
+    k: how many nearest neighbours the precision is counted in.
+    margin: γ, by which positives must be more similar than negatives.
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, k: int = 4, margin: float = 0.1, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(k >= 1, f"k must be at least 1, not {k}")
         check(margin >= 0, f"margin must be at least 0, not {margin}")
@@ -43,7 +44,8 @@ class TopKPrecision(nn.Module):
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Float[Tensor, ""]:
         pairs = as_pairs(targets, embeddings, candidates)
-        return self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
+        return value + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
         relevant = pairs.positive.sum(1)
@@ -54,7 +56,7 @@ class TopKPrecision(nn.Module):
         raised = scores + self.margin * pairs.negative.to(scores.dtype)
         relevant, everyone = pairs.positive.sum(1), pairs.positive | pairs.negative
         k = torch.full_like(relevant, self.k)
-        chosen = top_sum(raised, everyone, k, self.k)
+        nearest = top_sum(raised, everyone, k, self.k)
         best = top_sum(scores, pairs.positive, relevant, self.k)
         rest = top_sum(raised, pairs.negative, k.minimum(everyone.sum(1)) - relevant, self.k)
-        return chosen - best - rest
+        return nearest - best - rest

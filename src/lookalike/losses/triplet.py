@@ -1,10 +1,10 @@
-"""Schroff, Kalenichenko, Philbin: FaceNet, CVPR 2015; Wang et al. 2014.
+"""Schroff, Kalenichenko, Philbin: FaceNet, CVPR 2015; Wang et al. 2014 [math A2].
 
 Revisiting Training Strategies, eq. 2; all triplets of the batch as in Chance Constraints; cosine as Multi-Similarity,
 eq. 5.
 
 Departs from the paper: distances are not squared unless asked; the released code of eq. 2 squares them with the same
-margin (ERR-2, preset "roth"). All triplets are summed exactly without materialising them.
+margin ([math ERR-2], preset "roth"). All triplets are summed exactly without materialising them.
 """
 
 from typing import Literal
@@ -16,7 +16,7 @@ from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squared_distances, squares
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets, taint
 
 PRESETS = {
     "roth": {"margin": 0.2, "squared": True},
@@ -28,11 +28,18 @@ PRESETS = {
 
 
 class Triplet(nn.Module):
-    """Asks that every positive be nearer to the anchor than every negative, by a margin."""
+    """Asks that every positive be nearer to the anchor than every negative, by a margin.
+
+    margin: γ, by which a negative must be farther away than a positive.
+    squared: whether distances are squared; Euclidean form only.
+    similarity: "euclidean" distances, or "cosine" for differences of similarity.
+    reduction: "mean" over the list of triplets, or over the active ones of all triplets; or the "sum".
+    normalise: where embeddings are compared: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,
-        margin: float = 0.2,  # γ
+        margin: float = 0.2,
         squared: bool = False,
         similarity: Literal["euclidean", "cosine"] = "euclidean",
         reduction: Literal["mean", "sum"] = "mean",
@@ -54,21 +61,20 @@ class Triplet(nn.Module):
         else:
             targets = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
+        value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
+        return value + taint(embeddings, candidates)
 
     def of_similarities(
         self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None
     ) -> Float[Tensor, ""]:
         """Mean over a list of triplets, zeros included; over all triplets, the mean of the active ones. Or the sum."""
-        apart = self._apart(similarities, lengths)
+        if self.similarity == "cosine":
+            apart = -similarities
+        else:
+            apart = (squared_distances if self.squared else distances)(similarities, lengths)
         if isinstance(targets, Triplets):
             near, far = apart[targets.anchor, targets.positive], apart[targets.anchor, targets.negative]
             mean, counted = mean_where((near - far + self.margin).relu(), targets.valid), targets.valid.sum()
             return mean * counted if self.reduction == "sum" else mean
         total, active = hinge_sums(apart, targets, self.margin)
         return total if self.reduction == "sum" else total / active.clamp(min=1)
-
-    def _apart(self, similarities: Tensor, lengths: Squares) -> Tensor:
-        if self.similarity == "cosine":
-            return -similarities
-        return squared_distances(similarities, lengths) if self.squared else distances(similarities, lengths)
