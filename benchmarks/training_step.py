@@ -21,6 +21,7 @@ from lookalike.fit.choose import choose
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import parts
 from lookalike.recipe import build
+from lookalike.recipe.defaults import fit_batches
 
 PARTS = ("load", "forward", "loss", "backward", "update")
 OUTSIDE = ("load", "loss", "update")
@@ -39,6 +40,7 @@ def measure(source: str | data.Dataset, overrides: list[str], steps: int) -> dic
     dataset, recipe = choose(source, None, overrides)
     side = build.views(recipe, Preprocessing()).preprocessing.resize or 256
     divided = parts(data.decoded(dataset, side), recipe.data.test, recipe.data.validation, recipe.seed)
+    recipe = fit_batches(recipe, divided.train)
     loop = build.loop(recipe, build.model(recipe), divided.train)
     trained = [loop.advance().seconds for _ in range(steps + 3)][3:]
     times = {name: statistics.median(step[name] for step in trained) for name in PARTS}

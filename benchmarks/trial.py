@@ -11,6 +11,7 @@ from lookalike.features import embed
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build
+from lookalike.recipe.defaults import fit_batches
 from lookalike.recipe.prepare import fill_bank, prepare_head, validation
 from lookalike.training import train
 from lookalike.training.blend import blend
@@ -26,6 +27,7 @@ def decoded(dataset: Dataset, recipe: Recipe) -> Dataset:
 def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
     """Train as the recipe says and measure on the test classes: metrics, values per query, seconds."""
     start = time.monotonic()
+    recipe = fit_batches(recipe, divided.train)
     model = build.model(recipe)
     loop = build.loop(recipe, model, divided.train)
     prepare_head(recipe, model, divided.train)

@@ -31,8 +31,7 @@ LAYERS = [
     {"search"},
     {"recipe"},
     {"fit"},
-    {"study"},
-    {"tuning"},
+    {"sweeps"},
     {"cli"},
 ]
 FLOOR = {name: number for number, names in enumerate(LAYERS) for name in names}

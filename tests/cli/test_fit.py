@@ -14,7 +14,9 @@ from PIL import Image
 from lookalike.cli import running
 from lookalike.data.images.source import Files
 from lookalike.errors import UserError
+from lookalike.fit import prepare
 from lookalike.fit.choose import choose
+from lookalike.runs import RunFolder
 from tests.cli.conftest import SHORT
 from tests.cli.photos import folder
 from tests.cli.processes import Death
@@ -73,6 +75,15 @@ def test_places_that_cannot_be_used(lookalike, photos, tmp_path, finished):
     lookalike("fit", photos, "--out", tmp_path / "new", *SHORT, "--resume").refused("there is no run to resume")
     lookalike("fit", photos, "--out", run, "--resume", "--fresh").refused("give --resume or --fresh, not both")
     assert (run / "result.json").is_file()
+
+
+def test_a_second_process_in_the_same_folder_is_refused(lookalike, photos, finished):
+    run, _ = finished
+    log = (run / "log.jsonl").read_bytes()
+    with RunFolder(run).claimed():
+        second = lookalike("fit", photos, "--out", run, *SHORT, "--seed", 3, "--resume")
+    second.refused("another process is working in")
+    assert (run / "log.jsonl").read_bytes() == log
 
 
 def test_a_changed_recipe_is_not_resumed(lookalike, photos, finished):
@@ -137,7 +148,7 @@ def test_unreadable_images_are_left_out_and_told(lookalike, photos, tmp_path):
     files = sorted(some.rglob("*.png"))
     files[0].write_bytes(b"no image")
     files[40].write_bytes(files[40].read_bytes()[:60])
-    before = Death("lookalike.fit.prove", "write_page")
+    before = Death("lookalike.fit.prove", "write_report")
     ended = lookalike("fit", some, "--out", tmp_path / "run", *SHORT, death=before)
     assert ended.code == -signal.SIGKILL, ended
     told = json.loads((tmp_path / "run" / "result.json").read_text())["data"]
@@ -257,7 +268,7 @@ def test_every_mistake_in_a_recipe_is_refused_before_an_image_is_opened(
             'batch_size = 8\nper_class = 2\n[optimiser]\nname = "adamw"\n[train]\nsteps = 5\n[images]\nsize = 20\n'
         )
     with pytest.raises(UserError) as raised:
-        choose(str(photos), recipe, [text])
+        prepare(str(photos), recipe, [text])
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
     assert opened == []

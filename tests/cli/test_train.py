@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.processes import Death
 
-TRAINED = Death("lookalike.fit.prove", "write_page")  # everything but the page
+TRAINED = Death("lookalike.fit.prove", "write_report")  # everything but the page
 
 
 def weights(run):
@@ -34,7 +34,7 @@ def test_a_run_that_the_clock_measured_keeps_its_steps(lookalike, photos, tmp_pa
     steps = next(line for line in recipe.splitlines() if line.startswith("steps = ") and line != "steps = 0")
     again = tmp_path / "again"
     ended = lookalike(
-        "train", timed / "recipe.toml", "--out", again, death=Death("lookalike.training.run:_Run", "step")
+        "train", timed / "recipe.toml", "--out", again, death=Death("lookalike.training.train:_Training", "step")
     )
     assert ended.code == -signal.SIGKILL, ended
     assert steps in (again / "recipe.toml").read_text().splitlines()

@@ -16,7 +16,7 @@ SHORT = [
 ]  # fmt: skip
 CHECKPOINT = "lookalike.runs.checkpoint"
 MOMENTS = {
-    "before the split": Death("lookalike.fit.stages:Stages", "part"),
+    "before the split": Death("lookalike.fit.stages", "split"),
     "before the first step": Death("lookalike.training.loop:Loop", "advance"),
     "first save, not yet named": Death(CHECKPOINT, "write_text"),
     "second save, half written": Death(CHECKPOINT, "_write", 2, after=True),
@@ -25,7 +25,7 @@ MOMENTS = {
     "after training": Death("lookalike.fit.run", "prove"),
     "while the model is saved": Death("lookalike.models.model_folder", "write"),
     "after the model is saved": Death("lookalike.models.model_folder", "write", after=True),
-    "before the report": Death("lookalike.fit.prove", "write_page"),
+    "before the report": Death("lookalike.fit.prove", "write_report"),
 }
 
 
@@ -92,7 +92,7 @@ def test_killed_again_and_again_at_random(lookalike, photos, tmp_path, whole):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_asks_politely_is_told_how_to_go_on(lookalike, photos, tmp_path, whole, number):
+def test_a_polite_stop_prints_the_command_that_continues(lookalike, photos, tmp_path, whole, number):
     run = tmp_path / "asked"
     running = lookalike.start("fit", photos, "--out", run, *SHORT)
     assert running.wait_for(lambda: (run / "log.jsonl").is_file() and '"step": 2' in (run / "log.jsonl").read_text())
@@ -101,7 +101,7 @@ def test_whoever_asks_politely_is_told_how_to_go_on(lookalike, photos, tmp_path,
     assert ended.code == 130, ended
     assert "Traceback" not in ended.error
     command = ended.error.splitlines()[-1].strip()
-    assert "everything is saved. Go on with:" in ended.error
+    assert "everything is saved. Continue with:" in ended.error
     words = shlex.split(command)
     assert words[0] == "lookalike"
     resumed = lookalike(*words[1:])

@@ -111,7 +111,7 @@ def test_files_that_a_study_keeps_beside_its_cells_are_ignored(tmp_path):
 def test_mistakes_are_one_line(tmp_path):
     run = finished(tmp_path / "a", 0.4)
     for wrong, words in (
-        (lambda: compare([tmp_path / "nowhere"]), "is no folder"),
+        (lambda: compare([tmp_path / "nowhere"]), "is not a folder"),
         (lambda: compare([run], ["nmi"]), "not every run has measured 'nmi'. Possible: recall@1, map@r"),
         (lambda: compare([run], baseline="b"), "there is no 'b' to compare with. Possible: a"),
         (lambda: compare([run], dataset="cub20"), "did you mean 'cub200'"),

@@ -16,7 +16,7 @@ from lookalike.cluster import greedy_k_center
 from lookalike.errors import UserError
 from lookalike.targets import Pairs
 from lookalike.training import Clipping, Loop, Plan, Schedule, StoppedError, optimisers, train
-from lookalike.training.ccp import FORMS, Chance, ChanceConstraints, ProxyObjective, chosen
+from lookalike.training.ccp import FORMS, Chance, ChanceConstraints, ProxyObjective, farthest
 from lookalike.training.pool import Pool, Queues
 
 CLASSES, EACH, DIM = 5, 9, 3
@@ -144,7 +144,7 @@ def test_a_converged_instance_replaces_the_proxies_and_nothing_else():
 def test_distances_to_the_nearest_centre_never_grow_while_choosing():
     draw = torch.Generator().manual_seed(3)
     points, old = torch.randn(4, 7, DIM, generator=draw), torch.randn(4, 2, DIM, generator=draw)
-    proxies = chosen(points, old, Chance(proxies=5, pool=7))
+    proxies = farthest(points, old, Chance(proxies=5, pool=7))
     centres, last = old, torch.full((4,), math.inf)
     for k in range(5):
         nearest = torch.cdist(points, centres).amin(2)
@@ -156,7 +156,7 @@ def test_distances_to_the_nearest_centre_never_grow_while_choosing():
 
 def test_fewer_points_than_proxies_repeat_one():
     same = torch.ones(1, 3, DIM)
-    assert torch.equal(chosen(same, torch.zeros(1, 1, DIM), Chance(proxies=3, pool=3)), same)
+    assert torch.equal(farthest(same, torch.zeros(1, 1, DIM), Chance(proxies=3, pool=3)), same)
 
 
 def test_one_proxy_from_a_pool_of_one_is_random_again():
@@ -184,14 +184,14 @@ def test_a_pool_of_one_takes_all_draws_without_k_center():
 def test_k_center_on_the_ball_is_an_option():
     points = torch.tensor([[[9.0, 0.0, 0.0], [0.0, 8.0, 0.0], [0.0, 0.0, 0.5]]])
     old = torch.tensor([[[1.0, 0.0, 0.0]]])
-    raw = chosen(points, old, Chance(proxies=1, pool=3))
-    ball = chosen(points, old, Chance(proxies=1, pool=3, normalised=True))
+    raw = farthest(points, old, Chance(proxies=1, pool=3))
+    ball = farthest(points, old, Chance(proxies=1, pool=3, normalised=True))
     assert raw.flatten().tolist() == [0.0, 8.0, 0.0]
     assert ball.flatten().tolist() == [0.0, 8.0, 0.0]
     far = torch.tensor([[[0.9, 0.0, 0.0]]])
     wide = torch.tensor([[[90.0, 0.0, 0.0], [0.0, 0.9, 0.0]]])
-    assert chosen(wide, far, Chance(proxies=1, pool=2)).flatten()[0] == 90
-    assert chosen(wide, far, Chance(proxies=1, pool=2, normalised=True)).flatten()[1] == pytest.approx(0.9)
+    assert farthest(wide, far, Chance(proxies=1, pool=2)).flatten()[0] == 90
+    assert farthest(wide, far, Chance(proxies=1, pool=2, normalised=True)).flatten()[1] == pytest.approx(0.9)
 
 
 def test_queues_give_every_image_before_any_again():

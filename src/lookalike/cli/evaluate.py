@@ -10,7 +10,7 @@ import typer
 from lookalike import data
 from lookalike.cli.bars import bar
 from lookalike.cli.images import readable_images
-from lookalike.errors import UserError, check, unknown
+from lookalike.errors import UserError, check
 from lookalike.evaluation import Result, evaluate
 from lookalike.evaluation.result import Share
 
@@ -89,19 +89,9 @@ def embedded(model: Path, source: str, split: str) -> tuple[dict[str, Any], str]
 
 
 def read(file: Path) -> dict[str, Any]:
-    import numpy as np
+    from lookalike.runs.embeddings import read_embeddings
 
-    try:
-        with np.load(file, allow_pickle=False) as content:
-            arrays = dict(content)
-    except (OSError, ValueError) as error:
-        raise UserError(f"'{file}' cannot be read as .npz ({error}): write it with numpy.savez") from None
-    for name in arrays:
-        if name not in (*ARRAYS, *UNMEASURED):
-            raise unknown("array", name, ARRAYS)
-    for name in ("embeddings", "labels"):
-        check(name in arrays, f"'{file}' has no array '{name}': it holds {', '.join(arrays) or 'none'}")
-    return arrays
+    return dict(read_embeddings(file, (*ARRAYS, *UNMEASURED)))
 
 
 def ignored(arrays: Mapping[str, Any]) -> Any:

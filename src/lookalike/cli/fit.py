@@ -15,13 +15,15 @@ def run(
         str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder. Without: glyphs.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder of the run.")] = Path("run"),
-    minutes: Annotated[float | None, typer.Option("--minutes", help="Time for all of it, evaluation included.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", help="Time for the whole run, evaluation included.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe: --set optimiser.lr=1e-4")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of everything random.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random choice.")] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, mps; default: the best there is.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in RUN.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in RUN.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace the run in RUN.")] = False,
     audit: Annotated[bool, typer.Option("--audit/--no-audit", help="Look at all images first.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
@@ -30,7 +32,7 @@ def run(
     """Train on some classes, prove it on others, save the model and a report.
 
     Classes are the folders of DATA. The recipe is chosen from the images and from what is installed; RUN/recipe.toml
-    has it written out. Ctrl-C saves and says how to go on.
+    has it written out. Ctrl-C saves the run and prints the command that continues it.
     """
     named = {"train.minutes": minutes, "seed": seed, "train.device": device}
     overrides = [*(f"{key}={value}" for key, value in named.items() if value is not None), *(settings or [])]

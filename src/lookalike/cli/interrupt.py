@@ -1,4 +1,4 @@
-"""Ctrl-C asks politely: the step under way is finished and the state saved. A second one does not wait."""
+"""The first Ctrl-C finishes the current step and saves the state; a second one stops at once."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -7,19 +7,19 @@ from types import FrameType
 
 
 @contextmanager
-def polite() -> Iterator[Callable[[], bool]]:
-    """A function that says whether somebody wants to stop (Ctrl-C, or a terminate signal)."""
-    asked = False
+def stop_requests() -> Iterator[Callable[[], bool]]:
+    """A function that returns whether a stop was requested (Ctrl-C, or a terminate signal)."""
+    requested = False
 
-    def ask(*_: int | FrameType | None) -> None:
-        nonlocal asked
-        if asked:
+    def request(*_: int | FrameType | None) -> None:
+        nonlocal requested
+        if requested:
             raise KeyboardInterrupt
-        asked = True
+        requested = True
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: asked
+        yield lambda: requested
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""A run on the terminal: bars and the latest numbers on stderr; plain lines where stderr is no terminal."""
+"""A run on the terminal: bars and the latest numbers on stderr; plain lines where stderr is not a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from lookalike.runs.log import Event, Watcher, ignore
 
 @contextmanager
 def live(shown: bool = True) -> Iterator[Watcher]:
-    """Something to tell events to; it keeps them to itself unless `shown`."""
+    """A watcher that draws events; it ignores them unless `shown`."""
     from rich.console import Console
 
     if not shown:
@@ -61,7 +61,7 @@ class _Bars:
         elif kind == "validation":
             self.numbers["validation"] = scores(event)
             self.drawing.update(self.task, numbers=self.shown())
-        if kind in ("note", "health", "validation", "end"):
+        if kind in ("note", "health", "validation", "end") or (kind == "plan" and spoken(event)):
             self.console.print(spoken(event), markup=False, soft_wrap=True)
 
     def shown(self) -> str:
@@ -80,7 +80,7 @@ def spoken(event: Event) -> str:
     """
     match event["event"]:
         case "start":
-            return f"{'going on with' if event['resumed'] else 'starting on'} {event['data']}"
+            return f"{'resuming on' if event['resumed'] else 'starting on'} {event['data']}"
         case "stage":
             return f"{event['name']} …"
         case "step":
@@ -92,8 +92,8 @@ def spoken(event: Event) -> str:
             return f"step {event['step']}: {on} {scores(event)}"
         case "health":
             return f"step {event['step']}: {event['kind']}: {event['advice']}"
-        case "note":
-            return str(event["text"])
+        case "note" | "plan":
+            return str(event.get("text", ""))
         case "end":
             return f"{event['why']}; the best weights are those of step {event['best_step']}"
     return ""

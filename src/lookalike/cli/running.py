@@ -9,28 +9,28 @@ from typing import Any
 import typer
 
 from lookalike.cli.allocator import keep_memory
-from lookalike.cli.interrupt import polite
+from lookalike.cli.interrupt import stop_requests
 from lookalike.cli.live import live
 from lookalike.evaluation.table import aligned
 
 STOPPED = 130  # as shells report Ctrl-C
 
 
-def run(out: Path, as_json: bool, tensorboard: bool, **wanted: Any) -> None:
+def run(out: Path, as_json: bool, tensorboard: bool, **settings: Any) -> None:
     """`fit` with everything a terminal needs around it."""
     from lookalike.fit import fit
     from lookalike.training import StoppedError, TensorBoard, to_all
     from lookalike.training.distributed import joined, own_folder
 
     keep_memory()
-    with polite() as stop, joined() as ranks, own_folder(out, wanted["resume"]) as place:
+    with stop_requests() as stop, joined() as ranks, own_folder(out, settings["resume"]) as place:
         try:
             with live(ranks.first) as tell:
                 watchers = [tell, TensorBoard(place / "tensorboard")] if tensorboard else [tell]
-                fit(out=place, tell=to_all(*watchers), stop=stop, **wanted)
+                fit(out=place, tell=to_all(*watchers), stop=stop, **settings)
         except StoppedError as stopped:
             if ranks.first:
-                typer.echo(f"{stopped}; everything is saved. Go on with:\n  {resuming()}", err=True)
+                typer.echo(f"{stopped}; everything is saved. Continue with:\n  {resuming()}", err=True)
             raise typer.Exit(STOPPED) from None
     if not ranks.first:
         return
@@ -39,14 +39,14 @@ def run(out: Path, as_json: bool, tensorboard: bool, **wanted: Any) -> None:
 
 
 def resuming() -> str:
-    """The command that goes on with this run."""
-    given = [word for word in sys.argv[1:] if word not in ("--resume", "--fresh")]
-    return shlex.join(["lookalike", *given, "--resume"])
+    """The command that continues this run."""
+    words = [word for word in sys.argv[1:] if word not in ("--resume", "--fresh")]
+    return shlex.join(["lookalike", *words, "--resume"])
 
 
 def as_table(content: dict[str, Any], out: Path) -> str:
     """The model and its baselines on unseen classes."""
-    told = content["data"]
+    sizes = content["data"]
     rows = [["", "recall@1", "95 % interval", "map@r", "95 % interval"]]
     for entry in content["results"]:
         row = [entry["name"]]
@@ -56,7 +56,7 @@ def as_table(content: dict[str, Any], out: Path) -> str:
             row.append(f"{entry['metrics'][name]:.3f}{deviation}" if name in entry["metrics"] else "")
             row.append(f"[{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
         rows.append(row)
-    lines = [f"on {told['test_images']:,} images of {told['test_classes']:,} classes never seen in training", ""]
+    lines = [f"on {sizes['test_images']:,} images of {sizes['test_classes']:,} classes never seen in training", ""]
     runs = [run["folder"] for run in content.get("runs", [])]
     models = f"models  {out / runs[0] / 'model'} and {len(runs) - 1} more" if runs else f"model   {out / 'model'}"
     lines += [*aligned(rows), "", models, f"report  {out / 'report.html'}"]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lookalike.cli.allocator import keep_memory
-from lookalike.cli.interrupt import polite
+from lookalike.cli.interrupt import stop_requests
 from lookalike.cli.live import live
 from lookalike.cli.running import STOPPED
 
@@ -33,10 +33,10 @@ def run(
 ) -> None:
     """Run every cell of a study that is not done yet, then show the table: mean ± deviation, intervals, differences.
 
-    The same command goes on after an interruption, and helps where it is started twice (in another terminal, on another
-    machine with the same folder): each cell is run by one process, those of dead processes are taken over.
+    The same command continues after an interruption. Started several times (in other terminals, on other machines with
+    the same folder) the processes share the work: each cell is run by one of them, cells of dead ones are taken over.
     """
-    from lookalike.study import as_text, gather, read
+    from lookalike.sweeps import as_text, gather, read
 
     study = read(file, source, recipe, settings or [])
     if not table:
@@ -52,12 +52,12 @@ def run(
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else as_text(content))
     left = content["cells"] - content["done"] - sum(len(row["failed"]) for row in content["rows"])
     if left and not table:
-        typer.echo(f"{left} cells are in the hands of other processes: --table shows what they have found", err=True)
+        typer.echo(f"{left} cells are being run by other processes: --table shows their results", err=True)
 
 
 def _work(study: object, out: Path, retry: bool) -> None:
-    from lookalike.study import Study, check_all, work
-    from lookalike.study.work import load
+    from lookalike.sweeps import Study, check_all, work
+    from lookalike.sweeps.study import load
     from lookalike.training import StoppedError
 
     assert isinstance(study, Study)
@@ -65,20 +65,20 @@ def _work(study: object, out: Path, retry: bool) -> None:
     dataset = load(study)
     check_all(study, dataset)
     try:
-        with polite() as stop, live() as tell:
+        with stop_requests() as stop, live() as tell:
             work(study, dataset, out, tell, stop, retry)
     except StoppedError as stopped:
-        typer.echo(f"{stopped}; finished cells are kept. The same command goes on from here.", err=True)
+        typer.echo(f"{stopped}; finished cells are kept. The same command continues from here.", err=True)
         raise typer.Exit(STOPPED) from None
 
 
 def _helper() -> subprocess.Popen[bytes]:
     """The same command in another process, quietly."""
-    given = list(sys.argv[1:])
-    while "--workers" in given:
-        at = given.index("--workers")
-        del given[at : at + 2]
-    given = [word for word in given if not word.startswith("--workers=") and word != "--retry"]
+    words = list(sys.argv[1:])
+    while "--workers" in words:
+        at = words.index("--workers")
+        del words[at : at + 2]
+    words = [word for word in words if not word.startswith("--workers=") and word != "--retry"]
     return subprocess.Popen(
-        [sys.executable, "-m", "lookalike", *given], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "lookalike", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

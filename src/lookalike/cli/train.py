@@ -1,4 +1,4 @@
-"""`lookalike train RECIPE.toml`: a run as a file says."""
+"""`lookalike train RECIPE.toml`: a run as a recipe describes it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,7 @@ def run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe: --set loss.name=triplet")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in RUN.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in RUN.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace the run in RUN.")] = False,
     audit: Annotated[bool, typer.Option("--audit/--no-audit", help="Look at all images first.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,

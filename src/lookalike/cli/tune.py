@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lookalike.cli.allocator import keep_memory
-from lookalike.cli.interrupt import polite
+from lookalike.cli.interrupt import stop_requests
 from lookalike.cli.live import live
 from lookalike.cli.running import STOPPED
 
@@ -28,8 +28,8 @@ def run(
         str | None,
         typer.Option("--storage", envvar="LOOKALIKE_STORAGE", metavar="URL", help="A database, for several machines."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Of the search in the storage; default: RECIPE.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the search, not of the training.")] = 0,
+    name: Annotated[str | None, typer.Option("--name", help="Name in the storage; default: RECIPE.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the search, not of the training.")] = 0,
     heartbeat: Annotated[
         int, typer.Option("--heartbeat", min=1, help="Seconds; after 3 missed a worker is dead.")
     ] = 30,
@@ -37,24 +37,24 @@ def run(
 ) -> None:
     """Search the ranges of [tune] for the highest validation map@r (fair protocol: folds of the train classes).
 
-    The test images stay unseen. The same command goes on after an interruption; with --storage any number of machines
+    The test images stay unseen. The same command continues after an interruption; with --storage any number of machines
     share the search. It ends with FOLDER/best.toml (for lookalike train) and FOLDER/tune.html.
     """
+    from lookalike.sweeps import Search, search, write
     from lookalike.training import StoppedError
-    from lookalike.tuning import Search, search, write
 
     keep_memory()
-    wanted = Search.read(recipe, out, source, settings or [], storage, name=name, seed=seed, heartbeat=heartbeat)
+    task = Search.read(recipe, out, source, settings or [], storage, name=name, seed=seed, heartbeat=heartbeat)
     try:
-        with polite() as stop, live() as tell:
-            found = search(wanted, trials, tell, stop)
+        with stop_requests() as stop, live() as tell:
+            result = search(task, trials, tell, stop)
     except StoppedError as stopped:
-        typer.echo(f"{stopped}; the trial is kept. The same command goes on from here.", err=True)
+        typer.echo(f"{stopped}; the trial is kept. The same command continues from here.", err=True)
         raise typer.Exit(STOPPED) from None
-    page = write(found, wanted.ranges, out)
+    page = write(result, task.ranges, out)
     if as_json:
-        typer.echo(json.dumps({"best": found.best, "trials": found.trials}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({"best": result.best, "trials": result.trials}, indent=2, ensure_ascii=False))
         return
-    values = ", ".join(f"{key} = {value}" for key, value in found.best["params"].items())
-    typer.echo(f"validation map@r {found.best['value']:.4f} in trial {found.best['number']}: {values}\n")
+    values = ", ".join(f"{key} = {value}" for key, value in result.best["params"].items())
+    typer.echo(f"validation map@r {result.best['value']:.4f} in trial {result.best['number']}: {values}\n")
     typer.echo(f"recipe  {out / 'best.toml'}\npage    {page}")

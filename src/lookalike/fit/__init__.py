@@ -3,23 +3,35 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lookalike.data import Dataset
 from lookalike.errors import check
+from lookalike.files import write_text
+from lookalike.fit import stages
 from lookalike.fit.choose import Source, again, choose
-from lookalike.fit.run import Run, single, stoppable
-from lookalike.fit.several import several
-from lookalike.fit.stages import PAGE, Stages
-from lookalike.fit.summary import header
-from lookalike.recipe import to_toml
-from lookalike.recipe.defaults import missing_weights
+from lookalike.fit.plan import REPORT, Clock
+from lookalike.fit.result_content import header
+from lookalike.fit.run import Conditions, Run, single
+from lookalike.fit.several import several, together
+from lookalike.models import Model
+from lookalike.recipe import Recipe, build, to_toml
+from lookalike.recipe.defaults import fit_batches, missing_weights
 from lookalike.recipe.protocol import tasks
-from lookalike.runs.folder import Intent, RunFolder
-from lookalike.runs.log import Watcher, ignore
-from lookalike.training.run import Stop
+from lookalike.runs import OpenRun, RunFolder
+from lookalike.runs.folder import Intent
+from lookalike.runs.log import Event, Watcher, ignore
+from lookalike.training.train import Stop, StoppedError
 
 __all__ = ["Run", "fit", "run_recipe"]
+
+
+class Start(NamedTuple):
+    """The data, the recipe, and the untrained network where it is built already."""
+
+    dataset: Dataset
+    recipe: Recipe
+    model: Model | None = None
 
 
 def fit(
@@ -39,31 +51,52 @@ def fit(
 
     `source` is whatever `data.load` takes, or a Dataset; without it the recipe's own, or the embedded glyphs. Without a
     recipe one is chosen from the images and from what is installed; `overrides` such as "train.minutes=10" change it.
-    A recipe with several seeds or folds is several runs, each in a folder of its own within `out`. `resume` goes on
-    with the run in `out`, `fresh` replaces it; `full=False` leaves out baselines and the report. `tell` hears what
-    happens, `stop` is asked after every step and while the stages around training go on.
+    A recipe with several seeds or folds is several runs, each in a folder of its own within `out`. `resume` continues
+    the run in `out`, `fresh` replaces it; `full=False` leaves out baselines and the report. `tell` is called with
+    every event, `stop` after every step and throughout the other stages.
     """
     check(not (resume and fresh), "give --resume or --fresh, not both")
-    began, folder, tell = time.monotonic(), RunFolder(Path(out)), stoppable(tell, stop)
+    clock, folder, tell = Clock.now(REPORT if full else 0.0), RunFolder(Path(out)), stoppable(tell, stop)
     intent: Intent = "resume" if resume else "fresh" if fresh else "new"
     folder.check(intent)
-    start = None if resume else choose(source, recipe, overrides)  # a refused one leaves no folder
+    start = None if resume else prepare(source, recipe, overrides)  # one that is refused leaves no folder
     with folder.claimed():
-        dataset, chosen = start or again(folder, source, recipe, overrides)
-        run = folder.begin(intent, to_toml(chosen, header()), tell)
-        stages = Stages(chosen, folder, run.tell, began)
-        stages.reserved = PAGE if full else 0.0
+        dataset, settled, model = start or Start(*again(folder, source, recipe, overrides))
+        run = folder.begin(intent, to_toml(settled, header()), tell)
         now = time.strftime("%Y-%m-%dT%H:%M:%S")
-        stages.tell({"event": "start", "time": now, "data": dataset.summary(), "resumed": resume})
-        lacking = missing_weights(dataset) if recipe is None and not resume else None
-        if lacking is not None:
-            stages.note(lacking)
-        looked = stages.look(dataset) if audit else dataset
-        return run_recipe(looked, stages, tell, stop, full)
+        run.tell({"event": "start", "time": now, "data": dataset.summary(), "resumed": resume})
+        advice = missing_weights(settled) if recipe is None and not resume else None
+        if advice is not None:
+            run.note(advice)
+        decoded = stages.decode(dataset, settled, run)
+        ready = stages.audit(dataset, decoded, run) if audit else decoded
+        return run_recipe(Start(ready, settled, model), run, Conditions(clock, tell, stop, full))
 
 
-def run_recipe(dataset: Dataset, stages: Stages, tell: Watcher, stop: Stop, full: bool) -> Run:
-    """The one run, or the several, that a recipe stands for."""
-    if len(tasks(stages.recipe)) > 1:
-        return several(dataset, stages, tell, stop, full)
-    return single(dataset, stages, stop, full)
+def prepare(source: Source, recipe: str | Path | Mapping[str, Any] | None, overrides: Sequence[str]) -> Start:
+    """What a new run begins with; everything that can be known to be wrong without reading the images is refused."""
+    dataset, settled = choose(source, recipe, overrides)
+    return Start(dataset, settled, build.model(settled))
+
+
+def run_recipe(start: Start, run: OpenRun, conditions: Conditions) -> Run:
+    """The one run, or the several, that a recipe stands for: split the classes of decoded images, train and prove."""
+    parts = stages.split(start.dataset, tasks(start.recipe)[0].recipe)
+    recipe = fit_batches(start.recipe, parts.train)
+    todo = tasks(recipe)
+    if len(todo) == 1:
+        return single(recipe, start.model, parts, run, conditions)
+    write_text(run.folder.recipe, to_toml(recipe, header()))
+    several(todo, start.dataset, parts, run, conditions)
+    return together(recipe, todo, parts, run, conditions.full)
+
+
+def stoppable(tell: Watcher, stop: Stop) -> Watcher:
+    """A watcher that also stops a run between two stages and while one reports progress; all so far is on disk."""
+
+    def watch(event: Event) -> None:
+        tell(event)
+        if event["event"] in ("stage", "progress") and stop():
+            raise StoppedError(f"stopped while {event['name']}")
+
+    return watch

@@ -1,4 +1,4 @@
-"""Which data and which recipe: from what the user said, from the run that is resumed, or from the images themselves."""
+"""The data and the recipe of a run: from what the user says, from the run that is resumed, or from the images."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,40 +8,46 @@ from typing import Any
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check
+from lookalike.protocols import query_gallery, vehicle_id
+from lookalike.protocols.class_disjoint import check_classes, has
 from lookalike.recipe import Recipe, as_tree, build, defaults, of_tree, overridden, tree
-from lookalike.recipe.protocol import parts, tasks
 from lookalike.recipe.validity import check_recipe
-from lookalike.runs.folder import RunFolder, differences
+from lookalike.runs import RunFolder
+from lookalike.runs.folder import differences
 
 Source = str | Path | Dataset | None
 Tree = Mapping[str, Any]
+OF_PROTOCOL = {"query_gallery": query_gallery.check_dataset, "vehicle_id": vehicle_id.check_dataset}
 
 
 def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]) -> tuple[Dataset, Recipe]:
-    """The data and the recipe of a new run, checked against each other before the first image is read."""
+    """The data and the recipe of a new run, checked against each other as far as that needs no images."""
     if recipe is None:
         _check_overrides(overrides)
-        dataset, where = found(source, {})
-        values = overridden(_default(dataset), overrides)
+        dataset, where = load(source, {})
+        check_classes(dataset)
+        values = overridden(defaults.default(dataset), overrides)
     else:
         values = overridden(recipe if isinstance(recipe, Mapping) else tree(recipe), overrides)
-        of_tree(values)  # its kinds of values, before any of them is used
-        dataset, where = found(source, values)
-    chosen = of_tree(values)
-    length, said = chosen.train, [text.partition("=")[0] for text in overrides]
-    if "train.minutes" in said and "train.steps" not in said:
+        of_tree(values)  # the kinds of its values, before any of them is used
+        dataset, where = load(source, values)
+    settled = of_tree(values)
+    length, keys = settled.train, [text.partition("=")[0] for text in overrides]
+    if "train.minutes" in keys and "train.steps" not in keys:
         length = replace(length, steps=None, epochs=None)  # the clock decides
-    chosen = replace(chosen, data=replace(chosen.data, source=where or chosen.data.source), train=length)
-    check_possible(chosen, dataset)
-    return dataset, chosen
+    settled = replace(settled, data=replace(settled.data, source=where or settled.data.source), train=length)
+    check_possible(settled, dataset)
+    return dataset, settled
 
 
 def _check_overrides(overrides: Sequence[str]) -> None:
-    """Refuse what suits none of the default recipes; which of them it will be, only the images tell."""
+    """Refuse what suits none of the default recipes; which of them it will be depends on the images."""
     mistakes = []
     for values in defaults.every():
         try:
-            _check_alone(of_tree(overridden(values, overrides)))
+            recipe = of_tree(overridden(values, overrides))
+            check_recipe(recipe)
+            build.model(replace(recipe, model=replace(recipe.model, weights=None)))
         except UserError as mistake:
             mistakes.append(mistake)
         else:
@@ -49,36 +55,31 @@ def _check_overrides(overrides: Sequence[str]) -> None:
     raise mistakes[0]
 
 
-def _default(dataset: Dataset) -> Tree:
-    tables = defaults.default(dataset)
-    return defaults.fit_batches(tables, parts(of_tree(tables), dataset).train)
-
-
 def check_possible(recipe: Recipe, dataset: Dataset) -> None:
-    """Names, settings, the split and the batches, before anything long begins."""
-    _check_alone(recipe)
-    for task in tasks(recipe):
-        rough = parts(task.recipe, dataset)
-        build.sampler(task.recipe, rough.train, build.bank(task.recipe, rough.train, dim=1))
+    """Names, settings, the numbers of classes and the batches, before an image is read.
 
-
-def _check_alone(recipe: Recipe) -> None:
-    """What can be known without data."""
+    The classes are split only after the audit, which may link some of them; so what is checked here is that all
+    training images together can fill a batch. Whether the network can be built shows when it is.
+    """
     check_recipe(recipe)
-    build.model(recipe)
+    OF_PROTOCOL.get(recipe.protocol.name, check_classes)(dataset)
+    check_classes(dataset)
+    train = dataset.where(split="train") if has(dataset, "train") else dataset
+    fitted = defaults.fit_batches(recipe, train)
+    build.sampler(fitted, train.dense(), build.bank(fitted, train, dim=1))
 
 
-def found(source: Source, values: Tree) -> tuple[Dataset, str]:
-    """The data, and how to name them in the recipe so that the run can be repeated."""
+def load(source: Source, values: Tree) -> tuple[Dataset, str]:
+    """The data, and their name in the recipe, with which the run can be repeated."""
     if isinstance(source, Dataset):
         return source, ""
-    given = values.get("data", {})
-    expected = given.get("name")
+    table = values.get("data", {})
+    expected = table.get("name")
     check(
-        bool(source) or given.get("source") != "",
+        bool(source) or table.get("source") != "",
         "this recipe was run on a dataset in memory: say where its images are, or give the dataset to fit()",
     )
-    where = str(source or given.get("source") or ("" if expected else "glyphs"))
+    where = str(source or table.get("source") or ("" if expected else "glyphs"))
     check(bool(where), f"this recipe is for {expected}: say where its images are, as {expected}=FOLDER")
     dataset = data.load(where)
     check(
@@ -94,23 +95,24 @@ def found(source: Source, values: Tree) -> tuple[Dataset, str]:
 def again(
     folder: RunFolder, source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]
 ) -> tuple[Dataset, Recipe]:
-    """The data and the recipe of the run in the folder; whoever says something else is told so."""
-    was = of_tree(tree(folder.recipe))
-    given = {} if recipe is None else recipe if isinstance(recipe, Mapping) else tree(recipe)
-    said = overridden(given, overrides)
-    dataset, where = found(source or was.data.source, said)
-    known = as_tree(was)
-    if was.train.minutes is not None:  # then the clock decided on the steps
-        said.get("train", {}).pop("steps", None)
-    changed = differences(known, as_tree(of_tree(_merged(known, said))))
-    if not isinstance(source, Dataset) and where != was.data.source:
-        changed.append(f"data.source was {was.data.source} and is now {where}")
-    check(not changed, f"{folder.path} holds another run: {'; '.join(changed[:3])}; undo that, or give another --out")
-    return dataset, was
+    """The data and the recipe of the run in a folder; settings that contradict them are refused."""
+    own = of_tree(tree(folder.recipe))
+    settings = {} if recipe is None else recipe if isinstance(recipe, Mapping) else tree(recipe)
+    settings = overridden(settings, overrides)
+    dataset, where = load(source or own.data.source, settings)
+    known = as_tree(own)
+    if own.train.minutes is not None:  # then the clock decided on the steps
+        settings.get("train", {}).pop("steps", None)
+    changed = differences(known, as_tree(of_tree(_merged(known, settings))))
+    if not isinstance(source, Dataset) and where != own.data.source:
+        changed.append(f"data.source was {own.data.source} and is now {where}")
+    check(not changed, f"{folder.path} holds another run: {'; '.join(changed[:3])}; undo that, or choose another --out")
+    return dataset, own
 
 
-def _merged(known: Tree, said: Tree) -> dict[str, Any]:
-    """What is known, with what was said on top."""
+def _merged(known: Tree, settings: Tree) -> dict[str, Any]:
+    """The known settings, with others on top."""
     return {
-        key: _merged(known.get(key, {}), value) if isinstance(value, Mapping) else value for key, value in said.items()
-    } | {key: value for key, value in known.items() if key not in said}
+        key: _merged(known.get(key, {}), value) if isinstance(value, Mapping) else value
+        for key, value in settings.items()
+    } | {key: value for key, value in known.items() if key not in settings}

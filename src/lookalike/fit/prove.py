@@ -1,96 +1,125 @@
-"""The end of a run: measure on unseen classes, save the model, write down what was found."""
+"""The end of a run: measure the model on unseen classes, save it, and write down every figure."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from lookalike import report
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.features import embed
 from lookalike.files import write_text
-from lookalike.fit.stages import Stages
-from lookalike.fit.summary import content
+from lookalike.fit.result_content import content
+from lookalike.fit.train_model import TrainedModel, Weights
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged, baselines, best_of_each, gains, judge
 from lookalike.recipe import Recipe, build
 from lookalike.recipe.protocol import measure
+from lookalike.runs import OpenRun
 from lookalike.runs.embeddings import save_embeddings
-from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import read_log
 from lookalike.runs.measured import NamedResult, save_results
 from lookalike.training.peak_memory import peak_memory
-from lookalike.training.run import Ending
+from lookalike.training.train import Ending
 
 SHOWN = ("recall@1", "recall@10", "r_precision", "map@r", "map@1000")  # in the model's card, and kept per query
 
 
-def prove(stages: Stages, model: Model, divided: Parts, ending: Ending, full: bool) -> list[Judged]:
-    """The model on its test sets; with `full` also its baselines and the page. Everything is written to the folder."""
-    recipe, folder = stages.recipe, stages.folder
-    entries = list(_of_model(stages, model, divided))
+def prove(trained: TrainedModel, parts: Parts, run: OpenRun, full: bool) -> list[Judged]:
+    """The model on its test sets; with `full` also its baselines and the report. The folder keeps everything."""
+    model, recipe = trained.model, trained.recipe
+    entries = list(_evaluations(model, recipe, parts, run))
     if full:
-        stages.stage("evaluating the baselines")
-        entries += baselines_of(recipe, model, divided.test)
-    model.metrics = {name: entries[0].result[name] for name in SHOWN if name in entries[0].result}
-    model.recipe = folder.recipe.read_text(encoding="utf-8")
-    model.save(folder.model)
-    save_embeddings(folder.test, entries[0].embeddings, divided.test)
-    save_results(
-        folder, [NamedResult(each.title, each.role, each.optimistic, _kept(each.result, recipe)) for each in entries]
+        run.stage("evaluating the baselines")
+        with weights_of(model.embedder, trained.untrained):
+            entries += evaluate_baselines(recipe, model, model, parts.test)
+    deliver(run, model, entries[0].result)
+    save_embeddings(run.folder.test, entries[0].embeddings, parts.test)
+    _save_results(run, recipe, entries)
+    rows, differences = [entry.as_json() for entry in entries], gains(entries)
+    write_result(
+        run, content(recipe, model, parts, rows, differences) | {"training": _training(recipe, trained.ending)}
     )
-    training = asdict(ending) | {"stopped": ending.why, "seed": recipe.seed, "validation": dict(ending.best)}
-    told = content(recipe, model, divided, [entry.as_json() for entry in entries], gains(entries))
-    told["training"] = {name: value for name, value in training.items() if name not in ("why", "best")}
-    most = peak_memory(build.device(recipe))
-    told["training"] |= {} if most is None else {"memory": most}
-    write_text(folder.result, json.dumps(told, indent=2, ensure_ascii=False))
     if full:
-        write_page(stages, divided.test)
+        write_report(run, parts.test, entries[0].result)
     return entries
 
 
-def _of_model(stages: Stages, model: Model, divided: Parts) -> Iterator[Judged]:
-    recipe, geometry = stages.recipe, model.geometry
-    metrics, how = recipe.evaluation.metrics, measure(recipe)
-    progress = stages.stage("evaluating on unseen classes")
-    chosen = how("this model", "model", embed(model, divided.test, progress), divided.test, geometry, metrics)
+def deliver(run: OpenRun, model: Model, result: Result) -> None:
+    """Make a model the one that the run hands over, with its figures and its recipe."""
+    metrics = {name: result[name] for name in SHOWN if name in result}
+    replace(model, metrics=metrics, recipe=run.folder.recipe.read_text(encoding="utf-8")).save(run.folder.model)
+
+
+def write_result(run: OpenRun, content: dict[str, Any]) -> None:
+    write_text(run.folder.result, json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _evaluations(model: Model, recipe: Recipe, parts: Parts, run: OpenRun) -> Iterator[Judged]:
+    metrics, evaluated = recipe.evaluation.metrics, measure(recipe)
+    progress = run.stage("evaluating on unseen classes")
+    main = evaluated("this model", "model", embed(model, parts.test, progress), parts.test, model.geometry, metrics)
     if recipe.protocol.select == "test_max":
-        chosen = replace(chosen, optimistic=True)
-        yield chosen
-        yield best_of_each(chosen, read_log(stages.folder.log).of("validation"))
+        main = replace(main, optimistic=True)
+        yield main
+        yield best_of_each(main, read_log(run.folder.log).of("validation"))
     else:
-        yield chosen
-    for name, test in divided.others:
-        yield how(f"this model, {name}", "model", embed(model, test, progress), test, geometry, metrics)
+        yield main
+    for name, test in parts.others:
+        yield evaluated(f"this model, {name}", "model", embed(model, test, progress), test, model.geometry, metrics)
     if recipe.evaluation.train:
-        seen = divided.train
-        yield judge("train images", "train", embed(model, seen, progress), seen, geometry, recipe.evaluation.train)
+        vectors = embed(model, parts.train, progress)
+        yield judge("train images", "train", vectors, parts.train, model.geometry, recipe.evaluation.train)
 
 
-def baselines_of(recipe: Recipe, model: Model, test: Dataset) -> list[Judged]:
+def evaluate_baselines(recipe: Recipe, model: Model, untrained: Model, test: Dataset) -> list[Judged]:
     pretrained = recipe.model.weights is not None
-    return baselines(model, build.model(recipe), pretrained, test, recipe.evaluation.metrics, measure(recipe))
+    return baselines(model, untrained, pretrained, test, recipe.evaluation.metrics, measure(recipe))
 
 
-def _kept(result: Result, recipe: Recipe) -> Result:
-    """The figures, with the values of single queries for the metrics that are asked for."""
-    wanted = recipe.evaluation.metrics or SHOWN
-    return replace(result, per_query={name: result.per_query[name] for name in wanted if name in result.per_query})
+@contextmanager
+def weights_of(network: nn.Module, state: Weights) -> Iterator[None]:
+    """The network with other weights, until the block ends."""
+    own = {name: value.detach().clone() for name, value in network.state_dict().items()}
+    network.load_state_dict(state)
+    try:
+        yield
+    finally:
+        network.load_state_dict(own)
 
 
-def write_page(stages: Stages, test: Dataset) -> None:
-    """RUN/report.html from what the folder holds."""
-    progress = stages.stage("writing the report")
-    folder: RunFolder = stages.folder
+def _save_results(run: OpenRun, recipe: Recipe, entries: Sequence[Judged]) -> None:
+    """The figures, with the values of single queries for the metrics that are reported."""
+    reported = recipe.evaluation.metrics or SHOWN
+    rows = []
+    for entry in entries:
+        per_query = {name: values for name, values in entry.result.per_query.items() if name in reported}
+        result = replace(entry.result, per_query=per_query)
+        rows.append(NamedResult(entry.title, entry.role, entry.optimistic, result))
+    save_results(run.folder, rows)
+
+
+def _training(recipe: Recipe, ending: Ending) -> dict[str, Any]:
+    facts = {name: value for name, value in asdict(ending).items() if name not in ("why", "best")}
+    memory = peak_memory(build.device(recipe))
+    facts |= {"stopped": ending.why, "seed": recipe.seed, "validation": dict(ending.best)}
+    return facts | ({} if memory is None else {"memory": memory})
+
+
+def write_report(run: OpenRun, test: Dataset, result: Result) -> None:
+    """RUN/report.html from what the folder holds; `result` is that of test.npz, which need not be ranked again."""
+    progress = run.stage("writing the report")
     # test.npz has the queries first, then the gallery
     rows = range(len(test)) if test.roles is None else torch.argsort((test.roles != 0).int(), stable=True).tolist()
 
     def picture(row: int) -> np.ndarray:
         return test.images.open(rows[row]).decode().permute(1, 2, 0).numpy()
 
-    report.write(folder.path, picture, progress=progress)
+    report.write(run.folder.path, picture, progress, result=result)

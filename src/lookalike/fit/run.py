@@ -1,24 +1,23 @@
-"""A finished run, and the way through its stages."""
+"""One run from split classes to proven figures, and what is left of it."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from lookalike.data import Dataset
 from lookalike.evaluation import Result
+from lookalike.fit import stages
+from lookalike.fit.plan import Clock
 from lookalike.fit.prove import prove
-from lookalike.fit.stages import Stages
-from lookalike.fit.summary import header
+from lookalike.fit.result_content import header
+from lookalike.fit.train_model import train_model
 from lookalike.models import Model
+from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged
 from lookalike.recipe import Recipe, build, of_tree, to_toml, tree
-from lookalike.runs import checkpoint
-from lookalike.runs.folder import RunFolder
-from lookalike.runs.log import Event, Watcher
-from lookalike.training import train
-from lookalike.training.peak_memory import forget_peak
-from lookalike.training.run import Ending, Stop, StoppedError
+from lookalike.runs import OpenRun, RunFolder
+from lookalike.runs.log import Watcher
+from lookalike.training.train import Ending, Stop
 
 
 @dataclass(frozen=True)
@@ -39,44 +38,34 @@ class Run:
 
     @property
     def report(self) -> Path:
-        return self.folder / "report.html"
+        return RunFolder(self.folder).report
 
     @property
     def content(self) -> dict[str, Any]:
-        """What result.json holds."""
-        told: dict[str, Any] = json.loads((self.folder / "result.json").read_text(encoding="utf-8"))
-        return told
+        """The content of result.json."""
+        content: dict[str, Any] = json.loads(RunFolder(self.folder).result.read_text(encoding="utf-8"))
+        return content
 
 
-def stoppable(tell: Watcher, stop: Stop) -> Watcher:
-    """Whoever wants to stop need not wait for the first step: so far everything is on disk."""
+class Conditions(NamedTuple):
+    """What a run is made under: its clock, who watches and may stop it, and whether it has baselines and a report."""
 
-    def told(event: Event) -> None:
-        tell(event)
-        if event["event"] in ("stage", "progress") and stop():
-            raise StoppedError(f"stopped while {event['name']}")
-
-    return told
+    clock: Clock
+    tell: Watcher
+    stop: Stop
+    full: bool
 
 
-def single(dataset: Dataset, stages: Stages, stop: Stop, full: bool) -> Run:
-    """One training and its proof, from wherever the checkpoint stands."""
-    folder = stages.folder
-    divided = stages.part(dataset)
-    started = checkpoint.exists(folder.checkpoint)
-    model, loop, plan = stages.begin(divided, started)
-    stages.stage(f"training, from step {checkpoint.step(folder.checkpoint)}" if started else "training")
-    validate = stages.validation(model, divided)
-    forget_peak(build.device(stages.recipe))
-    ending = train(loop, plan, validate=validate, folder=folder.checkpoint, tell=stages.watch(), stop=stop)
-    ending = stages.blend(model, validate, ending)
-    return Run(folder.path, model, tuple(prove(stages, model, divided, ending, full)), ending)
+def begin_or_resume(folder: RunFolder, recipe: Recipe, tell: Watcher) -> tuple[OpenRun, Recipe]:
+    """A run in a folder that is ours. It follows the recipe in its folder, which the clock may have completed."""
+    run = folder.begin("either", to_toml(recipe, header()), tell)
+    return run, of_tree(tree(folder.recipe))
 
 
-def one_of_several(dataset: Dataset, recipe: Recipe, path: Path, tell: Watcher, stop: Stop) -> Run:
-    """A run in a folder of its own: begun, or gone on with where it is there already."""
-    folder = RunFolder(path)
-    with folder.claimed():
-        run = folder.begin("either", to_toml(recipe, header()), tell)
-        own = of_tree(tree(folder.recipe))  # the clock may have completed it
-        return single(dataset, Stages(own, folder, run.tell), stop, full=False)
+def single(recipe: Recipe, model: Model | None, parts: Parts, run: OpenRun, conditions: Conditions) -> Run:
+    """Train one model and prove it; an untrained `model` that fits the recipe need not be built again."""
+    stages.announce(parts, recipe, run)
+    untrained = build.model(recipe) if model is None else model
+    trained = train_model(recipe, untrained, parts, run, conditions.clock, conditions.stop)
+    entries = prove(trained, parts, run, conditions.full)
+    return Run(run.folder.path, trained.model, tuple(entries), trained.ending)

@@ -2,29 +2,28 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from lookalike import data
+from torch import Tensor
+
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.evaluation.statistics.seeds import averaged, difference, spread
-from lookalike.files import write_text
-from lookalike.fit.prove import baselines_of, write_page
-from lookalike.fit.run import Run, one_of_several
-from lookalike.fit.stages import Stages
-from lookalike.fit.summary import content
+from lookalike.fit import stages
+from lookalike.fit.plan import Clock
+from lookalike.fit.prove import evaluate_baselines, write_report, write_result
+from lookalike.fit.result_content import content
+from lookalike.fit.run import Conditions, Run, begin_or_resume, single
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.cross_validation import side_by_side
 from lookalike.protocols.unseen import OPTIMISTIC, Judged, judge
-from lookalike.recipe import Recipe
-from lookalike.recipe.protocol import Task, parts, tasks
+from lookalike.recipe import Recipe, build
+from lookalike.recipe.protocol import Task
+from lookalike.runs import OpenRun, RunFolder
 from lookalike.runs.embeddings import load_embeddings, save_embeddings
-from lookalike.runs.folder import RunFolder
-from lookalike.runs.log import Watcher
 from lookalike.runs.measured import NamedResult, load_results
-from lookalike.training.run import Ending, Stop
+from lookalike.training.train import Ending
 
 SHOWN = ("recall@1", "map@r")  # with intervals
 
@@ -38,79 +37,92 @@ class Pooled(NamedTuple):
     results: list[Result]
 
     def as_json(self) -> dict[str, Any]:
-        found = {metric: spread(self.results, metric) for metric in self.results[0]}
-        intervals = {name: found[name].over_queries for name in SHOWN if name in found and found[name].over_queries}
-        told: dict[str, Any] = {
+        spreads = {metric: spread(self.results, metric) for metric in self.results[0]}
+        intervals = {
+            name: spreads[name].over_queries for name in SHOWN if name in spreads and spreads[name].over_queries
+        }
+        row: dict[str, Any] = {
             "name": self.name, "role": self.role, "seeds": len(self.results), "intervals": intervals,
-            "metrics": {metric: each.mean for metric, each in found.items()},
+            "metrics": {metric: each.mean for metric, each in spreads.items()},
         }  # fmt: skip
         if len(self.results) > 1:
-            told["std"] = {metric: each.std for metric, each in found.items()}
-            told["over_seeds"] = {metric: each.over_seeds for metric, each in found.items()}
-        return told | ({"optimistic": True} if self.optimistic else {})
+            row["std"] = {metric: each.std for metric, each in spreads.items()}
+            row["over_seeds"] = {metric: each.over_seeds for metric, each in spreads.items()}
+        return row | ({"optimistic": True} if self.optimistic else {})
 
 
-def several(dataset: Dataset, stages: Stages, tell: Watcher, stop: Stop, full: bool) -> Run:
-    """Do what is left to do, then put it together."""
-    todo = tasks(stages.recipe)
-    for number, task in enumerate(todo, start=1):
-        place = stages.folder.path / task.name
-        if not (place / "result.json").is_file():
-            stages.note(f"run {number} of {len(todo)}: {task.name.replace('-', ' ')}")
-            one_of_several(dataset, task.recipe, place, tell, stop)
-    return together(dataset, stages, todo, full)
+class Seed(NamedTuple):
+    """The results of one seed over all its folds, and the embeddings that the first of them was measured on."""
+
+    results: list[NamedResult]
+    embeddings: Tensor
 
 
-def together(dataset: Dataset, stages: Stages, todo: Sequence[Task], full: bool) -> Run:
+def several(tasks: Sequence[Task], dataset: Dataset, parts: Parts, run: OpenRun, conditions: Conditions) -> None:
+    """Run every task that is not finished; `parts` are those of the first one."""
+    for number, task in enumerate(tasks, start=1):
+        folder = _folder(run, task)
+        if folder.finished:
+            continue
+        run.note(f"run {number} of {len(tasks)}: {task.name.replace('-', ' ')}")
+        with folder.claimed():
+            own, recipe = begin_or_resume(folder, task.recipe, conditions.tell)
+            alone = conditions._replace(clock=Clock.now(), full=False)
+            single(recipe, None, parts if number == 1 else stages.split(dataset, recipe), own, alone)
+
+
+def _folder(run: OpenRun, task: Task) -> RunFolder:
+    return RunFolder(run.folder.path / task.name)
+
+
+def together(recipe: Recipe, tasks: Sequence[Task], parts: Parts, run: OpenRun, full: bool) -> Run:
     """All runs as one table: over folds first, then over seeds."""
-    recipe, folder = stages.recipe, stages.folder
-    first = folder.path / todo[0].name
-    model, divided = Model.load(first / "model"), parts(todo[0].recipe, _decoded(stages, dataset))
-    by_seed: dict[int, list[Path]] = {}
-    for task in todo:
-        by_seed.setdefault(task.recipe.seed, []).append(folder.path / task.name)
-    joined = [_joined(recipe, places, model, divided) for places in by_seed.values()]
-    rows = pooled([found for found, _ in joined])
-    save_embeddings(folder.test, joined[0][1], divided.test)
-    base = baselines_of(todo[0].recipe, model, divided.test) if full else []
-    told = content(recipe, model, divided, [row.as_json() for row in rows], _gains(rows[0], base))
-    told["results"] += [entry.as_json() for entry in base]
-    told["runs"] = [_told(folder.path / task.name) for task in todo]
-    seconds = sum(run["training"]["seconds"] for run in told["runs"])
-    steps = sum(run["training"]["steps"] for run in told["runs"])
-    told["training"] = {"runs": len(todo), "steps": steps, "seconds": seconds, "seed": recipe.seed}
-    write_text(folder.result, json.dumps(told, indent=2, ensure_ascii=False))
+    model = Model.load(_folder(run, tasks[0]).model)
+    seeds = [_joined(recipe, folders, model, parts) for folders in _by_seed(run, tasks)]
+    rows = _pooled([seed.results for seed in seeds])
+    embeddings = seeds[0].embeddings
+    save_embeddings(run.folder.test, embeddings, parts.test)
+    base = evaluate_baselines(tasks[0].recipe, model, build.model(tasks[0].recipe), parts.test) if full else []
+    whole = content(recipe, model, parts, [row.as_json() for row in rows], _gains(rows[0], base))
+    whole["results"] += [entry.as_json() for entry in base]
+    whole["runs"] = [_in_short(_folder(run, task)) for task in tasks]
+    seconds, steps = (sum(each["training"][name] for each in whole["runs"]) for name in ("seconds", "steps"))
+    whole["training"] = {"runs": len(tasks), "steps": steps, "seconds": seconds, "seed": recipe.seed}
+    write_result(run, whole)
     if full:
-        write_page(stages, divided.test)
-    entries = [Judged(row.name.removesuffix(OPTIMISTIC).strip(), row.role, joined[0][1], row.results[0], row.optimistic)
+        write_report(run, parts.test, rows[0].results[0])
+    entries = [Judged(row.name.removesuffix(OPTIMISTIC).strip(), row.role, embeddings, row.results[0], row.optimistic)
                for row in rows]  # fmt: skip
-    return Run(folder.path, model, (*entries, *base), Ending(f"{len(todo)} runs are done", steps, 0, {}, seconds))
+    ending = Ending(f"{len(tasks)} runs are done", steps, 0, {}, seconds)
+    return Run(run.folder.path, model, (*entries, *base), ending)
 
 
-def _decoded(stages: Stages, dataset: Dataset) -> Dataset:
-    return data.decoded(dataset, stages.side(), progress=stages.stage("decoding the images"))
+def _by_seed(run: OpenRun, tasks: Sequence[Task]) -> list[list[RunFolder]]:
+    folders: dict[int, list[RunFolder]] = {}
+    for task in tasks:
+        folders.setdefault(task.recipe.seed, []).append(_folder(run, task))
+    return list(folders.values())
 
 
-def _joined(recipe: Recipe, places: Sequence[Path], model: Model, divided: Parts) -> tuple[list[NamedResult], Any]:
-    """The rows of one seed, and the embeddings of the main one: its folds side by side, and their mean."""
-    runs = [load_results(RunFolder(place)) for place in places]
-    vectors = [load_embeddings(place / "test.npz", divided.test) for place in places]
-    if len(places) == 1:
-        return runs[0], vectors[0]
-    width, count = vectors[0].shape[1], len(places)
-    whole = side_by_side(vectors, model.geometry)
+def _joined(recipe: Recipe, folders: Sequence[RunFolder], model: Model, parts: Parts) -> Seed:
+    """The folds of one seed: their embeddings side by side, and the mean of their figures."""
+    runs = [load_results(folder) for folder in folders]
+    vectors = [load_embeddings(folder.test, parts.test) for folder in folders]
+    if len(folders) == 1:
+        return Seed(runs[0], vectors[0])
+    width, count = vectors[0].shape[1], len(folders)
+    wide = side_by_side(vectors, model.geometry)
     name = f"{width * count}-D, {count} models side by side"
-    both = judge(name, "model", whole, divided.test, model.geometry, recipe.evaluation.metrics)
-    rows = [NamedResult(name, "model", False, both.result)]
+    joined = judge(name, "model", wide, parts.test, model.geometry, recipe.evaluation.metrics)
+    results = [NamedResult(name, "model", False, joined.result)]
     for same in zip(*runs, strict=True):
-        mean = f"{width}-D, mean of {count} models"
         if same[0].role != "train":  # every fold has other train images
-            renamed = same[0].name.replace("this model", mean)
-            rows.append(NamedResult(renamed, same[0].role, same[0].optimistic, averaged([row.result for row in same])))
-    return rows, whole
+            mean = same[0].name.replace("this model", f"{width}-D, mean of {count} models")
+            results.append(NamedResult(mean, same[0].role, same[0].optimistic, averaged([row.result for row in same])))
+    return Seed(results, wide)
 
 
-def pooled(seeds: Sequence[Sequence[NamedResult]]) -> list[Pooled]:
+def _pooled(seeds: Sequence[Sequence[NamedResult]]) -> list[Pooled]:
     """Equal rows of all seeds."""
     return [
         Pooled(same[0].name, same[0].role, same[0].optimistic, [row.result for row in same])
@@ -118,18 +130,17 @@ def pooled(seeds: Sequence[Sequence[NamedResult]]) -> list[Pooled]:
     ]
 
 
-def _gains(best: Pooled, base: Sequence[Judged]) -> list[dict[str, Any]]:
-    found = []
-    for other in base:
+def _gains(best: Pooled, baselines: Sequence[Judged]) -> list[dict[str, Any]]:
+    differences = []
+    for other in baselines:
         for metric in SHOWN:
             if metric in best.results[0] and metric in other.result:
                 gap = difference(best.results, [other.result] * len(best.results), metric)
-                told = {"against": other.name, "metric": metric, "mean": gap.mean, "interval": gap.over_queries}
-                found.append(told | ({"over_seeds": gap.over_seeds} if gap.over_seeds else {}))
-    return found
+                gain = {"against": other.name, "metric": metric, "mean": gap.mean, "interval": gap.over_queries}
+                differences.append(gain | ({"over_seeds": gap.over_seeds} if gap.over_seeds else {}))
+    return differences
 
 
-def _told(place: Path) -> dict[str, Any]:
-    """A run in short."""
-    content = json.loads((place / "result.json").read_text(encoding="utf-8"))
-    return {"folder": place.name, "training": content["training"], "metrics": content["results"][0]["metrics"]}
+def _in_short(folder: RunFolder) -> dict[str, Any]:
+    content = json.loads(folder.result.read_text(encoding="utf-8"))
+    return {"folder": folder.path.name, "training": content["training"], "metrics": content["results"][0]["metrics"]}

@@ -29,21 +29,40 @@ def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Pa
     >>> [part.present for part in parts(ten, test=0.3, validation=0.2)[:3]]
     [5, 2, 3]
     """
+    check_classes(dataset)
     divided = dataset if has(dataset, "train") and has(dataset, "test") else _with_test(dataset, test, seed)
     if validation > 0 and not has(divided, "validation"):
         divided = _with_validation(divided, validation, seed)
     return of_splits(divided)
 
 
+def check_classes(dataset: Dataset) -> None:
+    """Refuse a dataset whose classes cannot be split into some that train and some that test; no image is read."""
+    if has(dataset, "train") and has(dataset, "test"):
+        for name in ("train", "test"):
+            _check_side(dataset.where(split=name), name)
+        return
+    least = 2 * LEAST
+    if usable(dataset) < least:
+        raise UserError(
+            f"{dataset.name}: only {usable(dataset)} classes have two or more images; training on some and testing on "
+            f"others needs at least {least}: add classes"
+        )
+
+
+def _check_side(part: Dataset, name: str) -> None:
+    count = usable(part)
+    check(
+        count >= LEAST,
+        f"{part.name}: only {count} {name} classes have two or more images, {LEAST} are needed: add classes",
+    )
+
+
 def of_splits(divided: Dataset) -> Parts:
     """The parts that the column of splits names; train and test must have enough classes."""
     named = {name: divided.where(split=name) for name in SPLITS}
     for name in ("train", "test"):
-        count = usable(named[name])
-        check(
-            count >= LEAST,
-            f"{divided.name}: only {count} {name} classes have two or more images, {LEAST} are needed: add classes",
-        )
+        _check_side(named[name], name)
     held = named["validation"]
     return Parts(named["train"].dense(), held if usable(held) >= LEAST else None, named["test"])
 
@@ -59,12 +78,6 @@ def usable(dataset: Dataset) -> int:
 
 def _with_test(dataset: Dataset, share: float, seed: int) -> Dataset:
     classes = dataset.present
-    least = 2 * LEAST
-    if usable(dataset) < least:
-        raise UserError(
-            f"{dataset.name}: only {usable(dataset)} classes have two or more images; training on some and testing on "
-            f"others needs at least {least}: add classes"
-        )
     count = min(max(LEAST, round(share * classes)), classes - LEAST)
     return class_disjoint(dataset, {"train": 1 - count / classes, "test": count / classes}, seed=seed)
 

@@ -9,13 +9,17 @@ from lookalike.protocols import class_disjoint
 from lookalike.protocols.class_disjoint import Parts
 
 
-def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
-    """Parts whose test images are either queries or gallery."""
+def check_dataset(dataset: Dataset) -> None:
     check(
         dataset.roles is not None,
         f"{dataset.name} does not say which images are queries and which the gallery: add a column of roles, or set "
         "protocol.name=class_disjoint",
     )
+
+
+def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
+    """Parts whose test images are either queries or gallery."""
+    check_dataset(dataset)
     divided = class_disjoint.parts(dataset, test, validation, seed)
     assert divided.test.roles is not None
     sides = {name: divided.test.where(role=name) for name in ("query", "gallery")}

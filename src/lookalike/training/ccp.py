@@ -1,4 +1,4 @@
-"""Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, WACV 2024; SPEC E and A20.
+"""Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, WACV 2024 [math E, A20].
 
 A sequence of proxy problems ("instances") instead of one. Proxies are embeddings of train images, learnt along with the
 network; when validation no longer improves, an instance has converged: new proxies are taken from a pool of images, as
@@ -7,7 +7,7 @@ far as possible from the old ones, and the weights are pulled towards the best o
     g_θ = ∂L/∂θ + λ_t (θ − θ_anchor),   L = w_proxy · base(batch, proxies) + w_pair · base(batch, batch).
 
 Departs from the paper: the in-batch term (0.1), clipping and the augmented pool are those of the released code; unlike
-there, convergence is judged by the fresh validation value, not by the one before (SPEC E, decisions 1 and 4).
+there, convergence is judged by the newest validation value, not by the previous one ([math E], decisions 1 and 4).
 """
 
 import copy
@@ -29,14 +29,14 @@ from lookalike.targets import Pairs
 from lookalike.training.early_stop import EarlyStop
 from lookalike.training.pool import Pool
 
-# the losses it wraps, in the form SPEC A20 gives them
+# the losses it wraps, in the form that [math A20] gives them
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "cosine_contrastive": {"normalise": "ball"},
     "margin_contrastive": {"normalise": "ball"},
     "multi_similarity": {"normalise": "ball", "mining_margin": None},
     "triplet": {"normalise": "ball"},
 }
-MEASURED = 256  # classes of a pool whose covering radius is told
+MEASURED = 256  # classes of a pool whose covering radius is reported
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,19 @@ class Chance:
 
 
 class ProxyObjective(nn.Module):
-    """A pair loss between the batch and learnt proxies, and (a little) within the batch (SPEC A20)."""
+    """A pair loss between the batch and learnt proxies, and (a little) within the batch [math A20]."""
 
     miner = None
     labels: Tensor
 
     def __init__(
-        self, loss: nn.Module, wanted: Chance, classes: int, dim: int, regularisers: Sequence[nn.Module] = ()
+        self, loss: nn.Module, settings: Chance, classes: int, dim: int, regularisers: Sequence[nn.Module] = ()
     ) -> None:
         super().__init__()
-        self.loss, self.wanted = loss, wanted
+        self.loss, self.settings = loss, settings
         self.regularisers = nn.ModuleList(regularisers)
-        self.proxies = nn.Parameter(torch.zeros(classes * wanted.proxies, dim))
-        labels = torch.arange(classes).repeat_interleave(wanted.proxies)
+        self.proxies = nn.Parameter(torch.zeros(classes * settings.proxies, dim))
+        labels = torch.arange(classes).repeat_interleave(settings.proxies)
         self.register_buffer("labels", labels, persistent=False)
 
     def forward(
@@ -89,22 +89,22 @@ class ProxyObjective(nn.Module):
         """The terms by name; their sum is what is minimised."""
         del step
         across: Tensor = self.loss(embeddings, Pairs.across(labels, self.labels), candidates=self.proxies)
-        terms = {"loss": self.wanted.proxy_weight * across}
-        if self.wanted.pair_weight:
-            terms["pairs"] = self.wanted.pair_weight * self.loss(embeddings, labels)
+        terms = {"loss": self.settings.proxy_weight * across}
+        if self.settings.pair_weight:
+            terms["pairs"] = self.settings.pair_weight * self.loss(embeddings, labels)
         for regulariser in self.regularisers:
             terms[type(regulariser).__name__] = regulariser(embeddings)
         return terms
 
     def parameter_groups(self, base_lr: float) -> Iterator[dict[str, Any]]:
-        yield {"name": "loss", "params": [self.proxies], "lr": self.wanted.proxy_lr * base_lr, "weight_decay": 0.0}
+        yield {"name": "loss", "params": [self.proxies], "lr": self.settings.proxy_lr * base_lr, "weight_decay": 0.0}
 
 
 class ChanceConstraints:
     """The sequence of instances: what changes between them, and the pull within each.
 
     `weight_decay` is added to the gradients of everything but batch normalisation before they are clipped, so the
-    optimiser is given none.
+    optimiser has none of its own.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class ChanceConstraints:
         weight_decay: float = 0.0,
     ) -> None:
         self.network, self.objective, self.optimiser = network, objective, optimiser
-        self.pool, self.weight_decay, self.wanted = pool, weight_decay, objective.wanted
+        self.pool, self.weight_decay, self.settings = pool, weight_decay, objective.settings
         norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
         self.undecayed = {id(parameter) for module in norms for parameter in module.parameters()}
         self.instance = 0  # t
@@ -126,16 +126,16 @@ class ChanceConstraints:
         self.watch = self._watch()
 
     def _watch(self) -> EarlyStop:
-        return EarlyStop(self.wanted.patience, self.wanted.min_improvement)
+        return EarlyStop(self.settings.patience, self.settings.min_improvement)
 
     @property
     def pull(self) -> float:
         """λ_t; nothing pulls in the first instance."""
-        return self.wanted.pull * self.wanted.pull_decay**self.instance if self.instance else 0.0
+        return self.settings.pull * self.settings.pull_decay**self.instance if self.instance else 0.0
 
     def begin(self) -> Event:
         """The proxies of the first instance, chosen far from the origin and from each other."""
-        classes = len(self.objective.proxies) // self.wanted.proxies
+        classes = len(self.objective.proxies) // self.settings.proxies
         return self._place(self.objective.proxies.new_zeros(classes, 1, self.objective.proxies.shape[1]), 0)
 
     @torch.no_grad()
@@ -153,7 +153,7 @@ class ChanceConstraints:
             proxies.grad.add_(proxies, alpha=self.weight_decay)
 
     def validated(self, step: int, value: float) -> Event | None:
-        """Take note of a validation; when the instance has converged, begin the next."""
+        """Record a validation; when the instance has converged, begin the next."""
         if self.watch.improved(step, value):
             self.best = {name: part.detach().clone() for name, part in self.network.named_parameters()}
             self.best_proxies = self.objective.proxies.detach().clone()
@@ -163,46 +163,46 @@ class ChanceConstraints:
         self.instance += 1
         self.anchor = self.best
         self.watch = self._watch()
-        told = self._place(self.best_proxies.view(-1, self.wanted.proxies, self.best_proxies.shape[1]), step)
-        if self.wanted.reset_proxy_state:
+        event = self._place(self.best_proxies.view(-1, self.settings.proxies, self.best_proxies.shape[1]), step)
+        if self.settings.reset_proxy_state:
             self.optimiser.state.pop(self.objective.proxies, None)
-        return told
+        return event
 
     @torch.no_grad()
     def _place(self, repelling: Float[Tensor, "classes k d"], step: int) -> Event:
         """New proxies from a pool of the current weights; the old ones only repel the choice."""
-        points = self.pool.draw(self.network, self.wanted.pooled, self.instance)
-        proxies = points if self.wanted.pool == 1 else chosen(points, repelling, self.wanted)
+        points = self.pool.draw(self.network, self.settings.pooled, self.instance)
+        proxies = points if self.settings.pool == 1 else farthest(points, repelling, self.settings)
         self.objective.proxies.copy_(proxies.flatten(0, 1))
-        return told(self.instance, step, points)
+        return instance_event(self.instance, step, points)
 
     def state_dict(self) -> dict[str, Any]:
-        kept = ("instance", "anchor", "best", "best_proxies")
+        names = ("instance", "anchor", "best", "best_proxies")
         parts = {"watch": self.watch.state_dict(), "queues": self.pool.queues.state_dict()}
-        return {name: copy.copy(getattr(self, name)) for name in kept} | parts
+        return {name: copy.copy(getattr(self, name)) for name in names} | parts
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         device = self.objective.proxies.device
         self.instance, self.best_proxies = state["instance"], state["best_proxies"].to(device)
         self.anchor, self.best = (
-            {name: part.to(device) for name, part in state[kept].items()} for kept in ("anchor", "best")
+            {name: part.to(device) for name, part in state[weights].items()} for weights in ("anchor", "best")
         )
         self.watch.load_state_dict(state["watch"])
         self.pool.queues.load_state_dict(state["queues"])
 
 
-def chosen(
-    points: Float[Tensor, "classes b d"], repelling: Float[Tensor, "classes k d"], wanted: Chance
+def farthest(
+    points: Float[Tensor, "classes b d"], repelling: Float[Tensor, "classes k d"], settings: Chance
 ) -> Float[Tensor, "classes proxies d"]:
     """Of every class the points farthest from the repelling ones and from each other."""
-    seen, away = points, repelling
-    if wanted.normalised:
-        seen, away = (normalise(part.flatten(0, 1), "ball").view_as(part) for part in (points, repelling))
-    return points.take_along_dim(greedy_k_center(seen, wanted.proxies, away)[..., None], dim=1)
+    vectors, away = points, repelling
+    if settings.normalised:
+        vectors, away = (normalise(part.flatten(0, 1), "ball").view_as(part) for part in (points, repelling))
+    return points.take_along_dim(greedy_k_center(vectors, settings.proxies, away)[..., None], dim=1)
 
 
-def told(instance: int, step: int, points: Float[Tensor, "classes b d"]) -> Event:
-    """An instance in numbers: the covering radius (SPEC F.9) of a fresh pool, and the distance between classes."""
+def instance_event(instance: int, step: int, points: Float[Tensor, "classes b d"]) -> Event:
+    """An instance in numbers: the covering radius [math F.9] of a fresh pool, and the distance between classes."""
     classes = torch.linspace(0, len(points) - 1, min(MEASURED, len(points))).long()
     some = points[classes.to(points.device)]
     vectors = normalise(some.flatten(0, 1), "ball").cpu()

@@ -1,6 +1,6 @@
 """How a batch goes through the network, and its gradient back: at once, or in chunks that fit the memory.
 
-In chunks (Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019, supplement; SPEC G.4): embed all
+In chunks (Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019, supplement [math G.4]): embed all
 chunks without a graph, take the loss and its gradient on the embeddings of the whole batch, then embed chunk by chunk
 again, now with a graph, and go back through it. The gradient is exact; the price is a second forward pass. Random
 numbers (dropout) are replayed, so both passes see the same network.

@@ -9,7 +9,7 @@ from lookalike.errors import check
 
 @dataclass
 class EarlyStop:
-    """Counts validations without an improvement of more than `min_improvement` (SPEC G.2: 60, of 1e-5).
+    """Counts validations without an improvement of more than `min_improvement` ([math G.2]: 60, of 1e-5).
 
     >>> watch = EarlyStop(patience=2)
     >>> [watch.improved(step, value) for step, value in enumerate((0.5, 0.6, 0.55, 0.6))], watch.best_step, watch.over

@@ -35,9 +35,9 @@ def principal(embedder: Embedder, features: Float[Tensor, "n width"]) -> None:
     True
     """
     layer = linear(embedder)
-    given = embedder.head[:-1](features)
-    length = given.norm(dim=1).mean().clamp(min=1e-12)  # one scale for all: the head stays linear
-    points = given / length
+    inputs = embedder.head[:-1](features)
+    length = inputs.norm(dim=1).mean().clamp(min=1e-12)  # one scale for all: the head stays linear
+    points = inputs / length
     centre = points.mean(0)
     axes = principal_axes(points - centre, layer.out_features)
     layer.weight.copy_(axes / length)

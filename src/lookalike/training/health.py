@@ -31,7 +31,7 @@ class Trouble(NamedTuple):
 
 @dataclass
 class Health:
-    """Looks at batches and remembers what it said: each kind of trouble is named once.
+    """Looks at batches and remembers its findings: each kind of trouble is reported once.
 
     >>> same = torch.ones(8, 4)
     >>> [trouble.kind for trouble in Health().look(same, same)]
@@ -44,8 +44,8 @@ class Health:
 
     def look(self, embeddings: Float[Tensor, "n d"], gradient: Float[Tensor, "n d"]) -> list[Trouble]:
         """What is newly wrong with this batch."""
-        found = [self._collapse(embeddings), self._idle(gradient), self._norms(embeddings)]
-        new = [trouble for trouble in found if trouble is not None and trouble.kind not in self.named]
+        troubles = [self._collapse(embeddings), self._idle(gradient), self._norms(embeddings)]
+        new = [trouble for trouble in troubles if trouble is not None and trouble.kind not in self.named]
         self.named.update(trouble.kind for trouble in new)
         return new
 
@@ -98,7 +98,7 @@ def mean_similarity(points: Float[Tensor, "n d"]) -> float:
 
 
 def check_finite(terms: Mapping[str, Tensor], step: int) -> None:
-    """Refuse to train on after a loss that is no number."""
+    """Stop training at a loss that is not a number."""
     for name, value in terms.items():
         if not bool(value.isfinite()):
             raise UserError(

@@ -42,7 +42,7 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True)
 class Clipping:
-    """Limits on the gradient: its norm over all parameters, then each of its values (SPEC E: 10 and 10)."""
+    """Limits on the gradient: its norm over all parameters, then each of its values ([math E]: 10 and 10)."""
 
     norm: float | None = None
     value: float | None = None
@@ -65,7 +65,7 @@ class Batch(NamedTuple):
 
 @dataclass
 class Loop:
-    """`advance` trains on the next batch; `state_dict` holds all it takes to go on as if nothing had happened.
+    """`advance` trains on the next batch; `state_dict` holds all it takes to resume as if nothing had happened.
 
     `prepare` turns what the dataset gives into what the network takes, a whole batch at a time on its device. `bank`
     keeps the embedding of every image, for samplers that choose by it. `chunk` inputs at a time go through the network.
@@ -155,8 +155,8 @@ class Loop:
         """The objective's terms; of a mixed batch, on both sets of labels with their weights."""
         terms: dict[str, Tensor] = {}
         for weight, labels in mixture.label_sets(batch.labels):
-            found = self.objective(embeddings, whole(labels, batch.split), self.step)
-            terms = {name: weight * term + terms.get(name, 0.0) for name, term in found.items()}
+            new = self.objective(embeddings, whole(labels, batch.split), self.step)
+            terms = {name: weight * term + terms.get(name, 0.0) for name, term in new.items()}
         return terms
 
     def _update(self) -> None:
@@ -210,8 +210,8 @@ class Loop:
 
     def state_dict(self) -> dict[str, Any]:
         state = {name: part.state_dict() for name, part in self.parts().items()}
-        drawn = {name: generator.get_state() for name, generator in self.generators.items()}
-        return {**state, "step": self.step, "generators": drawn, "torch": torch.get_rng_state()}
+        generators = {name: generator.get_state() for name, generator in self.generators.items()}
+        return {**state, "step": self.step, "generators": generators, "torch": torch.get_rng_state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for name, part in self.parts().items():

@@ -1,7 +1,7 @@
-"""Wang, Zhang, Huang, Scott: Cross-Batch Memory for Embedding Learning, CVPR 2020; SPEC A19.
+"""Wang, Zhang, Huang, Scott: Cross-Batch Memory for Embedding Learning, CVPR 2020 [math A19].
 
-A ring of past embeddings serves as more candidates for any pair loss. The current batch goes in first, so a sample
-meets its own copy there; ids tell the two apart, and that pair plays no part.
+A ring of past embeddings serves as more candidates for any pair loss. The current batch is put in first, so a sample
+meets its own copy there; ids tell the two apart, and that pair does not count.
 
 Departs from the released code: a plain modulo ring (that one overwrites the last slots on overflow and takes label 0
 for an empty slot), and self pairs are removed by id, not by similarity. The whole state is in `state_dict`.

@@ -1,4 +1,4 @@
-"""Verma et al., "Manifold Mixup", ICML 2019, for metric learning (Revisiting Training Strategies, sec. H; SPEC D.3).
+"""Verma et al., "Manifold Mixup", ICML 2019, for metric learning (Revisiting Training Strategies, sec. H) [math D.3].
 
 λ ~ Beta(2, 2), a permutation π and a place in the network are drawn per batch; there, h ← λ h + (1 − λ) h[π]. The
 objective is taken twice, on the labels y with weight λ and on y[π] with weight 1 − λ: tuples are mined anew for each.
@@ -29,8 +29,8 @@ class Mixture:
     def embed(self, network: nn.Module, inputs: Tensor) -> Tensor:
         """The inputs through the network, mixed on the way."""
         if self.place is None or self.place == INPUT:
-            given = inputs if self.place is None else self.mixed(inputs)
-            embeddings: Tensor = network(given)
+            mixed = inputs if self.place is None else self.mixed(inputs)
+            embeddings: Tensor = network(mixed)
         else:
             embeddings = network(inputs, after=lambda stage, h: self.mixed(h) if stage == self.place else h)
         return embeddings
@@ -66,8 +66,8 @@ class Mixer:
     """Draws mixtures from its own generator.
 
     >>> mixer = Mixer(2.0, ("input", "layer1"), torch.Generator().manual_seed(0))
-    >>> drawn = mixer.draw(4)
-    >>> drawn.place in mixer.places, 0 < drawn.share < 1, sorted(drawn.partner.tolist())
+    >>> mixture = mixer.draw(4)
+    >>> mixture.place in mixer.places, 0 < mixture.share < 1, sorted(mixture.partner.tolist())
     (True, True, [0, 1, 2, 3])
     """
 
@@ -83,13 +83,13 @@ class Mixer:
         return Mixture(place, float(ends[0] / ends.sum()), partner)
 
 
-def mixer(wanted: Mixup, network: nn.Module, generator: torch.Generator) -> Mixer:
+def mixer(settings: Mixup, network: nn.Module, generator: torch.Generator) -> Mixer:
     """A mixer whose places are in this network."""
     stages = getattr(getattr(network, "backbone", None), "stages", None)
     if stages is None:
         raise UserError("mixup after a stage needs a network with stages: give an Embedder")
     possible = (INPUT, *stages)
-    for place in wanted.places:
+    for place in settings.places:
         if place not in possible:
             raise unknown("place to mix at", place, possible)
-    return Mixer(wanted.alpha, wanted.places or tuple(place for place in possible if place != "stem"), generator)
+    return Mixer(settings.alpha, settings.places or tuple(place for place in possible if place != "stem"), generator)

@@ -17,7 +17,7 @@ Miner = Callable[..., Targets]
 class Objective(nn.Module):
     """loss(mined tuples of the batch) + weight · loss(batch against the memory) + regularisers, term by term.
 
-    The memory (SPEC A19) acts from step `memory_start` on; until then nothing is put in.
+    The memory [math A19] acts from step `memory_start` on; until then nothing is put in.
 
     >>> import torch
     >>> from lookalike.losses import Triplet

@@ -31,14 +31,14 @@ def build(name: str, groups: Iterable[dict[str, Any]], **settings: Any) -> torch
     listed = [group for group in groups if len(group["params"])]
     check(bool(listed), "there is nothing to train: every part of the network is frozen or has no parameters")
     # one pass over each tensor instead of a dozen; plain RMSprop has no such kernel
-    given = settings | ({} if name == "rmsprop" else {"fused": True})
-    return catalog.build("optimiser", MEMBERS, name, {"params": listed, "lr": listed[0]["lr"]} | given)
+    settings = settings | ({} if name == "rmsprop" else {"fused": True})
+    return catalog.build("optimiser", MEMBERS, name, {"params": listed, "lr": listed[0]["lr"]} | settings)
 
 
 def restore(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Load a state; moments get the memory layout of their parameters, in which fused kernels walk through both."""
+    """Load a state; moments get the memory layout of their parameters, which fused kernels expect."""
     optimiser.load_state_dict(state)
-    for parameter, kept in optimiser.state.items():
-        for name, value in kept.items():
+    for parameter, moments in optimiser.state.items():
+        for name, value in moments.items():
             if isinstance(value, torch.Tensor) and value.shape == parameter.shape:
-                kept[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)
+                moments[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)

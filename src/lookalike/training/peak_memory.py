@@ -23,13 +23,13 @@ def forget_peak(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device) -> int | None:
-    """Bytes; None where nobody counts."""
+    """Bytes; None where the system does not count."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     with suppress(OSError):
-        found = re.search(r"VmHWM:\s+(\d+) kB", (PROCESS / "status").read_text())
-        if found:
-            return 1024 * int(found[1])
+        peak = re.search(r"VmHWM:\s+(\d+) kB", (PROCESS / "status").read_text())
+        if peak:
+            return 1024 * int(peak[1])
     try:
         import resource
     except ImportError:  # Windows

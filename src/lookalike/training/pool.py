@@ -1,4 +1,4 @@
-"""Train images as points to choose proxies from (SPEC E, POOL): each class gives from its own shuffled queue.
+"""Train images as points to choose proxies from [math E]: each class has its own shuffled queue.
 
 No image of a class comes up again before all of them have; images are augmented as in training and embedded in
 inference mode, raw, without gradient.
@@ -36,7 +36,7 @@ class Queues:
         self.generator = torch.Generator().manual_seed(seed)
         self.starts, self.sizes = groups.starts.tolist(), groups.sizes.tolist()
         self.order = groups.shuffled(self.generator).members
-        self.given = torch.zeros(len(groups), dtype=torch.int64)  # how many of its queue each class has given
+        self.taken = torch.zeros(len(groups), dtype=torch.int64)  # how many of each class's queue have been taken
 
     def draw(self, count: int) -> Integer[Tensor, "classes count"]:
         """The next `count` images of every class."""
@@ -49,19 +49,19 @@ class Queues:
     def _queue(self, number: int) -> Iterator[int]:
         begin, size = self.starts[number], self.sizes[number]
         while True:
-            if self.given[number] == size:
+            if self.taken[number] == size:
                 again = torch.randperm(size, generator=self.generator)
                 self.order[begin : begin + size] = self.order[begin : begin + size][again]
-                self.given[number] = 0
-            place = begin + int(self.given[number])
-            self.given[number] += 1
+                self.taken[number] = 0
+            place = begin + int(self.taken[number])
+            self.taken[number] += 1
             yield int(self.order[place])
 
     def state_dict(self) -> dict[str, Any]:
-        return {"order": self.order.clone(), "given": self.given.clone(), "generator": self.generator.get_state()}
+        return {"order": self.order.clone(), "taken": self.taken.clone(), "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.order, self.given = state["order"].clone(), state["given"].clone()
+        self.order, self.taken = state["order"].clone(), state["taken"].clone()
         self.generator.set_state(state["generator"])
 
 
@@ -96,11 +96,11 @@ class Pool:
             # epochs before the first: no draw of training has the same ticket
             entries = [Ticket(row, -1 - turn, 0, place) for row, place in zip(entries, some.tolist(), strict=True)]
         batches = [entries[begin : begin + AT_ONCE] for begin in range(0, len(entries), AT_ONCE)]
-        own = torch.Generator().manual_seed(0)  # else the loader consumes torch's global random numbers
+        own = torch.Generator().manual_seed(0)  # otherwise the loader consumes torch's global random numbers
         load: Any = DataLoader(self.dataset, batch_sampler=batches, num_workers=self.workers, generator=own)
         network.eval()
         try:
-            found = [normalise(network(self.prepare(inputs.to(device))), "none") for inputs, *_ in load]
+            parts = [normalise(network(self.prepare(inputs.to(device))), "none") for inputs, *_ in load]
         finally:
             network.train(training)
-        return torch.cat(found)
+        return torch.cat(parts)

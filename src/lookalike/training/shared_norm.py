@@ -69,8 +69,8 @@ def share_statistics(module: nn.Module) -> None:
 
 
 def _shared(norm: _BatchNorm) -> SharedBatchNorm:
-    made = SharedBatchNorm(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
-    made.weight, made.bias = norm.weight, norm.bias
-    made.running_mean, made.running_var = norm.running_mean, norm.running_var
-    made.num_batches_tracked, made.training = norm.num_batches_tracked, norm.training
-    return made
+    shared = SharedBatchNorm(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
+    shared.weight, shared.bias = norm.weight, norm.bias
+    shared.running_mean, shared.running_var = norm.running_mean, norm.running_var
+    shared.num_batches_tracked, shared.training = norm.num_batches_tracked, norm.training
+    return shared

@@ -1,4 +1,4 @@
-"""The seam for whoever has a say in training beyond the loss."""
+"""The interface of methods that steer training beyond the loss, such as CCP."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -8,9 +8,9 @@ from lookalike.runs.log import Event
 
 @runtime_checkable
 class Strategy(Protocol):
-    """Asked before the first step, on the gradients of each step, and after each validation.
+    """Called before the first step, on the gradients of each step, and after each validation.
 
-    What `begin` and `validated` return is told to whoever watches the run; None: nothing happened.
+    The events that `begin` and `validated` return go to the watchers of the run; None: nothing happened.
     """
 
     def begin(self) -> Event | None: ...

@@ -15,14 +15,14 @@ from lookalike.training.distributed import Shared
 def stream(
     dataset: torch.utils.data.Dataset[Any], sampler: BatchSampler, workers: int = 0, ranks: Ranks | None = None
 ) -> Iterator[Any]:
-    """Batches from where the sampler stands; who takes one tells the sampler by `step`."""
+    """Batches from where the sampler stands; whoever takes one advances the sampler by `step`."""
     batches: Any = sampler
     if isinstance(dataset, AugmentedImages):
         batches = Tickets(sampler, sampler.epoch, sampler.position)
-    given = batches if ranks is None or ranks.count == 1 else Shared(batches, sampler, ranks)
-    own = torch.Generator().manual_seed(sampler.seed)  # else each epoch consumes torch's global random numbers
+    shares = batches if ranks is None or ranks.count == 1 else Shared(batches, sampler, ranks)
+    own = torch.Generator().manual_seed(sampler.seed)  # otherwise each epoch consumes torch's global random numbers
     load: DataLoader[Any] = DataLoader(
-        dataset, batch_sampler=given, num_workers=workers, generator=own, persistent_workers=workers > 0
+        dataset, batch_sampler=shares, num_workers=workers, generator=own, persistent_workers=workers > 0
     )
     while True:
         yield from load

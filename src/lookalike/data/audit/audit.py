@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from lookalike.data.audit.duplicates import near_groups
@@ -40,9 +40,10 @@ class Audit:
     class_sizes: dict[str, int]
     findings: list[Finding]
     duplicates: Int64[Tensor, " n"]  # groups of near duplicates, −1: none; for `class_disjoint(..., together=...)`
+    good: Bool[Tensor, " n"]  # the images that can be read
 
     def as_json(self) -> dict[str, Any]:
-        facts = {name: value for name, value in self.__dict__.items() if name != "duplicates"}
+        facts = {name: value for name, value in self.__dict__.items() if name not in ("duplicates", "good")}
         return facts | {"findings": [finding.__dict__ for finding in self.findings]}
 
 
@@ -50,13 +51,17 @@ def audit(
     dataset: Dataset,
     *,
     embeddings: Float[Tensor, "n d"] | None = None,
+    decoded: Dataset | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Audit:
-    """Check every image, and with `embeddings` (one per image, of any model) the labels too."""
+    """Check every image, and with `embeddings` (one per image, of any model) the labels too.
+
+    `decoded` is the same data set from the decoded cache: then no image is decoded again.
+    """
     if embeddings is not None:
         check(len(embeddings) == len(dataset), f"{len(embeddings)} embeddings for {len(dataset)} images: give one each")
-    scanned = scan(dataset, threads=threads, progress=progress)
+    scanned = scan(dataset, decoded=decoded, threads=threads, progress=progress)
     good = torch.from_numpy(scanned.readable)
     findings = _file_findings(dataset, scanned) + duplicate_findings(dataset, scanned) + _class_findings(dataset, good)
     if embeddings is not None:
@@ -65,7 +70,7 @@ def audit(
     present = [finding for finding in findings if finding.count]
     sizes = class_size_histogram(dataset.subset(good))
     counts = len(dataset), int(good.sum()), dataset.present
-    return Audit(dataset.name, *counts, usable, verdict, sizes, present, near_groups(scanned))
+    return Audit(dataset.name, *counts, usable, verdict, sizes, present, near_groups(scanned), good)
 
 
 def readable(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None) -> Dataset:

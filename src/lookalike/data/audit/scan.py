@@ -35,6 +35,7 @@ MAGIC = {  # the first bytes of a format -> the endings its files may have
     b"RIFF": ("webp",),
 }
 Progress = Callable[[int, int], None]
+Open = Callable[[int], Picture]
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,20 @@ class Scan:
     problems: tuple[Problem, ...]
 
 
-def scan(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None) -> Scan:
-    """Read every image once. Nothing stops the scan: a file that cannot be read is a problem in the list."""
+def scan(
+    dataset: Dataset, *, decoded: Dataset | None = None, threads: int = 2, progress: Progress | None = None
+) -> Scan:
+    """Read every image once. Nothing stops the scan: a file that cannot be read is a problem in the list.
+
+    `decoded` is the same data set from the decoded cache: then no image is decoded again.
+    """
+    cached = None if decoded is None else _cached(dataset, decoded)
     count, problems = len(dataset), []
     digests, thumbs = np.zeros((count, 16), np.uint8), np.zeros((count, THUMB, THUMB), np.uint8)
     readable = np.zeros(count, bool)
-    for row, (digest, thumb, problem) in enumerate(in_order(lambda row: _examine(dataset.images, row), count, threads)):
+    for row, (digest, thumb, problem) in enumerate(
+        in_order(lambda row: _examine(dataset.images, row, cached), count, threads)
+    ):
         digests[row] = np.frombuffer(digest, np.uint8)
         if thumb is not None:
             thumbs[row], readable[row] = thumb, True
@@ -64,7 +73,22 @@ def scan(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None
     return Scan(readable, digests, perceptual_hashes(thumbs), shapes(thumbs), tuple(problems))
 
 
-def _examine(images: Source, row: int) -> tuple[bytes, np.ndarray | None, tuple[str, str] | None]:
+def _cached(dataset: Dataset, decoded: Dataset) -> Open:
+    """How to open an image of the data set in the cache, which has none of the unreadable ones."""
+    lost = {problem.path: problem for problem in decoded.problems[len(dataset.problems) :]}
+    rows = [row for row in range(len(dataset)) if dataset.images.name(row) not in lost]
+    place = dict(zip(rows, range(len(decoded)), strict=True))
+
+    def open_cached(row: int) -> Picture:
+        if row not in place:
+            problem = lost[dataset.images.name(row)]
+            raise UnreadableError(problem.kind, problem.detail)
+        return decoded.images.open(place[row])
+
+    return open_cached
+
+
+def _examine(images: Source, row: int, cached: Open | None) -> tuple[bytes, np.ndarray | None, tuple[str, str] | None]:
     """Digest, thumbnail and problem of one image."""
     digest = bytes(16)
     try:
@@ -72,7 +96,7 @@ def _examine(images: Source, row: int) -> tuple[bytes, np.ndarray | None, tuple[
         if isinstance(images, Files):
             data = read(images.path(row))
             digest = _digest(data)
-            picture = Encoded(data)
+            picture = Encoded(data) if cached is None else cached(row)
             problem = wrong_name(images.name(row), data)
         else:
             picture, problem = images.open(row), None

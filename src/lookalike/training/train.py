@@ -1,6 +1,6 @@
 """A run from its first step to its end: validation, early stopping, the best weights, checkpoints, a time budget.
 
-`train` starts or goes on: where the checkpoint folder holds a state, it begins there, and the result is the same, bit
+`train` starts or resumes: where the checkpoint folder holds a state, it begins there, and the result is the same, bit
 by bit, as if it had never stopped.
 """
 
@@ -46,7 +46,7 @@ class Plan:
 
 
 class StoppedError(RuntimeError):
-    """Somebody asked to stop; the state is saved."""
+    """The run was asked to stop; its state is saved."""
 
 
 @dataclass(frozen=True)
@@ -56,27 +56,27 @@ class Ending:
     why: str
     steps: int
     best_step: int
-    best: Mapping[str, float]  # what validation said of the weights that were kept
+    best: Mapping[str, float]  # validation figures of the weights that were kept
     seconds: float
 
 
 @dataclass
-class _Course:
-    """Where a run stands besides its loop."""
+class _Progress:
+    """How far a run is, besides its loop."""
 
     watch: EarlyStop
-    looked_at: int = -1
+    validated_at: int = -1
     best: dict[str, float] = field(default_factory=dict)
     best_state: dict[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0  # of earlier sittings
+    seconds: float = 0.0  # before it was resumed
 
     def state_dict(self) -> dict[str, Any]:
-        named = ("looked_at", "best", "best_state", "seconds")
+        named = ("validated_at", "best", "best_state", "seconds")
         return {"watch": self.watch.state_dict()} | {name: getattr(self, name) for name in named}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.watch.load_state_dict(state["watch"])
-        for name in ("looked_at", "best", "best_state", "seconds"):
+        for name in ("validated_at", "best", "best_state", "seconds"):
             setattr(self, name, state[name])
 
 
@@ -91,67 +91,67 @@ def train(
 ) -> Ending:
     """Train to the end of the plan and leave the best weights in the network; `folder` keeps checkpoints.
 
-    `stop` is asked after every step; when it says so, the state is saved and `StoppedError` raised.
+    `stop` is called after every step; when it returns true, the state is saved and `StoppedError` raised.
     """
-    run = _Run(loop, plan, validate, folder, tell)
+    run = _Training(loop, plan, validate, folder, tell)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
         run.restore()
         return run.to_the_end(stop)
 
 
-class _Run:
+class _Training:
     def __init__(self, loop: Loop, plan: Plan, validate: Validate | None, folder: Path | None, tell: Watcher) -> None:
         self.loop, self.plan, self.validate, self.folder, self.tell = loop, plan, validate, folder, tell
-        self.course = _Course(EarlyStop(plan.patience, plan.min_improvement))
+        self.progress = _Progress(EarlyStop(plan.patience, plan.min_improvement))
         self.health = Health()
         self.began = time.monotonic()
-        self.lately: list[Trained] = []
+        self.recent: list[Trained] = []
 
     @property
     def seconds(self) -> float:
-        return self.course.seconds + time.monotonic() - self.began
+        return self.progress.seconds + time.monotonic() - self.began
 
     def restore(self) -> None:
-        """Go on from the checkpoint, or begin."""
+        """Resume from the checkpoint, or begin."""
         folder, ranks = self.folder, self.loop.ranks
         saved = folder is not None and ranks.from_first(lambda: checkpoint.exists(folder))
         if folder is None or not saved:
             ranks.same_start(self.loop.network, self.loop.objective)
-            self.say(None if self.loop.strategy is None else self.loop.strategy.begin())
+            self.report_event(None if self.loop.strategy is None else self.loop.strategy.begin())
             return
         state = ranks.from_first(lambda: checkpoint.load(folder))
         self.loop.load_state_dict(state["loop"])
-        self.course.load_state_dict(state["course"])
+        self.progress.load_state_dict(state["course"])
         self.health.load_state_dict(state["health"])
 
-    def say(self, event: Event | None) -> None:
+    def report_event(self, event: Event | None) -> None:
         if event is not None:
             self.tell(event)
 
     def save(self) -> None:
         if self.folder is not None and self.loop.ranks.first:
-            course = self.course.state_dict() | {"seconds": self.seconds}
+            course = self.progress.state_dict() | {"seconds": self.seconds}
             parts = {"loop": self.loop.state_dict(), "course": course, "health": self.health.state_dict()}
             checkpoint.save(self.folder, self.loop.step, parts)
 
     def to_the_end(self, stop: Stop) -> Ending:
         why = self.why_end()
         while why is None:
-            self.look()
+            self.validate_and_save()
             why = self.why_end()
             if why is None:
                 self.step()
                 if self.loop.ranks.any(stop()):
                     self.save()
                     raise StoppedError(f"stopped after step {self.loop.step} of {self.plan.steps}")
-        self.look()
+        self.validate_and_save()
         return self.end(why)
 
     def why_end(self) -> str | None:
         if self.loop.step >= self.plan.steps:
             return f"all {self.plan.steps} steps are done"
-        if self.course.watch.over:
+        if self.progress.watch.over:
             return f"no better validation in {self.plan.patience} rounds"
         if self.plan.seconds is not None and self.loop.ranks.any(self.seconds > self.plan.seconds):
             return f"the time budget ended it at step {self.loop.step} of {self.plan.steps}"
@@ -160,31 +160,31 @@ class _Run:
     def step(self) -> None:
         trained = self.loop.advance()
         check_finite(trained.terms, self.loop.step)
-        self.lately.append(trained)
+        self.recent.append(trained)
         if self.loop.step % self.plan.log_every == 0 or self.loop.step == self.plan.steps:
-            self.report()
+            self.report_steps()
 
-    def report(self) -> None:
+    def report_steps(self) -> None:
         """One event for the last few steps, and whatever is newly wrong."""
-        images = sum(len(trained.labels) for trained in self.lately)
-        spent = sum(sum(trained.seconds.values()) for trained in self.lately)
-        means = {name: _mean([trained.terms[name] for trained in self.lately if name in trained.terms])
-                 for name in self.lately[-1].terms}  # fmt: skip
+        images = sum(len(trained.labels) for trained in self.recent)
+        spent = sum(sum(trained.seconds.values()) for trained in self.recent)
+        means = {name: _mean([trained.terms[name] for trained in self.recent if name in trained.terms])
+                 for name in self.recent[-1].terms}  # fmt: skip
         self.tell({
             "event": "step", "step": self.loop.step, "steps": self.plan.steps, "epoch": self.loop.epoch,
             "lr": float(self.loop.optimiser.param_groups[0]["lr"]), "images_per_second": images / spent,
             "seconds": self.seconds, **means,
         })  # fmt: skip
-        last = self.lately[-1]
+        last = self.recent[-1]
         for trouble in self.health.look(last.embeddings, last.gradient):
             self.tell({"event": "health", "step": self.loop.step, "kind": trouble.kind, "advice": trouble.advice})
-        self.lately = []
+        self.recent = []
 
-    def look(self) -> None:
+    def validate_and_save(self) -> None:
         """Where it is due, every few steps and at the end: validate, and save."""
         step, due = self.loop.step, self.loop.step % self.plan.validate_every == 0 or self.why_end() is not None
-        if due and step != self.course.looked_at:
-            self.course.looked_at = step
+        if due and step != self.progress.validated_at:
+            self.progress.validated_at = step
             if self.validate is not None:
                 values = {name: float(value) for name, value in self.validate().items()}
                 self.judge(self.loop.ranks.from_first(lambda: values))  # what decides must be the same everywhere
@@ -194,17 +194,17 @@ class _Run:
         if self.plan.select not in values:
             raise UserError(f"validation does not measure '{self.plan.select}': it gives {', '.join(values)}")
         self.loop.plateau.validated(values[self.plan.select])
-        if self.course.watch.improved(self.loop.step, values[self.plan.select]):
-            self.course.best, self.course.best_state = values, copy.deepcopy(self.loop.network.state_dict())
+        if self.progress.watch.improved(self.loop.step, values[self.plan.select]):
+            self.progress.best, self.progress.best_state = values, copy.deepcopy(self.loop.network.state_dict())
         self.tell({"event": "validation", "step": self.loop.step, "seconds": self.seconds, **values})
         if self.loop.strategy is not None and self.loop.step > 0 and self.why_end() is None:
-            self.say(self.loop.strategy.validated(self.loop.step, values[self.plan.select]))
+            self.report_event(self.loop.strategy.validated(self.loop.step, values[self.plan.select]))
 
     def end(self, why: str) -> Ending:
-        if self.course.best_state:
-            self.loop.network.load_state_dict(self.course.best_state)
-        best_step = self.course.watch.best_step if self.validate is not None else self.loop.step
-        ending = Ending(why, self.loop.step, best_step, self.course.best, self.seconds)
+        if self.progress.best_state:
+            self.loop.network.load_state_dict(self.progress.best_state)
+        best_step = self.progress.watch.best_step if self.validate is not None else self.loop.step
+        ending = Ending(why, self.loop.step, best_step, self.progress.best, self.seconds)
         self.tell({
             "event": "end", "step": ending.steps, "seconds": ending.seconds, "why": why, "best_step": ending.best_step,
         })  # fmt: skip

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lookalike.tuning.storage import GRACE, address, library, opened
+from lookalike.sweeps.storage import GRACE, address, library, opened
 from tests.report.browser import missing
-from tests.tuning.searching import images, recipe
+from tests.sweeps.searching import images, recipe
 
 HEARTBEAT = 1
 

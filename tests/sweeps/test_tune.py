@@ -5,11 +5,14 @@ import json
 import pytest
 
 from lookalike.errors import UserError
-from lookalike.recipe import load
-from lookalike.runs.log import ignore
+from lookalike.fit import fit
+from lookalike.recipe import as_tree, load
+from lookalike.recipe.protocol import tasks
+from lookalike.runs.log import ignore, read_log
+from lookalike.sweeps import Search, search, write
+from lookalike.sweeps.trial import until_validated
 from lookalike.training import StoppedError
-from lookalike.tuning import Search, search, write
-from tests.tuning.searching import RECIPE, images, recipe
+from tests.sweeps.searching import RECIPE, images, recipe
 
 pytest.importorskip("optuna")
 
@@ -37,7 +40,23 @@ def test_a_search_ends_with_the_best_recipe_and_a_page(data, tmp_path):
     assert again.trials == found.trials
 
 
-def test_a_stopped_trial_is_gone_on_with(data, tmp_path):
+def test_a_trial_is_judged_by_the_weights_that_fit_would_deliver(data, tmp_path):
+    """Blending included: the figure of a trial is the validation figure of the same recipe under `fit`."""
+    longer = ["train.steps=6", "train.validate_every=3", "train.blend=[0.3, 0.6]", "optimiser.lr=0.01"]
+    task = Search.read(recipe(tmp_path), tmp_path / "out", data, longer)
+    point = task.recipe(["loss.name=triplet"])
+    reports = []
+    value = until_validated(task.dataset, point, tmp_path / "trial", lambda *args: reports.append(args), ignore, bool)
+    (alone,) = tasks(point)
+    run = fit(task.dataset, tmp_path / "run", recipe=as_tree(alone.recipe), audit=False, full=False)
+    assert value == run.ending.best["map@r"]
+    assert len(reports) == 3
+    stages = [event["name"] for event in read_log(tmp_path / "trial" / "fold" / "log.jsonl").of("stage")]
+    assert "blending with the weights before training" in stages
+    assert not (tmp_path / "trial" / "fold" / "checkpoint").exists()
+
+
+def test_a_stopped_trial_is_resumed(data, tmp_path):
     wanted = Search.read(recipe(tmp_path), tmp_path / "out", data)
     asked = iter([False, True])
     with pytest.raises(StoppedError):
@@ -68,8 +87,8 @@ def test_another_recipe_under_the_same_name_is_refused(data, tmp_path):
 
 def test_the_numbers_of_a_page_are_files(tmp_path):
     from lookalike.recipe import of_tree
-    from lookalike.tuning.search import Found
-    from lookalike.tuning.space import Range
+    from lookalike.sweeps.ranges import Range
+    from lookalike.sweeps.tune import SearchResult
 
     ranges = [Range("optimiser.lr", 1e-5, 1e-3, log=True), Range("loss.margin", 0.1, 0.5),
               Range("loss.name", choices=("triplet", "<b>"))]  # fmt: skip
@@ -79,7 +98,7 @@ def test_the_numbers_of_a_page_are_files(tmp_path):
         for place in range(6)
     ]  # fmt: skip
     plain = of_tree({"loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}})
-    text = write(Found(trials, trials[-1], plain), ranges, tmp_path).read_text()
+    text = write(SearchResult(trials, trials[-1], plain), ranges, tmp_path).read_text()
     assert "<b>" not in text
     landscape = json.loads((tmp_path / "figures" / "landscape_optimiser_lr_loss_margin.json").read_text())
     assert landscape["series"][0]["name"] == "best quarter"

@@ -132,12 +132,12 @@ def _nested(key: str, value: Any) -> dict[str, Any]:
 
 def _recipe(values: Tree, seed: int, source: str, metrics: tuple[str, ...]) -> Recipe:
     recipe = of_tree(values)
-    asked = tuple(name for name in metrics if not name.startswith(TRAIN))
-    seen = tuple(name.removeprefix(TRAIN) for name in metrics if name.startswith(TRAIN))
+    on_test = tuple(name for name in metrics if not name.startswith(TRAIN))
+    on_train = tuple(name.removeprefix(TRAIN) for name in metrics if name.startswith(TRAIN))
     return replace(
         recipe,
         seed=seed,
         data=replace(recipe.data, source=source),
         protocol=replace(recipe.protocol, seeds=1),
-        evaluation=replace(recipe.evaluation, metrics=asked, train=seen),
+        evaluation=replace(recipe.evaluation, metrics=on_test, train=on_train),
     )

@@ -4,7 +4,7 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.recipe import overridden
-from lookalike.tuning.space import Corner, draw, take
+from lookalike.sweeps.ranges import Corner, draw, take
 
 BASE = {"loss": {"name": "triplet", "margin": 0.2}, "optimiser": {"lr": 1e-4}}
 

@@ -16,8 +16,8 @@ from lookalike.report.charts.ticks import short
 from lookalike.report.markup import Html, element, join
 from lookalike.report.page.page import Section, figures, page, today
 from lookalike.report.page.tables import Cell, Number, sortable, written
-from lookalike.tuning.search import Found
-from lookalike.tuning.space import Range
+from lookalike.sweeps.ranges import Range
+from lookalike.sweeps.tune import SearchResult
 
 METRIC = Axis("validation map@r (%)", 0.0, 1.0, percent=True)
 QUARTERS = ("best quarter", "second", "third", "last quarter")
@@ -25,24 +25,24 @@ PAIRS = 6  # landscapes at most
 Trials = Sequence[dict[str, Any]]
 
 
-def write(found: Found, ranges: Sequence[Range], out: Path) -> Path:
+def write(result: SearchResult, ranges: Sequence[Range], out: Path) -> Path:
     """OUT/tune.html, OUT/trials.json and every figure as SVG and numbers."""
-    complete = [trial for trial in found.trials if trial["state"] == "complete"]
-    drawn = [_history(complete), *(_alone(each, complete) for each in ranges)]
+    complete = [trial for trial in result.trials if trial["state"] == "complete"]
+    possible = [_history(complete), *(_alone(each, complete) for each in ranges)]
     numeric = [each for each in ranges if not each.choices]
-    drawn += [_landscape(one, other, complete) for one, other in list(combinations(numeric, 2))[:PAIRS]]
-    charts = [chart for chart in drawn if chart is not None]
+    possible += [_landscape(one, other, complete) for one, other in list(combinations(numeric, 2))[:PAIRS]]
+    charts = [chart for chart in possible if chart is not None]
     save_charts(charts, out / "figures")
-    (out / "trials.json").write_text(json.dumps(found.trials, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (out / "trials.json").write_text(json.dumps(result.trials, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     target = out / "tune.html"
-    target.write_text(_page(found, ranges, charts), encoding="utf-8")
+    target.write_text(_page(result, ranges, charts), encoding="utf-8")
     return target
 
 
-def _page(found: Found, ranges: Sequence[Range], charts: Sequence[Chart]) -> str:
-    best, states = found.best, [trial["state"] for trial in found.trials]
-    chosen = ", ".join(f"{key} {written(value)}" for key, value in best["params"].items())
-    words = f"Trial {best['number']} is the best: validation map@r {100 * best['value']:.2f} %, with {chosen}."
+def _page(result: SearchResult, ranges: Sequence[Range], charts: Sequence[Chart]) -> str:
+    best, states = result.best, [trial["state"] for trial in result.trials]
+    settings = ", ".join(f"{key} {written(value)}" for key, value in best["params"].items())
+    words = f"Trial {best['number']} is the best: validation map@r {100 * best['value']:.2f} %, with {settings}."
     lead = join(
         element("p", words, class_="lead"), element("p", "Its recipe is best.toml beside this page.", class_="note")
     )
@@ -53,10 +53,10 @@ def _page(found: Found, ranges: Sequence[Range], charts: Sequence[Chart]) -> str
         Section("history", "How the search went", join(lead, figures(*history))),
         Section("settings", "Every setting alone", figures(*alone)),
         Section("landscape", "Pairs of settings", figures(*pairs)),
-        Section("trials", "All trials", _trials(found.trials, ranges)),
+        Section("trials", "All trials", _trials(result.trials, ranges)),
     ]
-    told = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-    subtitle = f"{', '.join(told)} · {today()}"
+    counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+    subtitle = f"{', '.join(counts)} · {today()}"
     return page("Search for settings", subtitle, sections)
 
 

@@ -9,7 +9,7 @@ from lookalike.evaluation import evaluate
 from lookalike.runs import checkpoint
 from lookalike.training import Objective, Plan, Schedule, StoppedError, train
 from lookalike.training.memory import CrossBatchMemory
-from lookalike.training.rehearsal import seconds_per_step
+from lookalike.training.step_time import seconds_per_step
 from tests.training.scenes import DIM, loop, same, weights
 
 

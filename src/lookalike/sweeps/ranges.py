@@ -93,29 +93,31 @@ def _ranges(table: Mapping[str, Any], where: str) -> Iterator[Range]:
         for word in value:
             if word not in possible:
                 raise unknown(f"key of {TABLE}.{name}", word, possible)
-        said: dict[str, Any] = {word: tuple(part) if isinstance(part, list) else part for word, part in value.items()}
-        yield Range(name, **said)
+        settings: dict[str, Any] = {
+            word: tuple(part) if isinstance(part, list) else part for word, part in value.items()
+        }
+        yield Range(name, **settings)
 
 
 def draw(ranges: Sequence[Range], base: Mapping[str, Any], trial: Trial) -> list[str]:
-    """One point of the space, as overrides of the recipe; names first, because a new name starts its table anew."""
-    said: list[str] = []
+    """One point of the space, as overrides of the recipe; names first, because a new name starts its table afresh."""
+    overrides: list[str] = []
     for each in sorted(ranges, key=lambda each: (each.when is not None, not each.key.endswith(".name"))):
-        if each.when is None or _holds(overridden(base, said), each.when):
-            said.append(f"{each.key}={json.dumps(each.suggest(trial), ensure_ascii=False)}")
-    return said
+        if each.when is None or _holds(overridden(base, overrides), each.when):
+            overrides.append(f"{each.key}={json.dumps(each.suggest(trial), ensure_ascii=False)}")
+    return overrides
 
 
 def _holds(values: Mapping[str, Any], condition: str) -> bool:
-    key, _, wanted = condition.partition("=")
+    key, _, value = condition.partition("=")
     place: Any = values
     for part in key.strip().split("."):
         place = place.get(part) if isinstance(place, Mapping) else None
-    return str(place) == wanted.strip()
+    return str(place) == value.strip()
 
 
 class Corner:
-    """A trial that always takes the first value: to try out whether the keys exist."""
+    """A trial that always takes the first value, to check that the keys exist."""
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int, log: bool) -> int:
         del name, high, step, log

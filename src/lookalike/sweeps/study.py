@@ -1,4 +1,6 @@
-"""A worker: takes one free cell after the other until none is left. Any number of them may share a study's folder."""
+"""The worker of a study: it takes one free cell after the other until none is left. Any number of them may share the
+study's folder; the lock on a cell's own folder is the claim.
+"""
 
 import time
 from pathlib import Path
@@ -6,17 +8,14 @@ from pathlib import Path
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check
-from lookalike.fit import run_recipe
+from lookalike.files import write_text
 from lookalike.fit.choose import check_possible
-from lookalike.fit.stages import Stages
-from lookalike.fit.summary import header
-from lookalike.recipe import of_tree, to_toml, tree
-from lookalike.runs.folder import RunFolder
-from lookalike.runs.log import Event, Watcher
-from lookalike.study.grid import Cell, Study
-from lookalike.training.run import Stop
-
-FORWARDED = ("progress", "step", "health")
+from lookalike.recipe import build
+from lookalike.runs import RunFolder
+from lookalike.runs.log import Watcher
+from lookalike.sweeps.grid import Cell, Study
+from lookalike.sweeps.trial import until_proved
+from lookalike.training.train import Stop
 
 
 def load(study: Study) -> Dataset:
@@ -38,65 +37,58 @@ def check_all(study: Study, dataset: Dataset) -> None:
         cell = next(cell for cell in study.cells if cell.row == row)
         try:
             check_possible(cell.recipe, dataset)
+            build.model(cell.recipe)
         except UserError as mistake:
-            raise UserError(f"the row '{row}' cannot be: {mistake}") from None
+            raise UserError(f"row '{row}' cannot run: {mistake}") from None
 
 
-def place_of(out: Path, cell: Cell) -> Path:
-    return out / "cells" / cell.key
+def folder_of(out: Path, cell: Cell) -> RunFolder:
+    return RunFolder(out / "cells" / cell.key)
 
 
 def done(out: Path, cell: Cell) -> bool:
-    return RunFolder(place_of(out, cell)).finished
+    return folder_of(out, cell).finished
 
 
 def failure(out: Path, cell: Cell) -> str | None:
     """Why a cell could not be finished."""
-    file = out / "cells" / f"{cell.key}.failed"
+    file = _failed(out, cell)
     return file.read_text(encoding="utf-8").strip() if file.is_file() else None
 
 
+def _failed(out: Path, cell: Cell) -> Path:
+    return out / "cells" / f"{cell.key}.failed"
+
+
 def work(study: Study, dataset: Dataset, out: Path, tell: Watcher, stop: Stop, retry: bool = False) -> None:
-    """Run whatever is free, until every cell is done, has failed, or is in the hands of another process."""
+    """Run every free cell, until all are done, have failed, or are claimed by other processes."""
     try:
         (out / "cells").mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"cannot make the folder {out} ({error.strerror}): give another --out") from None
+        raise UserError(f"cannot make the folder {out} ({error.strerror}): choose another --out") from None
     if retry:
         for cell in study.cells:
-            (out / "cells" / f"{cell.key}.failed").unlink(missing_ok=True)
+            _failed(out, cell).unlink(missing_ok=True)
     while sum(_try(study, cell, dataset, out, tell, stop) for cell in study.cells):
-        pass  # once more round: a process may have died and left its cell
+        pass  # look again: a process may have died and left its cell
 
 
 def _try(study: Study, cell: Cell, dataset: Dataset, out: Path, tell: Watcher, stop: Stop) -> bool:
     """Run one cell if it is free; whether it was."""
     if done(out, cell) or failure(out, cell) is not None:
         return False
-    with RunFolder(place_of(out, cell)).locked() as held:
+    folder = folder_of(out, cell)
+    with folder.locked() as held:
         if not held or done(out, cell) or failure(out, cell) is not None:
             return False
         finished = sum(done(out, other) for other in study.cells)
         tell({"event": "stage", "name": f"{finished + 1} of {len(study.cells)}: {cell.name}"})
         start = time.monotonic()
         try:
-            told = _run(cell, dataset, place_of(out, cell), tell, stop)
+            run = until_proved(dataset, cell.recipe, folder, tell, stop)
+            outcome = "  ".join(f"{name} {value:.3f}" for name, value in run.result.items())
         except UserError as mistake:
-            (out / "cells" / f"{cell.key}.failed").write_text(f"{mistake}\n", encoding="utf-8")
-            told = f"failed: {mistake}"
-        tell({"event": "note", "text": f"{cell.name}: {told} ({time.monotonic() - start:.0f} s)"})
+            write_text(_failed(out, cell), f"{mistake}\n")
+            outcome = f"failed: {mistake}"
+        tell({"event": "note", "text": f"{cell.name}: {outcome} ({time.monotonic() - start:.0f} s)"})
     return True
-
-
-def _run(cell: Cell, dataset: Dataset, place: Path, tell: Watcher, stop: Stop) -> str:
-    """Begin a cell, or go on with it; keep its numbers and forget its weights."""
-
-    def quietly(event: Event) -> None:
-        if event["event"] in FORWARDED:
-            tell(event)
-
-    folder = RunFolder(place)
-    opened = folder.begin("either", to_toml(cell.recipe, header()), quietly)
-    run = run_recipe(dataset, Stages(of_tree(tree(folder.recipe)), folder, opened.tell), quietly, stop, full=False)
-    folder.drop_weights()
-    return "  ".join(f"{name} {value:.3f}" for name, value in run.result.items())

@@ -1,4 +1,4 @@
-"""How long a step takes, found by taking a few and undoing them."""
+"""How long a step takes, measured by taking a few and undoing them."""
 
 import copy
 import time
@@ -11,7 +11,7 @@ STEPS = 4  # the first ones pay for memory and caches
 
 
 def seconds_per_step(loop: Loop, steps: int = STEPS) -> float:
-    """The time of one step; the loop is afterwards as it was before."""
+    """The time of one step; the loop is left as it was."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         before = copy.deepcopy(loop.state_dict())
         times = []

@@ -4,9 +4,9 @@ import pytest
 
 from docs.chromium import show
 from lookalike.recipe import of_tree
-from lookalike.tuning import write
-from lookalike.tuning.search import Found
-from lookalike.tuning.space import Range
+from lookalike.sweeps import write
+from lookalike.sweeps.ranges import Range
+from lookalike.sweeps.tune import SearchResult
 from tests.report.browser import check_quiet_alone_and_readable
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -25,7 +25,7 @@ def page(tmp_path_factory):
     ]  # fmt: skip
     best = max((trial for trial in trials if trial["state"] == "complete"), key=lambda trial: trial["value"])
     recipe = of_tree({"loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}})
-    return write(Found(trials, best, recipe), ranges, tmp_path_factory.mktemp("search"))
+    return write(SearchResult(trials, best, recipe), ranges, tmp_path_factory.mktemp("search"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -15,8 +15,8 @@ from lookalike.recipe.validity import check_recipe
 from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import ignore
 from lookalike.runs.measured import load_results
-from lookalike.study import as_text, check_all, gather, read, table, work
-from lookalike.study.work import done, place_of
+from lookalike.sweeps import as_text, check_all, gather, read, table, work
+from lookalike.sweeps.study import done, folder_of
 
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
 RECIPE = """
@@ -122,7 +122,7 @@ def test_mistakes_in_a_study_are_one_line(write, change, message, shapes):
 
 def test_impossible_rows_are_refused_before_the_first_cell(write, shapes):
     study = read(write(STUDY + "[rows.odd]\nsampler.batch_size = 7\n"))
-    with pytest.raises(UserError, match="the row 'odd' cannot be"):
+    with pytest.raises(UserError, match="row 'odd' cannot run"):
         check_all(study, shapes)
 
 
@@ -130,17 +130,17 @@ def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
     study, out = read(write()), tmp_path / "out"
     work(study, shapes, out, ignore, lambda: False)
     assert all(done(out, cell) for cell in study.cells)
-    stamps = [(place_of(out, cell) / "result.json").stat().st_mtime_ns for cell in study.cells]
+    stamps = [(folder_of(out, cell).result).stat().st_mtime_ns for cell in study.cells]
     work(study, shapes, out, ignore, lambda: False)
-    assert stamps == [(place_of(out, cell) / "result.json").stat().st_mtime_ns for cell in study.cells]
+    assert stamps == [(folder_of(out, cell).result).stat().st_mtime_ns for cell in study.cells]
     assert not [path for path in out.rglob("*") if path.name in ("checkpoint", "model", "test.npz", "report.html")]
     told = gather(study, out)
-    values = {cell.name: load_results(RunFolder(place_of(out, cell)))[0].result["map@r"] for cell in study.cells}
+    values = {cell.name: load_results(folder_of(out, cell))[0].result["map@r"] for cell in study.cells}
     plain, other = ([values[f"{row}, seed {seed}"] for seed in (0, 1)] for row in ("plain", "other"))
     assert told["rows"][1]["metrics"]["map@r"]["mean"] == pytest.approx(sum(other) / 2)
     gap = told["rows"][1]["differences"]["map@r"]
     assert gap["mean"] == pytest.approx((sum(other) - sum(plain)) / 2)
-    assert "rho" in load_results(RunFolder(place_of(out, study.cells[0])))[1].result
+    assert "rho" in load_results(folder_of(out, study.cells[0]))[1].result
     assert told["rows"][0]["metrics"]["train:rho"]["mean"] > 0
     assert "4 of 4 cells" in as_text(told)
     assert "− plain" in as_text(told)
@@ -148,7 +148,7 @@ def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
 
 def test_a_cell_killed_between_its_last_files_is_not_done(write, tmp_path):
     study = read(write())
-    place = place_of(tmp_path, study.cells[0])
+    place = folder_of(tmp_path, study.cells[0]).path
     place.mkdir(parents=True)
     (place / "measured.json").write_text("[]")
     assert not done(tmp_path, study.cells[0])
@@ -209,7 +209,7 @@ def test_a_cell_belongs_to_one_process_until_it_dies(tmp_path):
 def test_cells_in_other_hands_are_left_alone(write, shapes, tmp_path):
     study, out = read(write(STUDY.replace("seeds = 2", "seeds = 1"))), tmp_path / "out"
     (out / "cells").mkdir(parents=True)
-    with RunFolder(place_of(out, study.cells[0])).locked():
+    with folder_of(out, study.cells[0]).locked():
         work(study, shapes, out, ignore, lambda: False)
     assert [done(out, cell) for cell in study.cells] == [False, True]
     work(study, shapes, out, ignore, lambda: False)

@@ -1,6 +1,7 @@
 """Where a search keeps its trials: a local file, or any database when several machines work on it.
 
-Workers send a heartbeat; a trial whose worker has died is tried again, from its checkpoint where that can be reached.
+Workers send a heartbeat; a trial whose worker has died is resumed by another, from its checkpoint if that is within
+reach.
 """
 
 import warnings
@@ -25,7 +26,7 @@ def library() -> Any:
 
 
 def address(url: str | None, out: Path) -> str:
-    """The database: the one given, or a file in the folder of the search.
+    """The address of the database: `url`, or a file in the folder of the search.
 
     >>> address("postgresql://me@db/tuning", Path("out")), address(None, Path("out"))
     ('postgresql+psycopg://me@db/tuning', 'sqlite:///out/tune.db')
@@ -72,6 +73,6 @@ def again(study: Any, trial: Any) -> None:
 
 
 def repeat(study: Any, trial: Any, tries: int) -> None:
-    """Let the next free worker go on with a trial; its folder is that of the first try."""
+    """Let the next free worker continue a trial; its folder is that of the first try."""
     first = trial.user_attrs.get("continues", trial.number)
     study.enqueue_trial(trial.params, user_attrs={"continues": first, "tries": tries})

@@ -1,0 +1,97 @@
+"""One training, from an untrained model to validated weights. `fit`, several seeds or folds, and sweeps all use it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from torch import Tensor
+
+from lookalike.features import embed
+from lookalike.files import write_text
+from lookalike.fit import plan as planning
+from lookalike.fit.plan import Clock
+from lookalike.fit.result_content import header
+from lookalike.models import Model
+from lookalike.protocols.class_disjoint import Parts
+from lookalike.recipe import Recipe, build, to_toml
+from lookalike.recipe.prepare import fill_bank, needs_features, prepare_head, validation
+from lookalike.recipe.protocol import measure
+from lookalike.runs import OpenRun, checkpoint
+from lookalike.runs.log import Watcher
+from lookalike.training import Loop, train, unreachable_margin
+from lookalike.training.blend import blend
+from lookalike.training.peak_memory import forget_peak
+from lookalike.training.train import Ending, Stop, Validate
+
+Weights = Mapping[str, Tensor]
+
+
+class TrainedModel(NamedTuple):
+    """A model with the weights that validation liked best, and how it came to them."""
+
+    model: Model
+    untrained: Weights
+    recipe: Recipe  # with the number of steps, which the clock may have decided
+    ending: Ending
+
+
+def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
+    """Train an untrained model as its recipe says, from wherever the checkpoint stands, until it is validated."""
+    untrained = {name: value.detach().cpu().clone() for name, value in model.embedder.state_dict().items()}
+    model = replace(model, classes=parts.train.label_names)
+    started = checkpoint.exists(run.folder.checkpoint)
+    loop = build.loop(recipe, model, parts.train)
+    warning = unreachable_margin(loop.objective.loss)  # type: ignore[arg-type]
+    if warning is not None:
+        run.note(warning.advice)
+    rate = None if started else _prepare(recipe, model, loop, parts, run)
+    recipe, plan = planning.plan(recipe, loop, model, parts, clock, rate)
+    loop = replace(loop, schedule=replace(loop.schedule, steps=plan.steps))
+    write_text(run.folder.recipe, to_toml(recipe, header()))
+    planning.announce(run, recipe, plan)
+    run.stage(f"training, from step {checkpoint.step(run.folder.checkpoint)}" if started else "training")
+    validate = _validation(recipe, model, parts)
+    forget_peak(build.device(recipe))
+    ending = train(loop, plan, validate=validate, folder=run.folder.checkpoint, tell=_watcher(recipe, run), stop=stop)
+    return TrainedModel(model, untrained, recipe, _blend(recipe, model, validate, ending, run))
+
+
+def _prepare(recipe: Recipe, model: Model, loop: Loop, parts: Parts, run: OpenRun) -> float | None:
+    """What precedes the first step: the start of the head, the bank, a copy of the weights. The rate of embedding."""
+    rate = None
+    if needs_features(recipe):
+        rate = prepare_head(recipe, model, parts.train, run.stage("features for the head"))
+    if loop.bank is not None:
+        fill_bank(loop, model, parts.train, run.stage("filling the embedding bank"))
+    if recipe.train.blend and loop.ranks.first:
+        checkpoint.save_tensors(run.folder.start, model.embedder.state_dict())
+    return rate
+
+
+def _validation(recipe: Recipe, model: Model, parts: Parts) -> Callable[[], Mapping[str, float]] | None:
+    """The figures on the validation classes, if there are any, or on test where it selects the weights."""
+    if recipe.protocol.select != "test_max":
+        return validation(recipe, model, parts.validation)
+    reported = recipe.evaluation.metrics
+    metrics = {"recall@1", "map@r", recipe.train.plan.select, *reported} if reported else ()
+    evaluated, test = measure(recipe), parts.test
+    return lambda: evaluated("", "model", embed(model, test), test, model.geometry, sorted(metrics)).result
+
+
+def _watcher(recipe: Recipe, run: OpenRun) -> Watcher:
+    """Who hears of the training; validations on test are named as such."""
+    if recipe.protocol.select != "test_max":
+        return run.tell
+    return lambda event: run.tell({**event, "on": "test"} if event["event"] == "validation" else event)
+
+
+def _blend(recipe: Recipe, model: Model, validate: Validate | None, ending: Ending, run: OpenRun) -> Ending:
+    """Average the weights with those at the start, by the share that validation likes best."""
+    shares = recipe.train.blend
+    if not shares or validate is None:
+        return ending
+    run.stage("blending with the weights before training")
+    start = checkpoint.load_tensors(run.folder.start)
+    share, values = blend(model.embedder, start, shares, validate, recipe.train.plan.select)
+    run.note(f"{share:.0%} trained, {1 - share:.0%} as before training: validation map@r {values['map@r']:.3f}")
+    return replace(ending, best=values)
