@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from lookalike import report
+from lookalike.report.run import embedding_map
+from tests.report.page_reader import Reader
 
 CLASSES, EACH, DIM = 24, 8, 12
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "\"quoted\" & 'so' on", "nul\x00 ] ]>"]
@@ -84,3 +86,19 @@ def run(tmp_path_factory) -> Path:
     folder = fill(tmp_path_factory.mktemp("runs") / "complete")
     report.write(folder, picture, png=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def text(run) -> str:
+    return (run / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def reader(text) -> Reader:
+    return Reader(text)
+
+
+@pytest.fixture
+def no_tsne(monkeypatch, run):  # noqa: ARG001 - `run` is written first, with everything
+    """Only the one complete run has its map by t-SNE, which takes most of the time."""
+    monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -11,9 +10,9 @@ from PIL import Image
 from lookalike import evaluate, report
 from lookalike.errors import UserError
 from lookalike.report.charts.layout import clipped
-from lookalike.report.run import embedding_map, measures
-from lookalike.report.run.queries import Answer, Strip
-from tests.report.conftest import CLASSES, EACH, HOSTILE, NAMES, PATHS, RESULT, fill, labels, picture, vectors
+from lookalike.report.run import measures
+from tests.report.conftest import CLASSES, EACH, HOSTILE, NAMES, fill, labels, picture, vectors
+from tests.report.page_reader import Reader
 
 ORDER = ["results", "training", "queries", "labels", "confusions", "classes", "pairs", "map", "shape", "data", "repeat"]
 AXES = {  # a list of names, a number without a unit and a rate need none
@@ -32,36 +31,7 @@ AXES = {  # a list of names, a number without a unit and a rate need none
 TILES = {"queries_best", "queries_typical", "queries_worst", "confusions"}
 
 
-class Reader(HTMLParser):
-    """Every element of a page with its attributes, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict]] = []
-        self.words: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-
-@pytest.fixture(autouse=True)
-def no_tsne(monkeypatch, run):  # noqa: ARG001 - `run` is written first, with everything
-    """Only the one complete run has its map by t-SNE, which takes most of the time."""
-    monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
-
-
-@pytest.fixture(scope="module")
-def text(run):
-    return (run / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def reader(text):
-    return Reader(text)
+pytestmark = pytest.mark.usefixtures("no_tsne")
 
 
 def test_sections_come_in_the_order_of_the_questions(reader):
@@ -116,31 +86,6 @@ def test_settings_seed_versions_cost_and_audit_are_there(reader):
         "seconds3 min 20 s",
     ):
         assert expected in words
-
-
-def test_the_command_that_began_the_run_repeats_it(reader):
-    words = "".join(reader.words)
-    assert "lookalike fit birds/ --seed 17" in words
-    assert "--resume" not in words
-
-
-def test_files_are_named_in_tooltips_in_lists_and_on_the_map(run, reader, text):
-    worst = json.loads((run / "figures" / "queries_worst.json").read_text())[0]
-    assert worst["path"] == PATHS[worst["row"]]
-    answer = worst["answers"][0]
-    assert answer["path"] == PATHS[answer["row"]]
-    titles = [attributes["title"] for _, attributes in reader.elements if "title" in attributes]
-    assert f"query of class {worst['label']}\n{worst['path']}" in [title.replace("\ufffd", "\x00") for title in titles]
-    assert answer["path"] in reader.words
-    shown = json.loads(re.search(r'"names":(\[.*?\]),"states"', text, re.S).group(1))
-    assert set(shown) == set(PATHS)
-
-
-@pytest.mark.parametrize(("scores", "digits"), [((0.91, 0.89), 2), ((0.8214, 0.8211, 0.79), 4), ((0.5, 0.5), 2)])
-def test_similarities_have_enough_decimals_to_differ(scores, digits):
-    answers = [Answer(row, "a", score, True, "") for row, score in enumerate(scores)]
-    notes = [tile.note for tile in Strip("best", 9, "a", "", 1.0, answers).tiles()[1:]]
-    assert notes == [f"{score:.{digits}f}" for score in scores]
 
 
 def test_every_figure_has_axes_a_caption_and_its_files(run, reader):
@@ -239,17 +184,6 @@ def test_embeddings_alone_make_a_page(tmp_path):
     assert f"{100 * expected['map@r']:.1f} %" in "".join(page.words)
 
 
-def test_a_wrong_label_is_listed_with_its_file(tmp_path):
-    folder = fill(tmp_path / "run")
-    names = labels()
-    names[20] = NAMES[9]  # an image of class 2
-    np.savez(folder / "test.npz", embeddings=vectors(0.2), labels=names, paths=PATHS)
-    page = Reader(report.write(folder, picture).read_text())
-    (row,) = json.loads((folder / "figures" / "labels.json").read_text())
-    assert (row["path"], row["label"], row["suggested label"]) == (PATHS[20], NAMES[9], NAMES[2])
-    assert {row["path"], row["evidence"]} <= set(page.words)
-
-
 def test_png_only_when_asked_for(tmp_path):
     folder = fill(tmp_path / "run")
     report.write(folder, png=True)
@@ -274,32 +208,6 @@ def test_what_was_measured_is_not_ranked_again(tmp_path, monkeypatch):
     assert ranked == ["intra inter intra_inter"]
     report.write(folder, result=evaluate(vectors(0.8)[::2], labels()[::2]))  # not these queries
     assert ranked[1] == measures.METRICS
-
-
-VERDICT = {
-    "delivered": "head & <features>",
-    "sentences": ["Training helped: +3.1 points of map@r over the frozen network (+1.0 to +5.2)."],
-    "warnings": ["Validation is saturated."],
-    "next": ["More classes would help most."],
-    "candidates": [
-        {"name": "raw pixels", "metrics": {"map@r": 0.1, "recall@1": 0.3}, "dim": 768, "bytes_per_item": 3072},
-        {"name": "head & <features>", "metrics": {"map@r": 0.512, "recall@1": 0.9}, "dim": 128, "delivered": True,
-         "intervals": {"map@r": [0.48, 0.53]}, "milliseconds_per_image": 12.5, "bytes_per_item": 512},
-    ],
-}  # fmt: skip
-
-
-def test_the_verdict_stands_on_top(tmp_path):
-    folder = fill(tmp_path / "run")
-    (folder / "result.json").write_text(json.dumps(RESULT | {"verdict": VERDICT}))
-    page = Reader(report.write(folder).read_text())
-    assert [attributes["id"] for tag, attributes in page.elements if tag == "section"] == ["verdict", *ORDER]
-    words = "".join(page.words)
-    sentences = [VERDICT["sentences"][0], "Validation is saturated.", "More classes would help most."]
-    cells = ["51.2 % [48.0, 53.0]", "✓ head & <features> (delivered)", "12.50"]
-    for expected in ("Delivered: head & <features>", *sentences, *cells):
-        assert expected in words
-    assert words.index("Delivered") < words.index("Measured on")
 
 
 def test_a_gallery_of_its_own(tmp_path):
