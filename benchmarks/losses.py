@@ -3,8 +3,8 @@
     python -m benchmarks.losses [--batches 128 512 1024 2048] [--only triplet fastap] [--json FILE]
 
 The floor is what no loss over all pairs can go below: normalise, one matrix product, one row log-sum-exp, backward.
-Every row runs in a forked child with one torch thread: ours, the peer and the floor take turns, the minimum of five
-rounds counts. The peer has 10 GB and 60 s; if it fails, that is its result. Dimension 128, 4 samples per class.
+Every row runs in a forked child with one torch thread: ours, the peer and the floor take turns, and the minimum of five
+rounds counts. The peer may use 10 GB and 60 s; if it fails, that is its result. Dimension 128, 4 samples per class.
 """
 
 import argparse
@@ -185,7 +185,7 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=4096, help="batch size of the memory table; 0 leaves it out")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # the peer's own, of things it should no longer do
+    warnings.simplefilter("ignore")  # the peer calls what torch has deprecated
     torch.set_num_threads(1)
     print(
         f"{'loss':20} {'batch':>5} {'ours ms':>9} {'floor':>8} {'MB':>8} {'peer ms':>10} {'faster':>9} {'peer MB':>8}"

@@ -2,10 +2,10 @@
 
     python -m benchmarks.losses_on_glyphs [--steps 100] [--seeds 0 1 2] [--losses NAME …] [--out FILE.json]
 
-Each run is the default recipe for small images, made cheaper (32 filters, batches of 16 classes of 8), with the loss,
-and the miner and rate of benchmarks/fitting.py, all equally long, measured on characters never seen. Finished runs are
-kept in FILE.json: a second call goes on, and several processes may share one file with different --losses. `--table`
-only prints.
+Each run is a cheaper version of the default recipe for small images (32 filters, batches of 16 classes of 8) with the
+loss, the miner and the learning rate of benchmarks/fitting.py. All runs are equally long and are measured on characters
+that no network was trained on. Finished runs are stored in FILE.json: a second call resumes, and several processes may
+share one file with different --losses. `--table` only prints.
 """
 
 import argparse
@@ -33,19 +33,19 @@ def run(name: str, seed: int, steps: int) -> dict[str, Any]:
         "data.validation=0",
     ]
     dataset, recipe = choose("glyphs", None, [*overrides(name), *fixed])
-    found = trial(recipe, parts(dataset, recipe.data.test, 0.0, seed))
-    del found["per_query"]
-    return found
+    result = trial(recipe, parts(dataset, recipe.data.test, 0.0, seed))
+    del result["per_query"]
+    return result
 
 
 def read(out: Path) -> dict[str, Any]:
     return dict(json.loads(out.read_text())) if out.is_file() else {}
 
 
-def keep(out: Path, key: str, found: dict[str, Any]) -> None:
+def store(out: Path, key: str, result: dict[str, Any]) -> None:
     with out.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        out.write_text(json.dumps(read(out) | {key: found}, indent=1))
+        out.write_text(json.dumps(read(out) | {key: result}, indent=1))
 
 
 def table(done: dict[str, Any]) -> str:
@@ -75,17 +75,17 @@ def main() -> None:
     parser.add_argument("--losses", nargs="+", default=list(FITTING))
     parser.add_argument("--out", type=Path, default=Path("losses_on_glyphs.json"))
     parser.add_argument("--table", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     keep_memory()
-    for seed in given.seeds if not given.table else []:
-        for name in given.losses:
+    for seed in options.seeds if not options.table else []:
+        for name in options.losses:
             key = f"{name} / {seed}"
-            if key not in read(given.out):
-                found = run(name, seed, given.steps)
-                keep(given.out, key, found)
-                metrics = {metric: round(value, 4) for metric, value in found["metrics"].items()}
-                print(f"{key:<28} {metrics}  {found['seconds']:.0f} s", flush=True)
-    print("\n" + table(read(given.out)))
+            if key not in read(options.out):
+                result = run(name, seed, options.steps)
+                store(options.out, key, result)
+                metrics = {metric: round(value, 4) for metric, value in result["metrics"].items()}
+                print(f"{key:<28} {metrics}  {result['seconds']:.0f} s", flush=True)
+    print("\n" + table(read(options.out)))
 
 
 if __name__ == "__main__":

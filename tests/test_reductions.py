@@ -14,18 +14,18 @@ from lookalike import reductions as r
 def test_log_sum_exp(seed, scale):
     generator = torch.Generator().manual_seed(seed)
     values = (scale * torch.randn(4, 5, generator=generator, dtype=torch.float64)).requires_grad_()
-    kept = torch.rand(4, 5, generator=generator) < 0.6
-    kept[0] = False
-    result = r.log_sum_exp(values, kept)
+    mask = torch.rand(4, 5, generator=generator) < 0.6
+    mask[0] = False
+    result = r.log_sum_exp(values, mask)
     assert result[0] == -math.inf
-    expected = values.masked_fill(~kept, -math.inf)
-    rows = kept.any(1)
+    expected = values.masked_fill(~mask, -math.inf)
+    rows = mask.any(1)
     torch.testing.assert_close(result[rows], expected.logsumexp(1)[rows])
     gradient = torch.autograd.grad(torch.where(rows, result, torch.zeros_like(result)).sum(), values)[0]
     softmax = torch.where(rows[:, None], expected.softmax(1), torch.zeros_like(values))
     torch.testing.assert_close(gradient, softmax.detach())
     assert torch.autograd.gradcheck(
-        lambda x: r.log_sum_exp(x, kept)[rows], (values.detach().clamp(-9, 9).requires_grad_(),)
+        lambda x: r.log_sum_exp(x, mask)[rows], (values.detach().clamp(-9, 9).requires_grad_(),)
     )
 
 
@@ -39,24 +39,24 @@ def test_softplus_to_the_last_digits(x):
 @pytest.mark.parametrize("scale", [3.0, -2.0])
 def test_a_scaled_log_sum_exp_is_that_of_scaled_values(scale):
     values = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    kept = torch.rand(4, 5, generator=torch.Generator().manual_seed(1)) > 0.4
-    kept[2] = False
-    inside, outside = r.log_sum_exp(values, kept, scale), r.log_sum_exp(scale * values, kept)
+    mask = torch.rand(4, 5, generator=torch.Generator().manual_seed(1)) > 0.4
+    mask[2] = False
+    inside, outside = r.log_sum_exp(values, mask, scale), r.log_sum_exp(scale * values, mask)
     assert torch.equal(inside, outside)
     gradient = torch.ones(4, dtype=torch.float64)
     (of_inside,), (of_outside,) = (torch.autograd.grad(value, values, gradient) for value in (inside, outside))
     assert torch.allclose(of_inside, of_outside, atol=1e-12)
-    assert torch.autograd.gradcheck(lambda x: r.log_sum_exp(x, kept, scale)[:2], values)
+    assert torch.autograd.gradcheck(lambda x: r.log_sum_exp(x, mask, scale)[:2], values)
 
 
 def test_shares_are_the_softmax_and_keep_no_graph():
     values = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    kept = torch.rand(4, 5, generator=torch.Generator().manual_seed(1)) > 0.4
-    kept[2] = False
-    sums, shares = r.log_softmax_sums(values, kept, 3.0)
-    assert torch.equal(sums, r.log_sum_exp(values, kept, 3.0).detach())
-    rows = kept.any(1)
-    expected = (3 * values.detach()).masked_fill(~kept, -math.inf).softmax(1)
+    mask = torch.rand(4, 5, generator=torch.Generator().manual_seed(1)) > 0.4
+    mask[2] = False
+    sums, shares = r.log_softmax_sums(values, mask, 3.0)
+    assert torch.equal(sums, r.log_sum_exp(values, mask, 3.0).detach())
+    rows = mask.any(1)
+    expected = (3 * values.detach()).masked_fill(~mask, -math.inf).softmax(1)
     torch.testing.assert_close(shares[rows], expected[rows])
     assert (shares[2] == 0).all()
     assert not sums.requires_grad

@@ -16,7 +16,7 @@ SEPARATOR = re.compile(r"\s*(?:,|–|\bto\b|\band\b)\s*")
 LINE_BREAK = re.compile(r"\s*\n\s*(?:#\s*)?")
 # how these pages were cited before they existed
 OUTDATED = re.compile(r"\bSPEC\b|\bDESIGN\b|\bERR-\d+")
-UNCONVERTED = {"losses", "runs", "training", "tuning"}  # rooms still to convert
+UNCONVERTED = {"runs", "training", "tuning"}  # rooms still to convert
 
 
 def files() -> list[Path]:

@@ -1,8 +1,8 @@
 """Where vectors live and how two of them are compared: the only file that knows a distance.
 
 sphere: e = z / ‖z‖. ball: e = z / max(1, ‖z‖), the projection onto the unit ball (Chance Constraints, sec. 4.4).
-none: e = z. Half precision is widened to float32 here, and a product is never made in half precision, whatever autocast
-says: the last bits of a similarity decide ranks.
+none: e = z. Half precision is widened to float32 here, and a product is never computed in half precision, whatever
+autocast says: the last bits of a similarity decide ranks.
 """
 
 from typing import Any, Literal, get_args
@@ -132,7 +132,7 @@ def compare(
     with torch.autocast(rows.device.type, enabled=False):
         if columns is not None and geometry != "none":
             return rows @ columns.mT
-        # torch.compile takes no function that is given one tensor twice
+        # torch.compile refuses a function with one tensor as two arguments
         columns = None if columns is rows else columns
         result: Tensor = _Product.apply(rows, columns, geometry == "none")  # type: ignore[no-untyped-call]
     return result
@@ -187,7 +187,7 @@ def distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Fl
 def distances_between(
     rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None, geometry: Geometry
 ) -> Float[Tensor, "n m"]:
-    """Euclidean distances of embeddings to candidates (None: to one another) in the given geometry."""
+    """Euclidean distances of embeddings to candidates (None: to one another) in a geometry."""
     return distances(compare(rows, columns, geometry), squares(rows, columns, geometry))
 
 

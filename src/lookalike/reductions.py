@@ -1,6 +1,7 @@
 """What turns a matrix into a number: masked log-sum-exps and means over what is active.
 
-A row that keeps nothing, and a batch in which nothing is active, is worth its neutral element and stays in the graph.
+A mask is true where an entry counts. A sum without entries is −∞ in the logarithm and 0 in a mean, and stays in the
+graph.
 """
 
 import math
@@ -19,19 +20,19 @@ SMALLEST_EXPONENT = {dtype: math.ceil(math.log(torch.finfo(dtype).tiny)) for dty
 
 
 class _LogSumExp(torch.autograd.Function):
-    """log Σ exp(scale · x) over the kept entries of each row, and the share of each entry in that sum.
+    """log Σ exp(scale · x) over the masked entries of each row, and the share of each entry in that sum.
 
     The backward pass reuses the shares: they are the gradient, but for the scale.
     """
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, kept: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, values: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:
         ctx.scale = scale
         ctx.set_materialize_grads(False)  # no matrix of zeros for the shares, which have no gradient
         if not values.shape[-1]:
             sums, shares = values.sum(-1) - torch.inf, values.clone()  # no column at all: an empty batch
         else:
-            shifted = torch.where(kept, values, -torch.inf if scale > 0 else torch.inf)
+            shifted = torch.where(mask, values, -torch.inf if scale > 0 else torch.inf)
             if scale != 1:
                 shifted.mul_(scale)
             peak = shifted.amax(-1, keepdim=True)
@@ -54,20 +55,20 @@ class _LogSumExp(torch.autograd.Function):
 
 
 def log_softmax_sums(
-    values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."], scale: float = 1.0
+    values: Float[Tensor, "*n m"], mask: Bool[Tensor, "..."], scale: float = 1.0
 ) -> tuple[Float[Tensor, "*n"], Float[Tensor, "*n m"]]:
-    """log Σ exp(scale · x) over the kept entries of each row, and the share of each entry in it, without gradient."""
-    sums, shares = _LogSumExp.apply(values.detach(), kept, scale)  # type: ignore[no-untyped-call]
+    """log Σ exp(scale · x) over the masked entries of each row, and the share of each entry in it, without gradient."""
+    sums, shares = _LogSumExp.apply(values.detach(), mask, scale)  # type: ignore[no-untyped-call]
     return sums, shares
 
 
-def log_sum_exp(values: Float[Tensor, "*n m"], kept: Bool[Tensor, "..."], scale: float = 1.0) -> Float[Tensor, "*n"]:
-    """Stable log Σ exp(scale · x) over the kept entries of each row; −∞ for a row that keeps none, with gradient 0.
+def log_sum_exp(values: Float[Tensor, "*n m"], mask: Bool[Tensor, "..."], scale: float = 1.0) -> Float[Tensor, "*n"]:
+    """Stable log Σ exp(scale · x) over the masked entries of each row; −∞ for a row without any, with gradient 0.
 
     >>> log_sum_exp(torch.tensor([[0.0, 0.0, 9.0], [1.0, 2.0, 3.0]]), torch.tensor([[True, True, False], [False] * 3]))
     tensor([0.6931,   -inf])
     """
-    result: Tensor = _LogSumExp.apply(values, kept, scale)[0]  # type: ignore[no-untyped-call]
+    result: Tensor = _LogSumExp.apply(values, mask, scale)[0]  # type: ignore[no-untyped-call]
     return result
 
 
@@ -94,23 +95,23 @@ class _Weighted(torch.autograd.Function):
 weighted: Callable[[Tensor, Tensor, Tensor], Tensor] = _Weighted.apply  # (similarities, value, weights) -> loss
 
 
-def mean_active(hinges: Tensor, kept: Tensor) -> Tensor:
-    """The mean over the kept entries that are greater than 0, 0 (still attached to the graph) if there are none.
+def mean_active(hinges: Tensor, mask: Tensor) -> Tensor:
+    """The mean over the masked entries that are greater than 0, 0 (still attached to the graph) if there are none.
 
     >>> mean_active(torch.tensor([0.0, 5.0, 9.0]), torch.tensor([True, True, False]))
     tensor(5.)
     """
-    active = torch.where(kept, hinges, 0.0)
+    active = torch.where(mask, hinges, 0.0)
     return active.sum() / active.count_nonzero().clamp(min=1)
 
 
-def mean_where(values: Tensor, kept: Tensor) -> Tensor:
-    """The mean over the kept entries, 0 (still attached to the graph) if there are none.
+def mean_where(values: Tensor, mask: Tensor) -> Tensor:
+    """The mean over the masked entries, 0 (still attached to the graph) if there are none.
 
     >>> mean_where(torch.tensor([1.0, 5.0, 9.0]), torch.tensor([True, True, False]))
     tensor(3.)
     """
-    return torch.where(kept, values, 0.0).sum() / kept.sum().clamp(min=1)
+    return torch.where(mask, values, 0.0).sum() / mask.sum().clamp(min=1)
 
 
 def in_chunks(term: Callable[[slice], Tensor], width: int, step: int) -> Tensor:

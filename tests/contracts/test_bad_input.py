@@ -1,4 +1,4 @@
-"""What a user sees on bad input: one line that says what was given and what to do (the shape hook is off here)."""
+"""What a user sees on bad input: one line that says what is wrong and what to do (the shape hook is off here)."""
 
 import pytest
 import torch
@@ -148,7 +148,7 @@ OUT_OF_RANGE = [
 
 @pytest.mark.parametrize(("name", "settings"), OUT_OF_RANGE)
 def test_settings_out_of_range(name, settings):
-    """The message carries the value that was given."""
+    """The message carries the wrong value."""
     (value,) = settings.values()
     refused(str(value), build, name, **settings)
 

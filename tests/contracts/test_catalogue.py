@@ -1,4 +1,4 @@
-"""Names: one file per member, called as its paper calls it and citing it; a misspelt one is refused with a hint."""
+"""Names: one file per member, named as its paper names it and citing it; a misspelt one is refused with a hint."""
 
 import inspect
 import re
@@ -41,7 +41,7 @@ def test_file_and_class_carry_the_name(kind, name):
 
 @pytest.mark.parametrize(("kind", "name"), MEMBERS)
 def test_the_paper_is_cited(kind, name):
-    """Authors and a year (or the document itself) in the first sentence; one sentence of geometry on the class."""
+    """Authors and a year (or the paper itself) in the first sentence; one sentence of geometry on the class."""
     member = FOLDERS[kind].MEMBERS[name]
     opening = inspect.getdoc(sys.modules[member.__module__]).split("\n\n")[0]
     assert re.search(r"\b(19|20)\d\d\b", opening) or "Chance Constraints" in opening, opening

@@ -37,7 +37,7 @@ def entered(call, *arguments):
 def test_one_value_passes_few_functions(name):
     embeddings = rows(8)
     loss = build(name)
-    # a loss that samples is given its sample: drawing one is the work of a miner
+    # a loss that samples gets its sample: drawing one is a miner's work
     targets = loss.complete(mined(embeddings, LABELS)) if name in SAMPLED else LABELS
     functions = entered(loss, embeddings, targets)
     listing = "\n".join(f"{Path(file).name}: {function}" for file, function in sorted(functions))

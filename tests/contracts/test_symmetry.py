@@ -1,4 +1,4 @@
-"""What a loss does not depend on: the order of the batch, and by which door the candidates come in."""
+"""What a loss does not depend on: the order of the batch, and by which argument the candidates come in."""
 
 import pytest
 import torch

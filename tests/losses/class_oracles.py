@@ -1,4 +1,4 @@
-"""Oracles of the losses with a weight per class (SPEC A6, A13, A18, cosface of A22); see `oracles`."""
+"""Oracles of the losses with a weight per class [math A6, A13, A18, A22]; see `oracles`."""
 
 import math
 

@@ -1,8 +1,8 @@
-"""The pair losses a second time, as loops: one function per equation of SPEC A, sharing nothing with the package.
+"""The pair losses a second time, as loops: one function per equation of [math A], sharing nothing with the package.
 
 An oracle takes raw rows z and columns c (tensors, so that autograd gives its gradient), the lists pos[i] and neg[i]
 of the columns that are positives and negatives of row i, and the symbols of the equation. Nothing here is vectorised
-beyond the dot product of two vectors, nothing is stabilised, and SPEC's degenerate rules are written out as `if`.
+beyond the dot product of two vectors, nothing is stabilised, and the rules for degenerate batches are plain `if`s.
 """
 
 import math
@@ -16,11 +16,11 @@ def sides(labels, candidate_labels=None, ids=None, candidate_ids=None):
     columns = labels if within else candidate_labels
     positives, negatives = [], []
     for i, label in enumerate(labels):
-        kept = [j for j in range(len(columns)) if not (within and i == j)]
+        others = [j for j in range(len(columns)) if not (within and i == j)]
         if ids is not None:
-            kept = [j for j in kept if ids[i] != candidate_ids[j]]
-        positives.append([j for j in kept if columns[j] == label])
-        negatives.append([j for j in kept if columns[j] != label])
+            others = [j for j in others if ids[i] != candidate_ids[j]]
+        positives.append([j for j in others if columns[j] == label])
+        negatives.append([j for j in others if columns[j] != label])
     return positives, negatives
 
 
@@ -181,7 +181,7 @@ def n_pair(z, c, pos, neg, nu=0.005, squared=False, geometry="none"):
 
 
 def n_pair_as_lifted(z, c, pos, neg, lam=1.0, geometry="sphere"):
-    """004's reading: eq. 6 with a single positive, here averaged over which one it is."""
+    """Multi-Similarity's reading: eq. 6 with a single positive, here averaged over which one it is."""
     S = dots(z, c, geometry)
     total = 0 * z.sum()
     for i in range(len(z)):
@@ -224,7 +224,7 @@ def histogram(z, c, pos, neg, nodes=65, geometry="sphere"):
 
 # A8
 def margin(z, c, pos, neg, beta, rows_beta, gap=0.2, nu=0.0, separate=False, geometry="sphere"):
-    """All pairs; A21 makes it 0 where the batch has no negative or no positive at all, as with triplets."""
+    """All pairs; 0 where the batch has no negative or no positive at all, as with triplets [math A21]."""
     if not any(pos) or not any(neg):
         return nu * sum(beta) + 0 * z.sum()
     return margin_listed(z, c, pairs_of(pos), pairs_of(neg), beta, rows_beta, gap, nu, separate, geometry)

@@ -1,4 +1,4 @@
-"""Oracles of the weighting, ranking and tuple losses (SPEC A9 to A12, A14 to A17, A22); see `oracles`."""
+"""Oracles of the weighting, ranking and tuple losses [math A9 to A12, A14 to A17, A22]; see `oracles`."""
 
 import torch
 
@@ -138,9 +138,9 @@ def fastap(z, c, pos, neg, bins=10):
 def top_k_swaps(scores, positive, negative, k, gap):
     """(entering pos, leaving neg) by the case distinction over the k candidates with the largest augmented scores."""
     raised = {j: scores[j].item() + (gap if j in negative else 0.0) for j in positive + negative}
-    chosen = sorted(raised, key=lambda j: -raised[j])[:k]
-    outside = sorted((j for j in positive if j not in chosen), key=lambda j: -scores[j].item())
-    intruders = sorted((j for j in chosen if j in negative), key=lambda j: raised[j])
+    nearest = sorted(raised, key=lambda j: -raised[j])[:k]
+    outside = sorted((j for j in positive if j not in nearest), key=lambda j: -scores[j].item())
+    intruders = sorted((j for j in nearest if j in negative), key=lambda j: raised[j])
     if len(positive) < min(k, len(raised)):
         return outside, intruders[: len(outside)]
     return outside[: len(intruders)], intruders

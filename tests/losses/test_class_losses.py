@@ -72,7 +72,7 @@ def test_odd_batches(name, labels):
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_class_overall(name):
-    """A21: cross entropy over one class is 0, Proxy-NCA without negatives is 0, Proxy-Anchor keeps its attraction."""
+    """Cross entropy over one class is 0, Proxy-NCA without negatives is 0, Proxy-Anchor keeps its pull [math A21]."""
     loss, weight, oracle = built(name, classes=1)
     z = random_rows(3, seed=14)
     value = loss(z, torch.tensor([0, 0, 0]))
@@ -95,7 +95,7 @@ def test_arcface_stays_monotone_beyond_pi(gap):
 
 
 def test_parameter_groups():
-    """SPEC A gives absolute rates to some and factors of the network's rate to others; never any decay."""
+    """Some papers give absolute rates, some multiples of the network's rate [math A]; never any decay."""
     rates = {
         "arcface": 5e-4,
         "cosface": 5e-4,

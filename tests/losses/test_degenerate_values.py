@@ -1,4 +1,4 @@
-"""SPEC A21: what a batch without negatives, or without positives, is worth: as numbers, not by way of the oracles."""
+"""What a batch without negatives, or without positives, is worth, as plain numbers [math A21]."""
 
 import pytest
 import torch
@@ -46,8 +46,8 @@ def test_zero_without_positives(name):
 def test_regularisers_stay(name, labels):
     value, z = worth(name, labels)
     units = z / z.norm(dim=1, keepdim=True)
-    kept = units.sum(1).abs().mean() if name == "snr" else z.norm(dim=1).mean()
-    torch.testing.assert_close(value, 0.005 * kept)
+    regulariser = units.sum(1).abs().mean() if name == "snr" else z.norm(dim=1).mean()
+    torch.testing.assert_close(value, 0.005 * regulariser)
 
 
 def test_halves_that_stand_alone():

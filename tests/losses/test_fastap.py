@@ -1,4 +1,4 @@
-"""FastAP: eq. 17 of its supplement against autograd, and the facts of SPEC I.4."""
+"""FastAP: eq. 17 of its supplement against autograd, and the facts of [math I.4]."""
 
 import pytest
 import torch
@@ -28,9 +28,9 @@ def fastap(squared, positive, bins):
     return 1 - FastAP(bins=bins).of_similarities(S, Pairs(mask, ~mask)).item()
 
 
-def histograms(z, kept, centres, width):
+def histograms(z, mask, centres, width):
     """h[i][l] of every anchor and centre."""
-    return torch.stack([((1 - (z - c).abs() / width).clamp(min=0) * kept).sum(1) for c in centres], 1)
+    return torch.stack([((1 - (z - c).abs() / width).clamp(min=0) * mask).sum(1) for c in centres], 1)
 
 
 @pytest.mark.parametrize("bins", [5, 10, 17])
@@ -90,10 +90,10 @@ def test_perfect_ranking_in_disjoint_bins_is_1():
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=20))
 def test_histogram_mass_is_the_number_of_positives(positions):
     values = torch.tensor([positions], dtype=torch.float64)
-    kept = torch.arange(len(positions))[None] % 3 > 0
-    histogram = soft_histogram(values, kept, 11)
+    mask = torch.arange(len(positions))[None] % 3 > 0
+    histogram = soft_histogram(values, mask, 11)
     assert (histogram >= 0).all()
-    assert histogram.sum().item() == pytest.approx(kept.sum().item())
+    assert histogram.sum().item() == pytest.approx(mask.sum().item())
 
 
 @given(st.integers(0, 10_000))

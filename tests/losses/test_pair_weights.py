@@ -1,4 +1,4 @@
-"""SPEC I.5: the pair weights dL/dS in closed form, as the documents print them, against autograd."""
+"""The pair weights dL/dS in closed form, as the papers print them, against autograd [math I.5]."""
 
 import math
 
@@ -155,7 +155,7 @@ def test_positives_attract_and_negatives_repel(name):
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_the_weights_are_the_whole_gradient(name):
-    """SPEC I.1: ∇L(e) equals ∇ Σ G_ij S_ij(e) with G held constant."""
+    """∇L(e) equals ∇ Σ G_ij S_ij(e) with G held constant [math I.1]."""
     rows = torch.randn(M, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64).requires_grad_()
     settings = {"norm_weight": 0.0} if name == "n_pair" else CLOSED[name][0]
     loss = losses.build(name, **settings)
@@ -210,7 +210,7 @@ def test_proxy_anchor():
 
 
 def test_contrastive_is_lipschitz():
-    """SPEC I.6: [y(‖f_i − f_j‖ − β) + α]_+ is 1-Lipschitz in each f: no gradient row is longer than 1."""
+    """[y(‖f_i − f_j‖ − β) + α]_+ is 1-Lipschitz in each f: no gradient row is longer than 1 [math I.6]."""
     rows = torch.randn(2, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64).requires_grad_()
     for labels in ([0, 0], [0, 1]):
         loss = losses.Contrastive(negative_margin=9.0, normalise="none")

@@ -110,7 +110,7 @@ def test_nca_of_squared_distances_is_half_the_temperature():
 
 
 def test_nca_differs_by_whom_it_divides():
-    """Theirs drops a sample without positives from the mean, SPEC's divisor is m."""
+    """Theirs drops a sample without positives from the mean, our divisor is m."""
     z = rows()
     assert_same(losses.NCA(temperature=0.5)(z, LONELY) * 10 / 9, theirs.NCALoss()(z, LONELY), [z])
 
@@ -128,7 +128,7 @@ def test_generalised_lifted_agrees_where_every_anchor_has_both():
     z = rows()
     ours, other = losses.GeneralisedLifted(norm_weight=0.0, normalise="sphere"), theirs.GeneralizedLiftedStructureLoss()
     assert_same(ours(z, FULL), other(z, FULL), [z])
-    # without positives theirs takes the empty log-sum-exp as 0, SPEC skips the anchor
+    # without positives theirs takes the empty log-sum-exp as 0, we skip the anchor
     assert abs(ours(z, LONELY) - other(z, LONELY)) > 1e-3
 
 

@@ -1,4 +1,4 @@
-"""The values of the documents (SPEC A), as they reach the user: defaults, and presets by name."""
+"""The values of the papers [math A], as they reach the user: defaults, and presets by name."""
 
 import pytest
 
@@ -80,10 +80,9 @@ def test_defaults_are_the_printed_values(name):
     assert_settings(losses.build(name, classes=3, dim=4), DEFAULTS[name])
 
 
-@pytest.mark.parametrize("chosen", PRESETS)
-def test_presets_carry_the_documents_values(chosen):
-    name, preset = chosen
-    assert_settings(losses.build(name, preset=preset, classes=3, dim=4), PRESETS[chosen])
+@pytest.mark.parametrize(("name", "preset"), PRESETS)
+def test_presets_carry_the_values_of_the_papers(name, preset):
+    assert_settings(losses.build(name, preset=preset, classes=3, dim=4), PRESETS[name, preset])
 
 
 @pytest.mark.parametrize("name", losses.names())

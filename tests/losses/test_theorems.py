@@ -1,4 +1,4 @@
-"""Top-k precision: the four theorems of Sampling Wisely and the invariances of SPEC I.3, under Hypothesis."""
+"""Top-k precision: the four theorems of Sampling Wisely and the invariances of [math I.3], under Hypothesis."""
 
 import pytest
 import torch

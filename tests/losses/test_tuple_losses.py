@@ -118,7 +118,7 @@ class TestMargin:
         assert_same(loss(z, torch.tensor(labels)), expected, [z, loss.boundary])
 
     def test_terms_are_counted_one_by_one(self):
-        """ERR/QUIRK: a triplet with two active terms counts twice. d_ap = √2 and d_an = 0 here."""
+        """A triplet with two active terms counts twice [math A8]. d_ap = √2 and d_an = 0 here."""
         z = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
         loss = losses.Margin(boundary=1.0).double()
         value = loss(z, triplets([(0, 1, 2)], [0, 0, 1]))
@@ -130,36 +130,36 @@ class TestQuadruplet:
     entries = ((0, 1, 2), (2, 3, 4), (6, 0, 5), (4, 5, 1))
     fourths = ((0, 4), (1, 0), (2, 3))  # the last triplet stays without one
 
-    def given(self):
+    def quadruplets(self):
         other = torch.tensor([4, 0, 3, 0, 0])
         complete = torch.tensor([True, True, True, False, False])
         return Quadruplets(triplets(self.entries, self.labels), other, complete)
 
     @pytest.mark.parametrize("preset", [None, "roth", "doc"])
-    def test_given_quadruplets(self, preset):
+    def test_quadruplets(self, preset):
         loss = losses.build("quadruplet", preset=preset)
         gap, second = (0.2, 0.2) if preset == "roth" else (1.0, 0.5)
         z = random_rows(len(self.labels))
         assert_same(
-            loss(z, self.given()), ranking_oracles.quadruplet(z, z, self.entries, self.fourths, gap, second), [z]
+            loss(z, self.quadruplets()), ranking_oracles.quadruplet(z, z, self.entries, self.fourths, gap, second), [z]
         )
 
-    def test_given_quadruplets_into_candidates(self):
+    def test_quadruplets_into_candidates(self):
         z, c = random_rows(7, seed=1), random_rows(7, seed=2)
-        value = losses.Quadruplet()(z, self.given(), candidates=c)
+        value = losses.Quadruplet()(z, self.quadruplets(), candidates=c)
         assert_same(value, ranking_oracles.quadruplet(z, c, self.entries, self.fourths), [z, c])
 
     def test_fourth_sample_is_of_a_third_class(self, generator):
         loss = losses.Quadruplet(generator=generator)
         listed = triplets(self.entries, self.labels)
-        labels, seen = torch.tensor(self.labels), set()
+        labels, others = torch.tensor(self.labels), set()
         for _ in range(40):
-            drawn = loss.complete(listed)
-            assert drawn.complete.tolist() == [True] * 4 + [False]
-            for a, n, other in zip(listed.anchor[:4], listed.negative[:4], drawn.other[:4], strict=True):
+            quadruplets = loss.complete(listed)
+            assert quadruplets.complete.tolist() == [True] * 4 + [False]
+            for a, n, other in zip(listed.anchor[:4], listed.negative[:4], quadruplets.other[:4], strict=True):
                 assert labels[other] not in (labels[a], labels[n])
-            seen |= set(drawn.other[:1].tolist())
-        assert seen == {4, 5}, "uniform over both samples of the third class"
+            others |= set(quadruplets.other[:1].tolist())
+        assert others == {4, 5}, "uniform over both samples of the third class"
 
     def test_without_a_third_class_the_second_term_is_dropped(self):
         labels = [0, 0, 1, 1]

@@ -1,6 +1,6 @@
 """Losses: `loss(embeddings, targets, candidates=None) -> scalar`, one per file, under the name of its paper.
 
-Embeddings come raw; every loss applies its own geometry. `targets` are plain labels, Pairs, Triplets or Classes.
+Embeddings are raw; every loss applies its own geometry. `targets` are plain labels, Pairs, Triplets or Classes.
 """
 
 from typing import Any
@@ -120,7 +120,7 @@ def names() -> list[str]:
 
 
 def build(name: str, preset: str | None = None, **settings: Any) -> nn.Module:
-    """The loss called `name`; `classes` and `dim` may always be given and reach the losses that need them.
+    """The loss called `name`; `classes` and `dim` are always accepted and reach the losses that need them.
 
     >>> build("multi_similarity", alpha=3, classes=100, dim=128).alpha
     3

@@ -15,12 +15,14 @@ from lookalike.targets import Pairs
 
 
 class _HingeSums(torch.autograd.Function):
+    """Value by prefix sums; pair weights by counting the active triplets a pair is in, as positive + or negative −."""
+
     @staticmethod
     def forward(ctx: Any, values: Tensor, positive: Tensor, negative: Tensor, margin: float) -> tuple[Tensor, Tensor]:
         width = max(1, int(positive.sum(1).max()))
         attracted, columns = torch.where(positive, values, -torch.inf).topk(width, dim=1)
         limits = torch.where(negative, values - margin, torch.inf)
-        # how many positives of the row lie above each limit: 0 where the column is no negative
+        # how many positives of the row lie above each limit: 0 where the column is not a negative
         active = width - torch.searchsorted(attracted.flip(1), limits, right=True)
         filled = attracted.masked_fill(attracted.isinf(), 0)
         prefix = torch.nn.functional.pad(filled.cumsum(1), (1, 0))

@@ -48,7 +48,7 @@ class BinLifted(nn.Module):
         among_negatives = self._among(similarities, pairs.negative, self.beta)
         return 0.5 * (alone + (among_positives + among_negatives).sum()) / max(1, len(similarities))
 
-    def _among(self, similarities: Tensor, kept: Tensor, scale: float) -> Tensor:
+    def _among(self, similarities: Tensor, mask: Tensor, scale: float) -> Tensor:
         """(1/|c|) lse(cS) over one side of every anchor, c its signed scale."""
-        rivals = log_sum_exp(similarities, kept, scale)
+        rivals = log_sum_exp(similarities, mask, scale)
         return torch.where(rivals > -torch.inf, rivals, 0.0) / abs(scale)

@@ -48,5 +48,5 @@ class LiftedStructure(nn.Module):
         of_rows, of_columns = torch.where(rows, of_rows, NOWHERE), torch.where(columns, of_columns, NOWHERE)
         hinges = (torch.logaddexp(of_rows[:, None], of_columns) + apart).relu()
         # a positive pair without any negative at either end has no term
-        kept = pairs.positive & (rows[:, None] | columns)
-        return 0.5 * torch.where(kept, hinges, 0.0).square().sum() / pairs.positive.sum().clamp(min=1)
+        mask = pairs.positive & (rows[:, None] | columns)
+        return 0.5 * torch.where(mask, hinges, 0.0).square().sum() / pairs.positive.sum().clamp(min=1)

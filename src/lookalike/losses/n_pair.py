@@ -6,8 +6,8 @@ negatives.
 
 Departs from the paper: the mean over the anchor's positives instead of a sum over all pairs or one drawn at random
 ([math ERR-43]; `positives="one"` draws); the negative is not normalised either [math ERR-5]; the norm is not squared
-unless asked. `reading="lifted"` is how Multi-Similarity reads this loss: eq. 6 with a single positive [math ERR-39].
-See also: angular, info_nce.
+unless `norm_squared`. `reading="lifted"` is how Multi-Similarity reads this loss: eq. 6 with a single positive
+[math ERR-39]. See also: angular, info_nce.
 """
 
 from dataclasses import replace

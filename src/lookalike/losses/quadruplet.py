@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, distances_between, squares
 from lookalike.miners.distance_weighted import DistanceWeighted
 from lookalike.reductions import mean_where
 from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs, as_triplets, is_labels, pick, taint
@@ -25,7 +25,7 @@ class Quadruplet(nn.Module):
 
     margin: γ1, by which the negative must be farther from the anchor than the positive.
     second_margin: γ2, by which two foreign classes must be farther apart than the positive pair.
-    generator: draws the fourth sample, and the triplets where only labels are given; None: torch's default.
+    generator: draws the fourth sample, and the triplets where it gets labels alone; None: torch's default.
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
@@ -58,8 +58,7 @@ class Quadruplet(nn.Module):
         between = None
         if candidates is not None:
             foreign, other = candidates[targets.triplets.negative], candidates[targets.other]
-            apart = distances(compare(foreign, other, self.normalise), squares(foreign, other, self.normalise))
-            between = apart.diagonal()
+            between = distances_between(foreign, other, self.normalise).diagonal()
         return self.of_similarities(similarities, targets, lengths, between) + taint(embeddings, candidates)
 
     def of_similarities(
@@ -78,7 +77,7 @@ class Quadruplet(nn.Module):
         return first + mean_where((near - between + self.second_margin).relu(), targets.complete)
 
     def sampled(self, embeddings: Tensor, targets: Targets, candidates: Tensor | None = None) -> Quadruplets:
-        """The quadruplets of this batch: labels are mined by distance, triplets completed, quadruplets kept."""
+        """The quadruplets of this batch: mined by distance from labels, or completed from triplets."""
         if isinstance(targets, Quadruplets):
             return targets
         if is_labels(targets) and candidates is None:

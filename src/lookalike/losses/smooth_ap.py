@@ -55,7 +55,7 @@ class SmoothAP(nn.Module):
         among_all = 0.5 + self._passed(logits[:, None, :] - here, everyone[:, None, :])
         return torch.where(filled[:, part], among_positives / among_all, 0.0).sum(1)
 
-    def _passed(self, differences: Tensor, kept: Tensor) -> Tensor:
+    def _passed(self, differences: Tensor, mask: Tensor) -> Tensor:
         # beyond ±80 the sigmoid is 0 or 1 to the last digit, and its exponentials are slow
         above = differences.clamp(-80, 80).sigmoid()
-        return torch.where(kept, above, 0.0).sum(2)
+        return torch.where(mask, above, 0.0).sum(2)

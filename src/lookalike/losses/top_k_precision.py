@@ -19,9 +19,9 @@ from lookalike.reductions import mean_where
 from lookalike.targets import Pairs, Targets, as_pairs, taint
 
 
-def top_sum(values: Float[Tensor, "n m"], kept: Tensor, counts: Tensor, most: int) -> Float[Tensor, " n"]:
-    """The sum of the `counts` (at most `most`) largest kept values of every row."""
-    largest = torch.where(kept, values, -torch.inf).topk(min(most, values.shape[1]), dim=1).values
+def top_sum(values: Float[Tensor, "n m"], mask: Tensor, counts: Tensor, most: int) -> Float[Tensor, " n"]:
+    """The sum of the `counts` (at most `most`) largest masked values of every row."""
+    largest = torch.where(mask, values, -torch.inf).topk(min(most, values.shape[1]), dim=1).values
     counted = (torch.arange(largest.shape[1], device=values.device) < counts[:, None]) & ~largest.isinf()
     return torch.where(counted, largest, 0.0).sum(1)
 

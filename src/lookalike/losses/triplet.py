@@ -3,7 +3,7 @@
 Revisiting Training Strategies, eq. 2; all triplets of the batch as in Chance Constraints; cosine as Multi-Similarity,
 eq. 5.
 
-Departs from the paper: distances are not squared unless asked; the released code of eq. 2 squares them with the same
+Departs from the paper: distances are not squared by default; the released code of eq. 2 squares them with the same
 margin ([math ERR-2], preset "roth"). All triplets are summed exactly without materialising them.
 """
 
