@@ -31,12 +31,6 @@ def test_json_has_the_page_and_its_main_numbers(folder):
     assert 0 <= output["results"][0]["metrics"]["map@r"] <= 1
 
 
-def test_help_ends_in_an_example():
-    assert (
-        CliRunner().invoke(app, ["report", "--help"]).stdout.rstrip().endswith("Example: lookalike report runs/birds")
-    )
-
-
 def test_a_folder_without_a_run_is_a_mistake(tmp_path):
     with pytest.raises(UserError, match=r"holds no test.npz"):
         raise CliRunner().invoke(app, ["report", str(tmp_path)]).exception
