@@ -12,6 +12,7 @@ LAYERS = [
         "ordered_map",
         "processes",
         "files",
+        "image_files",
         "labels",
         "targets",
         "values",

@@ -4,12 +4,15 @@ Whatever is kept on disk is written beside its place, flushed to the disk and re
 after a crash, sees the old content or the new, never half of it.
 """
 
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+from unicodedata import category
 
 from lookalike.errors import UserError
 
@@ -76,6 +79,40 @@ def _replace_folder(new: Path, path: Path) -> None:
             old.rename(path)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The content of an ordinary file of at most `limit` bytes.
+
+    Anything else is an OSError at once: a pipe would block, a device has no end, a sparse file fills the memory.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except ValueError:  # a zero byte in the name
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
+    with os.fdopen(handle, "rb") as file:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.ENXIO, "it is not an ordinary file")
+        content = file.read(limit + 1) if state.st_size <= limit else b""
+        if state.st_size > limit or len(content) > limit:
+            raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes")
+        return content
+
+
+def printable(name: str) -> str:
+    """A file name as text that can be written anywhere: bytes that are not UTF-8, and control characters, are escaped.
+
+    >>> printable("caf\\udce9.jpg"), printable("a\\nb")
+    ('caf\\\\xe9.jpg', 'a\\\\nb')
+    """
+    return name if name.isprintable() else "".join(map(_escaped, name))
+
+
+def _escaped(part: str) -> str:
+    if "\udc80" <= part <= "\udcff":  # what Python makes of a byte that is not UTF-8
+        return f"\\x{ord(part) - 0xDC00:02x}"
+    return part.encode("unicode_escape").decode() if category(part) in ("Cc", "Cs", "Zl", "Zp") else part
 
 
 def remove_leftovers(folder: Path, name: str = "*") -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from lookalike.data.images.decode import MAX_PIXELS, Encoded, resize
-from lookalike.data.images.unreadable import UnreadableError
+from lookalike.data.images.decode import Encoded, resize
+from lookalike.image_files import MAX_PIXELS, UnreadableError
 from tests.data.conftest import bomb
 
 

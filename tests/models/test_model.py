@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 from lookalike.errors import UserError
 from lookalike.models import Architecture, Model, Preprocessing
 from lookalike.models import model_folder as disk
+from lookalike.models.preprocess import _resized as evaluation_size
 
 SMALL = Architecture("conv4", {"width": 8}, dim=6, pooling="gem", bias=False, batch_norm="frozen_statistics")
 
@@ -262,3 +264,35 @@ def test_without_its_head_a_model_gives_what_goes_into_it(tmp_path):
     assert torch.equal(Model.load(tmp_path / "bare").encode(images), features)
     with pytest.raises(UserError, match="your own"):
         Model(torch.nn.Flatten(), Preprocessing()).headless()
+
+
+def test_files_that_are_not_images_are_refused_without_reading_them(model, tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    os.symlink("/dev/zero", tmp_path / "zero.jpg")
+    with (tmp_path / "sparse.jpg").open("wb") as file:
+        file.truncate(1 << 40)
+    (tmp_path / "drawing.jpg").write_bytes(
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n"
+    )
+    for name, reason in {
+        "pipe.jpg": "not an ordinary file",
+        "zero.jpg": "not an ordinary file",
+        "sparse.jpg": "more than 536,870,912 bytes",
+        "drawing.jpg": "begins with",
+    }.items():
+        with pytest.raises(UserError, match=rf"cannot read .*{name} as an image: .*{reason}"):
+            model.encode([tmp_path / name])
+
+
+def test_a_long_strip_takes_little_memory(model):
+    model.preprocessing = Preprocessing(crop=224, resize=256)
+    model.encode([np.zeros((1, 30000, 3), np.uint8)])
+    tracked = evaluation_size(30000, 1, model.preprocessing)
+    assert tracked == (4096, 256)
+
+
+def test_embeddings_that_are_not_numbers_are_refused(model, arrays):
+    with torch.no_grad():
+        model.embedder.head.linear.weight[0, 0] = torch.inf
+    with pytest.raises(UserError, match="embeddings are not numbers: the weights are damaged"):
+        model.encode(arrays)

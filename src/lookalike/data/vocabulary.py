@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from lookalike.files import printable
+
 UNKNOWN = -1  # the number of a row without category, group or split
 
 
@@ -32,7 +34,7 @@ class Vocabulary:
         names = _sorted(list(self.numbers))
         ranks = np.full(len(names) + 1, UNKNOWN, np.int64)  # the last entry serves the rows without a name
         ranks[[self.numbers[name] for name in names]] = np.arange(len(names))
-        return torch.from_numpy(ranks[np.frombuffer(self.rows, np.int64)]), tuple(names)
+        return torch.from_numpy(ranks[np.frombuffer(self.rows, np.int64)]), tuple(map(printable, names))
 
 
 def _sorted(names: list[str]) -> list[str]:

@@ -16,10 +16,10 @@ from torch import Tensor
 from lookalike.cache import cache_folder
 from lookalike.data import Dataset
 from lookalike.data.images.digests import content_digests
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import UserError
 from lookalike.features.store import BUCKETS, Store, Vectors
 from lookalike.features.views import CENTRE, View
+from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.models.backends import Backend, BackendName
 from lookalike.models.encoding import batched

@@ -11,6 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
+from lookalike.files import printable
+from lookalike.image_files import UnreadableError, decoding_failure, open_image, read
 from lookalike.models.preprocess import Preprocessing, prepare
 from lookalike.ordered_map import in_order
 
@@ -67,12 +69,16 @@ def check_many(images: Any) -> None:
 
 
 def read_image(path: Path) -> Any:
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    """A file as a PIL image, turned upright as its EXIF says."""
+    from PIL import ImageOps
 
     try:
-        with Image.open(path) as image:
+        image = open_image(read(path))
+        try:
             return ImageOps.exif_transpose(image).copy()
-    except FileNotFoundError as error:
-        raise UserError(f"there is no image {path}") from error
-    except (OSError, UnidentifiedImageError) as error:
-        raise UserError(f"cannot read {path} as an image: {error}") from error
+        except Exception as error:  # decoders raise whatever damaged bytes lead them to
+            raise decoding_failure(error) from error
+    except UnreadableError as error:
+        name = printable(str(path))
+        check(error.kind != "missing" or path.exists(), f"there is no image {name}: check its name")
+        raise UserError(f"cannot read {name} as an image: {error.detail}") from error

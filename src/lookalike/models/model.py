@@ -134,6 +134,8 @@ class Model:
             run = (backend if isinstance(backend, Backend) else self.backend(backend)).run
             for inputs in batches:
                 rows.append(run(inputs))
+                finite = bool(rows[-1].isfinite().all())
+                check(finite, "the embeddings are not numbers: the weights are damaged, or training diverged")
                 done += len(inputs)
                 if progress is not None:
                     progress(done, total)

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from lookalike.errors import UserError, check, unknown
+from lookalike.image_files import LONGEST
 
 Order = Literal["RGB", "BGR", "L"]
 Interpolation = Literal["bilinear", "bicubic"]
@@ -161,8 +162,8 @@ def _resized(height: int, width: int, how: Preprocessing) -> tuple[int, int]:
         return height, width
     if how.warp:
         return how.resize, how.resize
-    shorter = min(height, width)
-    return how.resize * height // shorter, how.resize * width // shorter
+    shorter, longest = min(height, width), LONGEST * how.resize
+    return min(longest, how.resize * height // shorter), min(longest, how.resize * width // shorter)
 
 
 def coloured(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[Tensor, "*n k h w"]:

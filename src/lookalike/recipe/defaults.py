@@ -19,8 +19,8 @@ from torch import Tensor
 from lookalike import models
 from lookalike.data import Dataset
 from lookalike.data.images.source import Files, Picture
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check, install
+from lookalike.image_files import UnreadableError
 from lookalike.recipe.settings import Recipe
 
 SMALL = 64  # pixels on the shorter side: below that a backbone for photographs sees next to nothing

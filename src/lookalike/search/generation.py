@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import UserError, check
+from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.search.index import Index, identity_of
 from lookalike.search.items import Item

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import UserError, check
+from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.search import calibrating, filters, sources, vectors
 from lookalike.search.calibrating import Calibrated, Queries

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.data.images.decode import Encoded
-from lookalike.data.images.source import read
-from lookalike.data.images.unreadable import UnreadableError
+from lookalike.image_files import UnreadableError, read
 from lookalike.search.items import Item
 from lookalike.search.stores import Store
 

@@ -10,10 +10,9 @@ from jaxtyping import Float32
 from torch import Tensor
 
 from lookalike.data.images.decode import Encoded
-from lookalike.data.images.source import read
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, normalise
+from lookalike.image_files import UnreadableError, read
 from lookalike.search.items import Vectors
 
 Box = tuple[int, int, int, int]  # x, y, width, height

@@ -20,6 +20,7 @@ from lookalike.data.formats.folder import is_image, walk
 from lookalike.data.formats.table import KINDS, cells
 from lookalike.data.images.source import Files
 from lookalike.errors import UserError, check
+from lookalike.files import printable
 from lookalike.runs import RunFolder
 from lookalike.runs.embeddings import read_embeddings
 from lookalike.search.items import Item, Value
@@ -153,15 +154,6 @@ def _rows(dataset: Dataset, root: str) -> Iterator[Entry]:
             yield Entry(Item(id_, path, label, columns, root))
         else:
             yield Entry(Item(id_, None, label, columns, root), lambda row=row: dataset.images.open(row).decode())  # type: ignore[misc]
-
-
-def printable(text: str) -> str:
-    """Text that is UTF-8 for certain: bytes of a file name that are not are written out.
-
-    >>> printable("caf\\udce9.jpg")
-    'caf\\\\xe9.jpg'
-    """
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def refuse_vectors(source: Source) -> None:

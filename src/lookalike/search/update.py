@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from lookalike.data.images.decode import Encoded
-from lookalike.data.images.source import read
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check
+from lookalike.files import printable
+from lookalike.image_files import UnreadableError, read
 from lookalike.search.filters import Condition
 from lookalike.search.items import Item, Stamp, Vectors
-from lookalike.search.sources import Entry, Listing, printable
+from lookalike.search.sources import Entry, Listing
 from lookalike.search.stores import Store
 
 BATCH = 128  # images of one transaction

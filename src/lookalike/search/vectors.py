@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from lookalike.errors import UserError, check, install
+from lookalike.files import printable
 from lookalike.search.items import Item, Value, Vectors
-from lookalike.search.sources import RESERVED, printable
+from lookalike.search.sources import RESERVED
 
 KINDS = (".npz", ".npy", ".parquet")
 VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called

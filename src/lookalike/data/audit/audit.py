@@ -21,8 +21,8 @@ from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.formats.folder import is_image, walk
 from lookalike.data.images.source import Files
 from lookalike.errors import check
+from lookalike.image_files import KINDS
 
-UNUSABLE = ("missing", "empty", "not an image", "truncated", "damaged", "bomb")  # kinds of problems that cost an image
 SUSPICIOUS = "suspicious labels"  # a kind of finding
 Progress = Callable[[int, int], None]
 
@@ -76,7 +76,7 @@ def audit(
 def readable(dataset: Dataset, *, threads: int = 2, progress: Progress | None = None) -> Dataset:
     """The data set without the images that cannot be read; they are listed in its `problems`."""
     scanned = scan(dataset, threads=threads, progress=progress)
-    lost = tuple(problem for problem in scanned.problems if problem.kind in UNUSABLE)
+    lost = tuple(problem for problem in scanned.problems if problem.kind in KINDS)
     return replace(dataset.subset(torch.from_numpy(scanned.readable)), problems=dataset.problems + lost)
 
 
@@ -99,7 +99,7 @@ def class_size_histogram(dataset: Dataset) -> dict[str, int]:
 
 def _file_findings(dataset: Dataset, scanned: Scan) -> list[Finding]:
     problems = [*dataset.problems, *scanned.problems, *_unnamed_images(dataset)]
-    kinds = sorted({problem.kind for problem in problems}, key=lambda kind: (kind not in UNUSABLE, kind))
+    kinds = sorted({problem.kind for problem in problems}, key=lambda kind: (kind not in KINDS, kind))
     meanings = {
         "wrong extension": "read by their content; rename them so that other programs can read them too",
         "no class": "they are in no class folder and are not used",
@@ -130,6 +130,8 @@ def _unnamed_images(dataset: Dataset) -> list[Problem]:
 
 
 def _begins_like_an_image(path: Path) -> bool:
+    if not path.is_file():  # opening a pipe would wait for its other end
+        return False
     try:
         with path.open("rb") as file:
             start = file.read(8)

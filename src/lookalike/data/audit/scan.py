@@ -19,8 +19,8 @@ from torch.nn.functional import avg_pool2d
 
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import Encoded, resize
-from lookalike.data.images.source import Files, Picture, Pixels, Source, read
-from lookalike.data.images.unreadable import UnreadableError
+from lookalike.data.images.source import Files, Picture, Pixels, Source
+from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
 
 THUMB = 32

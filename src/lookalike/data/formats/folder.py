@@ -14,6 +14,7 @@ from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.data.vocabulary import numbered
 from lookalike.errors import check
+from lookalike.files import printable
 
 JPEG = frozenset(("jpg", "jpeg", "jpe", "jfif", "mpo"))
 RASTER = frozenset(
@@ -69,10 +70,10 @@ def folder(root: str | Path) -> Dataset:
         f"there are no images in class folders below '{root}' ({len(loose)} are in no class folder): "
         "put them into folders such as class/photo.jpg",
     )
-    problems = [Problem(file, "no class", "it is in no class folder and is not used") for file in loose]
-    problems += [Problem(place, "closed folder", "reading this folder is not permitted") for place in closed]
+    problems = [Problem(printable(file), "no class", "it is in no class folder and is not used") for file in loose]
+    problems += [Problem(printable(place), "closed folder", "reading this folder is not permitted") for place in closed]
     paths = Files(root, StringColumn.of(images))
-    return Dataset(root.resolve().name, paths, root=root, problems=tuple(problems), **_columns(images))
+    return Dataset(printable(root.resolve().name), paths, root=root, problems=tuple(problems), **_columns(images))
 
 
 def is_image(file: str) -> bool:
@@ -103,10 +104,17 @@ def walk(root: Path, closed: list[str] | None = None) -> Iterator[str]:
             if entry.name.startswith(".") or entry.name == "__MACOSX":
                 continue
             path = f"{below}/{entry.name}" if below else entry.name
-            if entry.is_dir():
+            if _is_folder(entry):
                 waiting.append(path)
             else:
                 yield path
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _columns(files: list[str]) -> dict[str, Any]:

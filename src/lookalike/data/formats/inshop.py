@@ -45,6 +45,7 @@ def inshop(root: str | Path, check_counts: bool = True) -> Dataset:
 def _check_length(file: Path, rows: int, check_counts: bool) -> None:
     """The first line of the list holds the number of rows."""
     check(rows > 0, f"In-shop: {file.name} has no rows: unpack it again")
-    first = file.read_text().splitlines()[0].strip()
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        first = lines.readline(100).strip()
     short = check_counts and first.isdecimal() and int(first) != rows
     check(not short, f"In-shop: {file.name} announces {first} rows and has {rows:,}: it is cut off; unpack it again")

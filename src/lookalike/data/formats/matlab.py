@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lookalike.errors import UserError
+from lookalike.files import read_regular
 
 NUMBERS = {
     1: "i1",
@@ -26,13 +27,17 @@ NUMBERS = {
     16: "u1",
     17: "u2",
 }
+LARGEST = 1 << 28  # bytes; those of Cars196 have less than one million
 MATRIX, COMPRESSED = 14, 15
 CELL, STRUCTURE, CHARACTERS, FIRST_NUMBER = 1, 2, 4, 6
 
 
 def read_mat(path: Path) -> dict[str, Any]:
     """The variables of a file. Structures become lists of dicts, cells lists, strings str, numbers flat arrays."""
-    data = path.read_bytes()
+    try:
+        data = read_regular(path, LARGEST)
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read ({error.strerror}): unpack it again") from None
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise UserError(f"'{path}' is not a MATLAB level 5 file: unpack it again")
     order = "<" if data[126:128] == b"IM" else ">"

@@ -14,6 +14,9 @@ from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.errors import UserError, check
+from lookalike.files import read_regular
+
+LARGEST = 1 << 28  # bytes of a list
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,12 @@ class Official:
     def lines(self, file: Path, cells: int, header: int = 0) -> list[list[str]]:
         """The rows of a list file, each of `cells` cells; the first `header` lines are skipped."""
         check(file.is_file(), f"{self.title} lacks {file.name} in '{file.parent}': it must look like {self.layout}")
+        try:
+            text = read_regular(file, LARGEST).decode("utf-8", "surrogateescape")
+        except OSError as error:
+            raise UserError(f"{self.title}: {file.name} cannot be read ({error.strerror}): unpack it again") from None
         rows = []
-        for number, line in enumerate(file.read_text(encoding="utf-8", errors="surrogateescape").splitlines(), start=1):
+        for number, line in enumerate(text.splitlines(), start=1):
             if number <= header or not line.strip():
                 continue
             row = line.split(maxsplit=cells - 1)

@@ -8,7 +8,7 @@ import csv
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -18,10 +18,12 @@ from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.data.vocabulary import UNKNOWN, Vocabulary
 from lookalike.errors import UserError, check
+from lookalike.files import printable
 
 REQUIRED = ("path", "label")
 OPTIONAL = ("category", "split", "role", "group")
 ALIASES = {"val": "validation", "valid": "validation", "training": "train"}
+LONGEST_LINE = 1 << 20
 KINDS = (".csv", ".tsv", ".parquet")
 
 
@@ -101,7 +103,7 @@ class _Columns:
         for kind in ("split", "role"):
             if kind in self.present:
                 columns[f"{kind}s"] = torch.from_numpy(np.frombuffer(self.fixed[kind], np.int8).astype(np.int64))
-        return Dataset(name, Files(base, paths), labels, label_names, root=base, **columns)
+        return Dataset(printable(name), Files(base, paths), labels, label_names, root=base, **columns)
 
 
 def _places(names: tuple[str, ...]) -> dict[str, int]:
@@ -130,9 +132,16 @@ def _separated(file: Path) -> Iterator[list[str]]:
     # utf-8-sig: spreadsheets begin a file with a byte-order mark
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
         try:
-            yield from csv.reader(lines, delimiter=separator)
+            yield from csv.reader(_short_lines(lines, file.name), delimiter=separator)
         except csv.Error as error:
             raise UserError(f"'{file.name}' cannot be read as a table: {error}") from None
+
+
+def _short_lines(lines: IO[str], name: str) -> Iterator[str]:
+    """The lines of a file, as long as they are those of a table: one of gigabytes would fill the memory."""
+    for number, line in enumerate(iter(lambda: lines.readline(LONGEST_LINE), ""), start=1):
+        check(len(line) < LONGEST_LINE, f"'{name}' is not a table: line {number} has over {LONGEST_LINE:,} characters")
+        yield line
 
 
 def _parquet(file: Path) -> Iterator[list[str]]:
@@ -140,7 +149,10 @@ def _parquet(file: Path) -> Iterator[list[str]]:
         from pyarrow import parquet
     except ImportError:
         raise UserError(f"'{file.name}' is a Parquet file: install pyarrow to read it, or save it as CSV") from None
-    opened = parquet.ParquetFile(file)
+    try:
+        opened = parquet.ParquetFile(file)
+    except (OSError, ValueError) as error:  # pyarrow's own are kinds of these
+        raise UserError(f"'{file.name}' cannot be read as Parquet: {' '.join(str(error).split())}") from None
     names = opened.schema_arrow.names
     yield names
     for batch in opened.iter_batches():

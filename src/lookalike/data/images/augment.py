@@ -24,10 +24,10 @@ from torch import Tensor
 from lookalike.data.images.decode import resize
 from lookalike.data.images.source import Picture
 from lookalike.errors import check, unknown
+from lookalike.image_files import LONGEST
 
 TRIES = 10  # as in torchvision: so many random areas and aspects, then the largest allowed central crop
 ASPECT = (3 / 4, 4 / 3)
-LONGEST = 16  # a strip longer than this is squeezed: at a short side of 256, 1 × 10,000 pixels would be gigabytes
 
 
 class Cut(NamedTuple):

@@ -4,9 +4,6 @@ libjpeg-turbo decodes JPEG, reduced while decoding where the crop needs no more;
 JPEGs that are unusual (CMYK) or damaged in a way that it can repair. Transparent pixels lie over white.
 """
 
-import threading
-import warnings
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,16 +12,14 @@ from jaxtyping import UInt8
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from lookalike.data.images.unreadable import UnreadableError
+from lookalike.image_files import check_size, decoding_failure, open_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MAX_PIXELS = 1 << 27  # 134 million: a decoded image of 400 MB; a small file that claims more is a decompression bomb
 MARGIN = 2.0  # a reduced image keeps twice the pixels that are needed: the antialiased resize hides the difference
 ORIENTATION = 0x0112
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap height and width
-_opening = threading.Lock()  # Pillow reports bombs as warnings, and the filter of warnings is one per process
 
 
 class Encoded:
@@ -43,12 +38,11 @@ class Encoded:
         header = _jpeg_header(data)
         self.turbo = header is not None
         if header is None:
-            self.image = _open(data)
+            self.image = open_image(data)
             header = self.image.height, self.image.width
         self.height, self.width = header
-        if self.height * self.width > MAX_PIXELS:
-            raise UnreadableError("bomb", f"{self.width} × {self.height} pixels from {len(data)} bytes")
-        self.orientation = _orientation(self.image or (_open(data) if b"Exif\x00\x00" in data[:4096] else None))
+        check_size(self.height, self.width, len(data))
+        self.orientation = _orientation(self.image or (open_image(data) if b"Exif\x00\x00" in data[:4096] else None))
         if self.orientation in TURNED:
             self.height, self.width = self.width, self.height
 
@@ -58,7 +52,7 @@ class Encoded:
             pixels = _turbo(self.data, max(self.height, self.width), _reduction(scale))
             if pixels is not None:
                 return _upright(torch.from_numpy(pixels).permute(2, 0, 1), self.orientation)
-        image = self.image or _open(self.data)
+        image = self.image or open_image(self.data)
         return _upright(torch.from_numpy(_rgb(image)).permute(2, 0, 1), self.orientation)
 
 
@@ -113,21 +107,6 @@ def _orientation(image: "Image | None") -> int:
     return value if isinstance(value, int) else 1
 
 
-def _open(data: bytes) -> "Image":
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with _opening, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the caller checks the size; broken EXIF does not matter
-            return Image.open(BytesIO(data))
-    except UnidentifiedImageError:
-        raise UnreadableError("not an image", f"begins with {data[:8]!r}") from None
-    except Image.DecompressionBombError as error:
-        raise UnreadableError("bomb", str(error)) from None
-    except Exception as error:  # decoders raise whatever damaged bytes lead them to
-        raise _failure(error) from None
-
-
 def _rgb(image: "Image") -> np.ndarray:
     """The pixels of any Pillow image as h × w × 3."""
     try:
@@ -138,11 +117,7 @@ def _rgb(image: "Image") -> np.ndarray:
             image = _over_white(image.convert("RGBA"))
         return np.array(image.convert("RGB"))
     except Exception as error:  # decoders raise whatever damaged bytes lead them to
-        raise _failure(error) from None
-
-
-def _failure(error: Exception) -> UnreadableError:
-    return UnreadableError("truncated" if "truncated" in str(error).lower() else "damaged", str(error))
+        raise decoding_failure(error) from None
 
 
 def _eight_bit(values: np.ndarray, mode: str) -> np.ndarray:

@@ -18,8 +18,8 @@ from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import resize
 from lookalike.data.images.digests import content_digests
 from lookalike.data.images.source import Files, Pixels
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check
+from lookalike.image_files import UnreadableError
 from lookalike.ordered_map import in_order
 
 VERSION = 1

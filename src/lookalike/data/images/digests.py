@@ -3,16 +3,17 @@
 import os
 from collections.abc import Callable
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import UInt8
 
 from lookalike.cache import built
 from lookalike.data.images.source import Files, Source
+from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
 
 DIGEST = 16  # bytes; two different files agree by chance once in 10^38 pairs
-BLOCK = 1 << 20
 Progress = Callable[[int, int], None]
 
 
@@ -20,7 +21,7 @@ def digests(images: Files, progress: Progress | None = None) -> UInt8[np.ndarray
     """One digest per file; zeros for a file that cannot be read."""
     result = np.zeros((len(images), DIGEST), np.uint8)
     for row in range(len(images)):
-        result[row] = np.frombuffer(_digest(str(images.path(row))), np.uint8)
+        result[row] = np.frombuffer(_digest(images.path(row)), np.uint8)
         if progress is not None:
             progress(row + 1, len(images))
     return result
@@ -44,15 +45,11 @@ def _pixel_digest(images: Source, row: int) -> bytes:
     ).digest()
 
 
-def _digest(path: str) -> bytes:
-    summary = blake2b(digest_size=DIGEST)
+def _digest(path: Path) -> bytes:
     try:
-        with open(path, "rb", buffering=0) as file:
-            while block := file.read(BLOCK):
-                summary.update(block)
-    except OSError:
+        return blake2b(read(path), digest_size=DIGEST).digest()
+    except UnreadableError:
         return bytes(DIGEST)
-    return summary.digest()
 
 
 def stamp(images: Files) -> str:
@@ -63,7 +60,7 @@ def stamp(images: Files) -> str:
         try:
             state = os.stat(path)
             fact = f"{os.path.abspath(path)} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}\n"
-        except OSError:
+        except (OSError, ValueError):  # a zero byte in the name
             fact = f"{os.path.abspath(path)} missing\n"
         summary.update(fact.encode("utf-8", "surrogateescape"))
     return summary.hexdigest()

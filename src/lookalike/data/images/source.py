@@ -14,8 +14,9 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from lookalike.data.images.decode import Encoded
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.data.string_column import StringColumn
+from lookalike.files import printable
+from lookalike.image_files import read
 
 
 @runtime_checkable
@@ -63,7 +64,7 @@ class Files:
         return len(self.paths)
 
     def name(self, row: int) -> str:
-        return self.paths[row]
+        return printable(self.paths[row])
 
     def path(self, row: int) -> Path:
         return self.root / self.paths[row]
@@ -113,16 +114,3 @@ class Arrays:
 
     def take(self, rows: np.ndarray) -> "Arrays":
         return Arrays(self.stack, self.rows[rows])
-
-
-def read(path: Path) -> bytes:
-    """The bytes of an image file."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise UnreadableError("missing", "there is no such file") from None
-    except OSError as error:
-        raise UnreadableError("missing", f"cannot be read: {error.strerror}") from None
-    if not data:
-        raise UnreadableError("empty", "the file has no content")
-    return data

@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader
 
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.augment import Augmentation, apply
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import UserError
+from lookalike.image_files import UnreadableError
 
 
 class Ticket(NamedTuple):

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from lookalike.data.images.decode import Encoded, resize
-from lookalike.data.images.unreadable import UnreadableError
 from lookalike.errors import check
 from lookalike.files import whole_file
+from lookalike.image_files import UnreadableError
+from lookalike.image_files import read as read_image
 from lookalike.report.charts.drawing import Pixels
 from lookalike.report.charts.svg import data_address
 from lookalike.report.run.record import RunRecord
@@ -88,7 +89,7 @@ def _reader(run: RunRecord) -> Images:
             raise FileNotFoundError(row)
         places = [folder / run.test.path(row) for folder in folders]
         path = next((place for place in places if place.is_file()), places[0])
-        image = Encoded(path.read_bytes())
+        image = Encoded(read_image(path))
         return image.decode(SIZE / min(image.height, image.width)).permute(1, 2, 0).numpy()
 
     return read

@@ -1,0 +1,96 @@
+"""Image files that nobody vouches for: only ordinary files below a size limit, only formats decoded in process.
+
+A folder of photos may contain pipes, devices, links to them, sparse files of terabytes, small files that claim billions
+of pixels, and PostScript that Pillow would hand to another program. None of them is read.
+"""
+
+import errno
+import threading
+import warnings
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lookalike.files import read_regular
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_BYTES = 1 << 29  # half a gigabyte, more than any photo
+MAX_PIXELS = 1 << 27  # 134 million: a decoded image of 400 MB; a small file that claims more is a decompression bomb
+LONGEST = 16  # a strip longer than this is squeezed: at a short side of 256, 1 × 10,000 pixels would be gigabytes
+# formats that Pillow decodes by itself; TGA, which has no mark of its own, comes last
+FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "JPEG2000", "AVIF", "HEIF", "ICO", "TGA")
+_opening = threading.Lock()  # Pillow reports bombs as warnings, and the filter of warnings is one per process
+
+
+class UnreadableError(Exception):
+    """An image that cannot be used. It is never fatal: who reads many files lists it and continues.
+
+    `kind` is one of missing, not a file, too large, empty, not an image, truncated, damaged, bomb.
+    """
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type["UnreadableError"], tuple[str, str]]:
+        return UnreadableError, (self.kind, self.detail)  # the default loses an argument when it is pickled
+
+
+KINDS = ("missing", "not a file", "too large", "empty", "not an image", "truncated", "damaged", "bomb")
+
+
+def read(path: Path) -> bytes:
+    """The bytes of an image file."""
+    try:
+        data = read_regular(path, MAX_BYTES)
+    except FileNotFoundError:
+        raise UnreadableError("missing", "there is no such file") from None
+    except OSError as error:
+        kind = {errno.ENXIO: "not a file", errno.EISDIR: "not a file", errno.EFBIG: "too large"}.get(error.errno or 0)
+        raise UnreadableError(kind or "missing", f"it cannot be read: {error.strerror}") from None
+    if not data:
+        raise UnreadableError("empty", "the file has no content")
+    return data
+
+
+def open_image(data: bytes) -> "Image":
+    """The bytes as a Pillow image, its header read, its pixels not yet decoded."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with _opening, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the size is checked below; broken EXIF does not matter
+            image = Image.open(BytesIO(data), formats=_formats())
+    except UnidentifiedImageError:
+        raise UnreadableError("not an image", f"it begins with {data[:8]!r}") from None
+    except Image.DecompressionBombError as error:
+        raise UnreadableError("bomb", str(error)) from None
+    except Exception as error:  # decoders raise whatever damaged bytes lead them to
+        raise decoding_failure(error) from None
+    check_size(image.height, image.width, len(data))
+    return image
+
+
+def check_size(height: int, width: int, count: int) -> None:
+    """Refuse an image of too many pixels, from a file of `count` bytes, before they are decoded."""
+    if height * width > MAX_PIXELS:
+        raise UnreadableError("bomb", f"{width} × {height} pixels from {count} bytes")
+
+
+def decoding_failure(error: Exception) -> UnreadableError:
+    """What a decoder's own error says about the file."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return UnreadableError("truncated" if "truncated" in text.lower() else "damaged", text)
+
+
+@cache
+def _formats() -> tuple[str, ...]:
+    """Our formats among those that this Pillow, with its plugins, knows."""
+    from PIL import Image
+
+    Image.init()
+    return tuple(name for name in FORMATS if name in Image.OPEN)
