@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from lookalike import data
+from lookalike.features import embed
 from lookalike.models import Model
 
 
@@ -21,6 +22,18 @@ def test_embeddings_are_those_of_encode(lookalike, finished, photos, tmp_path):
     expected = Model.load(run / "model").encode(paths)
     assert np.allclose(content["embeddings"], expected.numpy(), atol=1e-5)
     assert np.allclose(np.linalg.norm(content["embeddings"], axis=1), 1, atol=1e-5)
+
+
+def test_both_backends_agree(lookalike, finished, photos, tmp_path):
+    run, _ = finished
+    vectors = {}
+    for backend in ("torch", "auto"):
+        ended = lookalike("embed", run / "model", photos, "--out", tmp_path / "all.npz", "--backend", backend)
+        assert ended.code == 0, ended.error
+        vectors[backend] = np.load(tmp_path / "all.npz")["embeddings"]
+    assert np.abs(vectors["torch"] - vectors["auto"]).max() <= 1e-5
+    assert np.array_equal(vectors["torch"], embed(Model.load(run / "model"), data.load(photos)).numpy())
+    lookalike("embed", run / "model", photos, "--backend", "onx").refused("did you mean 'onnx'")
 
 
 def test_paths_are_absolute_and_the_model_is_named(lookalike, finished, photos, tmp_path):
