@@ -6,6 +6,9 @@ VENV := .venv
 
 demo: $(VENV)/demo-ready
 	$(VENV)/bin/lookalike fit --out demo --fresh
+	rm -rf demo/unseen.index
+	$(VENV)/bin/lookalike index demo/model demo --out demo/unseen.index
+	$(VENV)/bin/lookalike search demo/unseen.index --first --k 5 --page demo/search.html
 
 test: $(VENV)/test-ready
 	scripts/check

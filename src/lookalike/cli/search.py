@@ -24,6 +24,7 @@ def run(
     like: Annotated[list[str] | None, typer.Option("--like", help="A further example of what is meant.")] = None,
     unlike: Annotated[list[str] | None, typer.Option("--unlike", help="An example of what is not meant.")] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
+    first: Annotated[bool, typer.Option("--first", help="Search with the first item of the index, to try it.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Without what calibration switched on.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -32,7 +33,7 @@ def run(
 
     keep_memory()
     index = Index.open(place)
-    names = queries or []
+    names = [*(queries or []), *([next(iter(index.store.listed())).id] if first and len(index) else [])]
     check(bool(names) or bool(like), "give an image or the id of an item to search for")
     corners = None if box is None else _box(box)
     together = bool(like) or bool(unlike)
