@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from lookalike.report.charts.chart import Axis, Chart, Mark, Series, around
 from lookalike.report.markup import Html, element
 from lookalike.report.page.page import Section, figures, note, page
+from lookalike.report.run.figures.calibration import calibration_chart
 from lookalike.search.calibrating import Calibrated
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
@@ -52,19 +52,10 @@ def _image(jpeg: bytes | None, name: str) -> Html:
 def calibration_page(index: Index, found: Calibrated) -> str:
     """What a similarity means: the curve, the thresholds, and what was compared."""
     calibration = found.calibration
-    thresholds, right, answered = zip(*calibration.curve, strict=True)
-    marks = [] if calibration.sure is None else [Mark(calibration.sure, "sure")]
-    marks += [Mark(calibration.maybe, "maybe")] if calibration.maybe != calibration.sure else []
-    chart = Chart(
-        "calibration", "What a similarity means", "Answers at least this similar: how many are right, how many remain.",
-        Axis("similarity of the best hit", *around(thresholds)), Axis("share", 0.0, 1.0, percent=True),
-        (Series("right among them", thresholds, right),
-         Series("answered rightly, of all that could be", thresholds, answered, colour=1)),
-        tuple(marks),
-    )  # fmt: skip
+    chart = calibration_chart(calibration.as_json())
     return page("Calibration", f"{index.place}, {calibration.date}", [
         Section("verdict", "Verdict", element("div", *(element("p", line) for line in sentences(found)))),
-        Section("curve", "Thresholds", figures(chart)),
+        Section("curve", "Thresholds", figures(*([] if chart is None else [chart]))),
         Section("ways", "Ways to search, compared", _ways(found)),
     ], footer=FOOTER)  # fmt: skip
 

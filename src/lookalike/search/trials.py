@@ -14,22 +14,23 @@ Row = tuple[float, str, str, bool]
 LABELLED = (Condition("label", "!=", (None,)),)
 
 
-def among_themselves(vectors: Vectors, labels: Sequence[str]) -> Trials:
-    """Every image asked against the others, with its class and without."""
+def among_themselves(vectors: Vectors, labels: Sequence[str], most: int | None = None) -> Trials:
+    """Every image (or `most` of them, evenly spread) asked against the others, with its class and without."""
     names, codes = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)
     trials: list[Row] = []
     exact = vectors.astype(np.float64)
-    for start in range(0, len(exact), TOGETHER):
-        rows = np.arange(start, min(start + TOGETHER, len(exact)))
+    chosen = np.arange(len(exact)) if most is None else np.unique(np.linspace(0, len(exact) - 1, most).astype(int))
+    for start in range(0, len(chosen), TOGETHER):
+        rows = chosen[start : start + TOGETHER]
         scores = exact[rows] @ exact.T
         scores[np.arange(len(rows)), rows] = -np.inf
         own = codes[rows, None] == codes[None]
         best, other = scores.argmax(1), np.where(own, -np.inf, scores).argmax(1)
-        for row, near, away in zip(rows, best, other, strict=True):
+        for place, (row, near, away) in enumerate(zip(rows, best, other, strict=True)):
             label = str(names[codes[row]])
-            if own[row - start].sum() > 1:
-                trials.append((float(scores[row - start, near]), label, str(names[codes[near]]), True))
-            trials.append((float(scores[row - start, away]), label, str(names[codes[away]]), False))
+            if own[place].sum() > 1:
+                trials.append((float(scores[place, near]), label, str(names[codes[near]]), True))
+            trials.append((float(scores[place, away]), label, str(names[codes[away]]), False))
     return as_trials(trials)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from lookalike.report.charts.chart import Chart
 from lookalike.report.run import class_table, confusions, queries
 from lookalike.report.run.embedding_map import EmbeddingMap, chart, embedding_map
+from lookalike.report.run.figures.calibration import calibration_chart
 from lookalike.report.run.figures.pairs import precision_recall_chart, roc_chart, similarity_chart
 from lookalike.report.run.figures.recall import recall_chart
 from lookalike.report.run.figures.results import results_chart
@@ -52,6 +53,7 @@ def gather(run: RunRecord, measures: Measures) -> Content:
         precision_recall_chart(measures.tally),
         roc_chart(measures.tally),
         chart(points),
+        calibration_chart(run.part("calibration")),
         spectrum_chart(measures.singular_values, measures.shape.get("rho")),
     ]
     return Content(

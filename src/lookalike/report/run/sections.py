@@ -36,6 +36,7 @@ def draw(content: Content, pictures: Mapping[int, Pixels]) -> str:
         Section("confusions", "Most confused classes", _confused(content, addresses)),
         Section("classes", "Classes", _classes(content)),
         Section("pairs", "Same or different?", _pairs(content)),
+        Section("calibration", "When to believe an answer", _calibration(content)),
         Section("map", "Map", map_view(content.map, run.test, bool(address))),
         Section("shape", "Shape of the space", _shape(content)),
         Section("data", "Data", facts.data_section(run)),
@@ -90,6 +91,21 @@ def _pairs(content: Content) -> Html:
     charts = [figure(content.charts[name]) for name in ("similarity", "precision_recall", "roc")]
     table = _threshold_table({row.target: row for row in thresholds(content.measures.tally)})
     return join(note(_sampled(content)), element("div", *charts, table, class_="figures"))
+
+
+def _calibration(content: Content) -> Html:
+    """The verdicts that an index made from this run starts with."""
+    facts = content.run.part("calibration")
+    if not facts:
+        return Html()
+    start = "From no similarity on" if facts["sure"] is None else f"From a similarity of {facts['sure']:.3f} on"
+    words = (
+        f"{start} a search answers with “sure”: at least {facts['target']:.0%} of such answers are right, on other "
+        f"classes too. It covers {facts['coverage']:.1%} of the pictures whose class can be found. From "
+        f"{facts['maybe']:.3f} on the answer is “maybe”, below that “unknown”. Every test image was asked twice, with its "
+        "class among the others and without. Calibrate an index of your own with lookalike calibrate."
+    )
+    return join(element("p", words), figures(content.charts["calibration"]))
 
 
 def _threshold_table(reached: Mapping[float, Threshold]) -> Html:

@@ -1,0 +1,27 @@
+"""The calibration that a run makes of its own test classes, so that an index made from it starts with one."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from lookalike.errors import UserError
+from lookalike.models import Model
+from lookalike.search.calibration import calibrate
+from lookalike.search.items import Vectors
+from lookalike.search.trials import among_themselves
+
+TARGET = 0.95
+MOST = 2000  # images that are asked
+
+
+def calibrate_run(model: Model, vectors: Vectors, labels: Sequence[str]) -> dict[str, Any] | None:
+    """As JSON, with the fingerprint of the model; None where the test classes cannot tell, or there are no cosines."""
+    if model.geometry != "sphere":
+        return None
+    trials = among_themselves(vectors, labels, MOST)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        found = calibrate(trials, TARGET, items=len(vectors), generation=1, date=now, source="run")
+    except UserError:
+        return None
+    return found.as_json() | {"fingerprint": model.fingerprint}
