@@ -26,6 +26,7 @@ from lookalike.runs import OpenRun
 from lookalike.runs.embeddings import save_embeddings
 from lookalike.runs.log import read_log
 from lookalike.runs.measured import NamedResult, save_results
+from lookalike.search.run_calibration import calibrate_run
 from lookalike.training.peak_memory import peak_memory
 from lookalike.training.train import Ending
 
@@ -44,12 +45,21 @@ def prove(trained: TrainedModel, parts: Parts, run: OpenRun, full: bool) -> list
     save_embeddings(run.folder.test, entries[0].embeddings, parts.test)
     _save_results(run, recipe, entries)
     rows, differences = [entry.as_json() for entry in entries], gains(entries)
-    write_result(
-        run, content(recipe, model, parts, rows, differences) | {"training": _training(recipe, trained.ending)}
-    )
+    whole = content(recipe, model, parts, rows, differences) | {"training": _training(recipe, trained.ending)}
+    calibration = _calibration(run, model, entries[0], parts.test) if full else None
+    write_result(run, whole | ({} if calibration is None else {"calibration": calibration}))
     if full:
         write_report(run, parts.test, entries[0].result)
     return entries
+
+
+def _calibration(run: OpenRun, model: Model, entry: Judged, test: Dataset) -> dict[str, Any] | None:
+    """What a similarity means among the test images, for an index made from this run."""
+    if test.roles is not None:
+        return None
+    run.stage("calibrating on unseen classes")
+    labels = [test.label_names[label] for label in test.labels.tolist()]
+    return calibrate_run(model, entry.embeddings.numpy(), labels)
 
 
 def deliver(run: OpenRun, model: Model, result: Result) -> None:

@@ -19,9 +19,9 @@ def calibrate_run(model: Model, vectors: Vectors, labels: Sequence[str]) -> dict
     if model.geometry != "sphere":
         return None
     trials = among_themselves(vectors, labels, MOST)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    today = datetime.now(UTC).date().isoformat()
     try:
-        found = calibrate(trials, TARGET, items=len(vectors), generation=1, date=now, source="run")
+        found = calibrate(trials, TARGET, items=len(vectors), generation=1, date=today, source="run")
     except UserError:
         return None
     return found.as_json() | {"fingerprint": model.fingerprint}

@@ -17,8 +17,6 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float32, Float64, Int8, Int64
 
-from lookalike.search import kernel
-
 LEVELS = 127
 SAMPLE = 4096  # scores that a floor is guessed from
 THREADS = os.cpu_count() or 1
@@ -73,6 +71,8 @@ def rounded_scores(
     rounded: Rounded, queries: Float32[np.ndarray, "queries d"], scores: Scores
 ) -> Float64[np.ndarray, " queries"]:
     """Fill in the rounded scores of every item; how far each query's may be from the exact ones."""
+    from lookalike.search import kernel  # numba is not light
+
     exact = queries.astype(np.float64)
     centred = exact - rounded.mean
     largest = np.abs(centred).max(1)
@@ -98,6 +98,8 @@ def rounded_scores(
 
 def shortlist(scores: Float32[np.ndarray, " n"], count: int) -> Int64[np.ndarray, " m"]:
     """The places of the `count` highest scores, or of a few more: a floor from a sample, then one pass."""
+    from lookalike.search import kernel
+
     if len(scores) <= 4 * count:
         return np.argsort(-scores, kind="stable")[:count]
     stride = max(1, len(scores) // SAMPLE)
@@ -118,6 +120,8 @@ def shortlist(scores: Float32[np.ndarray, " n"], count: int) -> Int64[np.ndarray
 
 def places_above(scores: Float32[np.ndarray, " n"], floor: float) -> Int64[np.ndarray, " m"]:
     """The places of all scores that reach the floor."""
+    from lookalike.search import kernel
+
     # the floor itself may be rounded up; what is hidden is −∞
     below = np.nextafter(np.float32(max(floor, 0.99 * LOWEST)), np.float32(-np.inf))
     places = np.empty(SHORTLIST * 16, np.int64)

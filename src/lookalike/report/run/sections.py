@@ -102,8 +102,8 @@ def _calibration(content: Content) -> Html:
     words = (
         f"{start} a search answers with “sure”: at least {facts['target']:.0%} of such answers are right, on other "
         f"classes too. It covers {facts['coverage']:.1%} of the pictures whose class can be found. From "
-        f"{facts['maybe']:.3f} on the answer is “maybe”, below that “unknown”. Every test image was asked twice, with its "
-        "class among the others and without. Calibrate an index of your own with lookalike calibrate."
+        f"{facts['maybe']:.3f} on the answer is “maybe”, below that “unknown”. Every test image was asked twice, with "
+        "its class among the others and without. Calibrate an index of your own with lookalike calibrate."
     )
     return join(element("p", words), figures(content.charts["calibration"]))
 
