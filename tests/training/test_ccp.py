@@ -1,4 +1,4 @@
-"""CCP: every invariant of SPEC E, the losses of A20, and a run that is killed and goes on."""
+"""CCP: its invariants and losses [math E, A20], and a run that is killed and resumed."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Manifold mixup (SPEC D.3): what is mixed, where, and which labels it counts for."""
+"""Manifold mixup [math D.3]: what is mixed, where, and which labels it counts for."""
 
 import pytest
 import torch

@@ -44,7 +44,7 @@ def test_the_miner_sees_no_gradient_and_chooses_the_tuples():
 
 
 def by_hand(loss, vectors, labels, kept, capacity):
-    """SPEC A19 in loops: the batch is put in first, then every row meets all that is kept except its own copy."""
+    """In loops: the batch is stored first, then every row meets all stored rows but its own copy [math A19]."""
     kept.extend((vector.detach(), int(label), object()) for vector, label in zip(vectors, labels, strict=True))
     own = [token for _, _, token in kept[-len(labels) :]]
     del kept[:-capacity]
@@ -118,7 +118,7 @@ def test_regularisers_are_terms_of_their_own():
 
 
 def test_a_switched_tuple_pushes_a_positive_away():
-    """SPEC D.2 with p = 1: every triplet is (a, a, p'), and the triplet loss the mean of [margin − d²(a, p')]₊."""
+    """[math D.2] with p = 1: every triplet is (a, a, p'), and the triplet loss the mean of [margin − d²(a, p')]₊."""
     vectors = torch.randn(6, DIM, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
     labels = torch.tensor([0, 0, 1, 1, 2, 2])  # each has one positive only, so nothing is left to chance
     miner = miners.Switched(probability=1.0, generator=torch.Generator().manual_seed(1))
