@@ -1,5 +1,6 @@
 """kill -9 at any moment, then --resume: the same weights to the bit, and a log in which every step is told once."""
 
+import html
 import json
 import random
 import shlex
@@ -108,6 +109,9 @@ def test_a_polite_stop_prints_the_command_that_continues(lookalike, photos, tmp_
     assert resumed.code == 0, resumed.error
     assert weights(run) == weights(whole)
     told_once(run)
+    begun = shlex.join(["lookalike", "fit", str(photos), "--out", str(run), *SHORT])
+    assert json.loads((run / "result.json").read_text())["command"] == begun
+    assert begun in html.unescape((run / "report.html").read_text())
 
 
 @pytest.mark.slow

@@ -35,8 +35,7 @@ def picture(row: int) -> np.ndarray:
 
 
 def log_lines() -> list[str]:
-    events = [{"event": "start", "time": "2026-11-16T09:00:00", "command": "lookalike fit birds/ --seed 17"},
-              {"event": "start", "time": "2026-11-16T10:00:00", "command": "lookalike fit --resume"}]  # fmt: skip
+    events = [{"event": "start", "time": "2026-11-16T09:00:00"}]
     for step in range(1, STEPS + 1):
         loss = float("nan") if step == 7 else 1 / step
         events.append(
@@ -63,7 +62,7 @@ RESULT = {
     "differences": [{"against": "raw pixels", "metric": "map@r", "mean": 0.6, "interval": [0.55, 0.65]}],
     "training": {"steps": STEPS, "best_step": 100, "seed": 17, "seconds": 200.0, "memory": 1_234_567_890},
     "versions": {"lookalike": "0.1.0"},
-    "command": "lookalike fit --resume",
+    "command": "lookalike fit birds/ --seed 17",
 }  # fmt: skip
 TRUNCATED = {"kind": "truncated", "count": 1, "meaning": "left out", "items": [{"path": "<i>.jpg", "detail": "x"}]}
 AUDIT = {"name": "birds", "verdict": "usable: 3 of 4 images can be read", "findings": [TRUNCATED]}

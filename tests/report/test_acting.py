@@ -1,4 +1,4 @@
-"""What a reader can act on: the verdict, file names, labels to check, the command that repeats the run."""
+"""What a reader can act on: the verdict, file names, labels to check."""
 
 import json
 import re
@@ -13,12 +13,6 @@ from tests.report.page_reader import Reader
 from tests.report.test_page import ORDER
 
 pytestmark = pytest.mark.usefixtures("no_tsne")
-
-
-def test_the_command_that_began_the_run_repeats_it(reader):
-    words = "".join(reader.words)
-    assert "lookalike fit birds/ --seed 17" in words
-    assert "--resume" not in words
 
 
 def test_files_are_named_in_tooltips_in_lists_and_on_the_map(run, reader, text):

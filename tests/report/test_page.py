@@ -75,8 +75,9 @@ def test_main_numbers_intervals_and_baseline_are_at_the_top(reader):
     assert words.index("90.0 %") < words.index("Training loss")
 
 
-def test_settings_seed_versions_cost_and_audit_are_there(reader):
+def test_settings_seed_versions_command_cost_and_audit_are_there(reader):
     words = "".join(reader.words)
+    assert "lookalike fit birds/ --seed 17" in words
     for expected in (
         'name = "<b>bold</b>"',
         "seed17",

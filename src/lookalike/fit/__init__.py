@@ -11,7 +11,7 @@ from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.choose import Source, again, choose
 from lookalike.fit.plan import REPORT, Clock
-from lookalike.fit.result_content import header
+from lookalike.fit.result_content import command, header
 from lookalike.fit.run import Conditions, Run, single
 from lookalike.fit.several import several, together
 from lookalike.models import Model
@@ -64,7 +64,8 @@ def fit(
         dataset, settled, model = start or Start(*again(folder, source, recipe, overrides))
         run = folder.begin(intent, to_toml(settled, header()), tell)
         now = time.strftime("%Y-%m-%dT%H:%M:%S")
-        run.tell({"event": "start", "time": now, "data": dataset.summary(), "resumed": resume})
+        words = {"data": dataset.summary(), "command": command(), "resumed": resume}
+        run.tell({"event": "start", "time": now} | words)
         advice = missing_weights(settled) if recipe is None and not resume else None
         if advice is not None:
             run.note(advice)

@@ -15,7 +15,7 @@ from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.features import embed
 from lookalike.files import write_text
-from lookalike.fit.result_content import content
+from lookalike.fit.result_content import command, content
 from lookalike.fit.train_model import TrainedModel, Weights
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
@@ -69,7 +69,10 @@ def deliver(run: OpenRun, model: Model, result: Result) -> None:
 
 
 def write_result(run: OpenRun, content: dict[str, Any]) -> None:
-    write_text(run.folder.result, json.dumps(content, indent=2, ensure_ascii=False))
+    """result.json; its command is the one that began the run: one that resumed it would not repeat it."""
+    begun = (event["command"] for event in read_log(run.folder.log).of("start") if "command" in event)
+    whole = content | {"command": next(begun, command())}
+    write_text(run.folder.result, json.dumps(whole, indent=2, ensure_ascii=False))
 
 
 def _evaluations(model: Model, recipe: Recipe, parts: Parts, run: OpenRun) -> Iterator[Judged]:

@@ -47,7 +47,6 @@ def content(
         "results": results,
         "differences": differences,
         "versions": versions(),
-        "command": command(),
     }  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def _history(complete: Trials) -> Chart:
     return Chart(
         "history", "History of the search",
         "A line that has been flat for long says that more trials will hardly help.",
-        Axis("trial (number)", -0.5, max(numbers) + 0.5), _values(values),
+        Axis("trial", -0.5, max(numbers) + 0.5), _values(values),
         (Series("trials", tuple(numbers), tuple(values), "dots", 1),
          Series("best so far", tuple(numbers), tuple(best), "line", 0)),
     )  # fmt: skip
@@ -96,7 +96,7 @@ def _alone(each: Range, complete: Trials) -> Chart | None:
     name, title = f"setting_{each.key.replace('.', '_')}", f"{each.key} and validation map@r"
     if each.choices:
         places = [float(each.choices.index(_hashed(trial["params"][each.key]))) for trial in known]
-        names = Axis(f"{each.key} (choice)", -0.6, len(each.choices) - 0.4, names=tuple(map(str, each.choices)))
+        names = Axis("", -0.6, len(each.choices) - 0.4, names=tuple(map(str, each.choices)))
         caption = "Farther right is better; a choice whose dots all lie left of the others' can be given up."
         return Chart(name, title, caption, _values(values), names, (Series("", tuple(values), tuple(places), "dots"),))
     xs = tuple(float(trial["params"][each.key]) for trial in known)
@@ -112,8 +112,8 @@ def _hashed(value: Any) -> Any:
 def _axis(each: Range) -> Axis:
     assert each.low is not None and each.high is not None  # noqa: PT018
     if each.log:
-        return Axis(f"{each.key} (value, log scale)", each.low / 1.1, each.high * 1.1, log=True)
-    return Axis(f"{each.key} (value)", *around([float(each.low), float(each.high)]))
+        return Axis(f"{each.key} (log scale)", each.low / 1.1, each.high * 1.1, log=True)
+    return Axis(each.key, *around([float(each.low), float(each.high)]))
 
 
 def _landscape(one: Range, other: Range, complete: Trials) -> Chart | None:

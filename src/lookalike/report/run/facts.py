@@ -60,9 +60,10 @@ def health(run: RunRecord) -> Html:
 def repeat_section(run: RunRecord) -> Html:
     training = ((name, _measure(name, value)) for name, value in run.part("training").items())
     parts = [facts(run.part("model").items()), facts(training)]
-    if run.command:
+    command = run.result.get("command")
+    if command:
         button = element("button", "copy", type="button", class_="copy")
-        box = element("div", element("pre", run.command, id="command"), button, class_="command")
+        box = element("div", element("pre", command, id="command"), button, class_="command")
         parts += [element("h3", "Repeat it"), box]
     if run.recipe:
         parts += [element("h3", "Settings"), element("pre", run.recipe)]

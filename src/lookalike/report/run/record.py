@@ -63,12 +63,6 @@ class RunRecord:
         """A table of result.json, empty where it has none."""
         return dict(self.result.get(name) or {})
 
-    @property
-    def command(self) -> str:
-        """The command that began the run: one that resumed it does not repeat it."""
-        begun = next((event["command"] for event in self.log.of("start") if event.get("command")), None)
-        return str(begun or self.result.get("command") or "")
-
 
 def read(path: Path) -> RunRecord:
     check(path.is_dir(), f"'{path}' is not a folder: give the folder of a run")
