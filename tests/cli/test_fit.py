@@ -23,22 +23,22 @@ from tests.cli.processes import Death
 
 
 def test_a_whole_run_leaves_everything_behind(finished):
-    run, ended = finished
+    run, completed = finished
     names = {path.name for path in run.iterdir()}
     assert names >= {
         "recipe.toml", "log.jsonl", "audit.json", "checkpoint", "model", "result.json", "report.html", "test.npz",
     }  # fmt: skip
     result = json.loads((run / "result.json").read_text())
     assert [entry["name"] for entry in result["results"]] == ["this model", "untrained network", "raw pixels"]
-    assert f"{result['results'][0]['metrics']['recall@1']:.3f}" in ended.out
-    assert "never seen in training" in ended.out
+    assert f"{result['results'][0]['metrics']['recall@1']:.3f}" in completed.out
+    assert "never seen in training" in completed.out
     assert result["training"]["steps"] == 6
     assert result["training"]["seed"] == 3
     recipe = tomllib.loads((run / "recipe.toml").read_text())
     assert recipe["seed"] == 3
     assert recipe["train"]["steps"] == 6
-    assert "validation recall@1" in ended.error
-    assert not [line for line in ended.error.splitlines() if "Warning" in line]
+    assert "validation recall@1" in completed.error
+    assert not [line for line in completed.error.splitlines() if "Warning" in line]
 
 
 def test_tensorboard_reads_what_was_written(finished):
@@ -47,10 +47,10 @@ def test_tensorboard_reads_what_was_written(finished):
     run, _ = finished
     written = EventAccumulator(str(run / "tensorboard"))
     written.Reload()
-    told = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    steps = [event for event in told if event["event"] == "step"]
-    looks = [event for event in told if event["event"] == "validation"]
-    for name, events in (("step/loss", steps), ("validation/map@r", looks)):
+    events = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    steps = [event for event in events if event["event"] == "step"]
+    validations = [event for event in events if event["event"] == "validation"]
+    for name, events in (("step/loss", steps), ("validation/map@r", validations)):
         scalars = written.Scalars(name)
         key = name.split("/")[1]
         assert [scalar.step for scalar in scalars] == [event["step"] for event in events]
@@ -110,35 +110,35 @@ def test_weights_that_cannot_be(lookalike, photos, tmp_path):
     import torch
     from safetensors.torch import save_file
 
-    def said(weights, *words):
-        given = ("--set", f"model.weights={weights}", "--set", "model.backbone=conv4")
-        lookalike("fit", photos, "--out", tmp_path / "run", *SHORT, *given).refused(*words)
+    def refuses(weights, *words):
+        changes = ("--set", f"model.weights={weights}", "--set", "model.backbone=conv4")
+        lookalike("fit", photos, "--out", tmp_path / "run", *SHORT, *changes).refused(*words)
         assert not (tmp_path / "run").exists()
 
-    said(tmp_path / "none.pth", "no weights at")
+    refuses(tmp_path / "none.pth", "no weights at")
     (tmp_path / "words.pth").write_text("these are no weights")
-    said(tmp_path / "words.pth", "cannot read weights from")
+    refuses(tmp_path / "words.pth", "cannot read weights from")
     torch.save([1, 2, 3], tmp_path / "list.pth")
-    said(tmp_path / "list.pth", "list.pth")
+    refuses(tmp_path / "list.pth", "list.pth")
     save_file({"another.weight": torch.zeros(3)}, tmp_path / "other.safetensors")
-    said(tmp_path / "other.safetensors", "other.safetensors")
-    said("pretrained", "no ImageNet weights for Conv4")
+    refuses(tmp_path / "other.safetensors", "other.safetensors")
+    refuses("pretrained", "no ImageNet weights for Conv4")
 
 
 def test_data_that_cannot_be_learnt_from(lookalike, tmp_path):
-    def said(source, *words):
+    def refuses(source, *words):
         lookalike("fit", source, "--out", tmp_path / "run", *SHORT).refused(*words)
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
 
-    said(folder(tmp_path / "two", classes=2), "only 2 classes have two or more images", "at least 4: add classes")
+    refuses(folder(tmp_path / "two", classes=2), "only 2 classes have two or more images", "at least 4: add classes")
     (tmp_path / "empty").mkdir()
-    said(tmp_path / "empty", "empty")
-    said(tmp_path / "nowhere", "there is no folder or table")
-    said("glyfs", "did you mean 'glyphs'")
+    refuses(tmp_path / "empty", "empty")
+    refuses(tmp_path / "nowhere", "there is no folder or table")
+    refuses("glyfs", "did you mean 'glyphs'")
     broken = folder(tmp_path / "broken", classes=4, each=2)
     for file in broken.rglob("*.png"):
         file.write_bytes(b"no image")
-    said(broken, "can be read")
+    refuses(broken, "can be read")
 
 
 @pytest.mark.slow
@@ -149,21 +149,21 @@ def test_unreadable_images_are_left_out_and_told(lookalike, photos, tmp_path):
     files[0].write_bytes(b"no image")
     files[40].write_bytes(files[40].read_bytes()[:60])
     before = Death("lookalike.fit.prove", "write_report")
-    ended = lookalike("fit", some, "--out", tmp_path / "run", *SHORT, death=before)
-    assert ended.code == -signal.SIGKILL, ended
-    told = json.loads((tmp_path / "run" / "result.json").read_text())["data"]
-    assert sum(told[f"{part}_images"] for part in ("train", "validation", "test")) == len(files) - 2
-    assert "unreadable" in ended.error or "cannot be read" in ended.error
+    completed = lookalike("fit", some, "--out", tmp_path / "run", *SHORT, death=before)
+    assert completed.code == -signal.SIGKILL, completed
+    data = json.loads((tmp_path / "run" / "result.json").read_text())["data"]
+    assert sum(data[f"{part}_images"] for part in ("train", "validation", "test")) == len(files) - 2
+    assert "unreadable" in completed.error or "cannot be read" in completed.error
 
 
 def test_a_cache_killed_half_way_is_built_again(lookalike, photos, tmp_path):
     dying = Death("lookalike.data.images.decoded_cache", "_one", 20)
-    ended = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", *SHORT, death=dying)
-    assert ended.code == -signal.SIGKILL
+    completed = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", *SHORT, death=dying)
+    assert completed.code == -signal.SIGKILL
     begun = Death("lookalike.training.loop:Loop", "advance", 2)
-    ended = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", *SHORT, "--resume", death=begun)
-    assert ended.code == -signal.SIGKILL
-    assert "training" in ended.error
+    completed = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", *SHORT, "--resume", death=begun)
+    assert completed.code == -signal.SIGKILL
+    assert "training" in completed.error
 
 
 def test_too_little_time_is_said(lookalike, photos, tmp_path):
@@ -192,33 +192,33 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_stays(lookalike, photos, tmp
     pid = running_.process.pid
     # ignored in the child since Python starts: a write beyond the limit is an error, not a signal
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
-    ended = running_.end()
-    line = ended.refused("free some space")
+    completed = running_.end()
+    line = completed.refused("free some space")
     assert "cannot save the checkpoint" in line
-    ended = lookalike(*words[:-4], "--set", "train.steps=400", "--set", "train.log_every=1", "--resume",
+    completed = lookalike(*words[:-4], "--set", "train.steps=400", "--set", "train.log_every=1", "--resume",
                       death=Death("lookalike.training.loop:Loop", "advance", 3))  # fmt: skip
-    assert "training, from step" in ended.error
+    assert "training, from step" in completed.error
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["glyphs", "photos"])
 def test_minutes_are_respected(lookalike, photos, tmp_path, data):
-    """The recipe would take longer. One core may be too slow for the glyphs: then that is said, and early."""
+    """The recipe would take longer. One core may be too slow for the glyphs: then the run is refused early."""
     if os.getloadavg()[0] > (os.cpu_count() or 1):
         pytest.skip("others are using this machine: a clock can only be tested on a quiet one")
     lookalike("audit", "glyphs")  # draws them
     source = photos if data == "photos" else data
     longer = ("--set", "train.patience=none", *(SHORT[2:] if data == "photos" else ()))
     began = time.monotonic()
-    ended = lookalike("fit", source, "--out", tmp_path / "run", "--minutes", 0.5, *longer)
+    completed = lookalike("fit", source, "--out", tmp_path / "run", "--minutes", 0.5, *longer)
     spent = time.monotonic() - began
     assert spent < 40
-    if data == "glyphs" and ended.code == 2:
-        ended.refused("0.5 minutes do not suffice for a step and the evaluation: give more")
+    if data == "glyphs" and completed.code == 2:
+        completed.refused("0.5 minutes do not suffice for a step and the evaluation: give more")
         return
-    assert ended.code == 0, ended.error
-    told = json.loads((tmp_path / "run" / "result.json").read_text())["training"]
-    assert told["steps"] > 0
+    assert completed.code == 0, completed.error
+    training = json.loads((tmp_path / "run" / "result.json").read_text())["training"]
+    assert training["steps"] > 0
     assert spent > 12  # and the time was used
 
 
@@ -254,10 +254,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), WRONG)
+@pytest.mark.parametrize(("text", "message"), WRONG)
 @pytest.mark.parametrize("recipe", [None, "file"])
 def test_every_mistake_in_a_recipe_is_refused_before_an_image_is_opened(
-    photos, monkeypatch, tmp_path, text, said, recipe
+    photos, monkeypatch, tmp_path, text, message, recipe
 ):
     opened = []
     monkeypatch.setattr(Files, "open", lambda _, row: opened.append(row))
@@ -269,7 +269,7 @@ def test_every_mistake_in_a_recipe_is_refused_before_an_image_is_opened(
         )
     with pytest.raises(UserError) as raised:
         prepare(str(photos), recipe, [text])
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert opened == []
 

@@ -16,8 +16,8 @@ def weights(run):
 def test_the_recipe_of_a_run_repeats_it_bit_for_bit(lookalike, finished, tmp_path):
     run, _ = finished
     again = tmp_path / "again"
-    ended = lookalike("train", run / "recipe.toml", "--out", again, death=TRAINED)
-    assert ended.code == -signal.SIGKILL, ended
+    completed = lookalike("train", run / "recipe.toml", "--out", again, death=TRAINED)
+    assert completed.code == -signal.SIGKILL, completed
     assert weights(again) == weights(run)
     lines = [line for line in (run / "recipe.toml").read_text().splitlines() if not line.startswith("#")]
     assert lines == [line for line in (again / "recipe.toml").read_text().splitlines() if not line.startswith("#")]
@@ -28,15 +28,15 @@ def test_a_run_that_the_clock_measured_keeps_its_steps(lookalike, photos, tmp_pa
     timed = tmp_path / "timed"
     words = ("--no-audit", "--minutes", 0.4, "--set", "sampler.batch_size=8", "--set", "sampler.per_class=2")
     dying = Death("lookalike.training.loop:Loop", "advance", 12)  # a few are taken to see how long they take
-    ended = lookalike("fit", photos, "--out", timed, *words, death=dying)
-    assert ended.code == -signal.SIGKILL, ended
+    completed = lookalike("fit", photos, "--out", timed, *words, death=dying)
+    assert completed.code == -signal.SIGKILL, completed
     recipe = (timed / "recipe.toml").read_text()
     steps = next(line for line in recipe.splitlines() if line.startswith("steps = ") and line != "steps = 0")
     again = tmp_path / "again"
-    ended = lookalike(
+    completed = lookalike(
         "train", timed / "recipe.toml", "--out", again, death=Death("lookalike.training.train:_Training", "step")
     )
-    assert ended.code == -signal.SIGKILL, ended
+    assert completed.code == -signal.SIGKILL, completed
     assert steps in (again / "recipe.toml").read_text().splitlines()
 
 
@@ -44,8 +44,8 @@ def test_a_recipe_for_other_data(lookalike, photos, finished, tmp_path):
     run, _ = finished
     recipe = tmp_path / "birds.toml"
     recipe.write_text((run / "recipe.toml").read_text().replace("[data]\n", '[data]\nname = "cub200"\n'))
-    said = lookalike("train", recipe, photos, "--out", tmp_path / "new")
-    said.refused("this recipe is for cub200, these data are", "--set data.name=")
+    completed = lookalike("train", recipe, photos, "--out", tmp_path / "new")
+    completed.refused("this recipe is for cub200, these data are", "--set data.name=")
     text = "\n".join(line for line in recipe.read_text().splitlines() if not line.startswith("source"))
     recipe.write_text(text)
     lookalike("train", recipe, "--out", tmp_path / "new").refused("this recipe is for cub200: say where its images are")
@@ -62,6 +62,6 @@ def test_a_changed_file_is_not_resumed(lookalike, finished, tmp_path):
 
 def test_help_ends_in_an_example(lookalike):
     for verb in ("fit", "train", "embed", "evaluate", "export"):
-        ended = lookalike(verb, "--help")
-        assert ended.code == 0
-        assert f"Example: lookalike {verb}" in ended.out
+        completed = lookalike(verb, "--help")
+        assert completed.code == 0
+        assert f"Example: lookalike {verb}" in completed.out
