@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -18,28 +20,40 @@ from lookalike.search.stores.sqlite import FILE, SqliteStore
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8
+KILLS = int(os.environ.get("LOOKALIKE_KILLS", "10"))
 WRITER = """
-    import sys, itertools
+    import itertools, sys
     from pathlib import Path
     import numpy as np
-    from lookalike.search.items import Item
+    from lookalike.search.items import Identity, Item
     from lookalike.search.stores.sqlite import SqliteStore
 
     place, seed = Path(sys.argv[1]), int(sys.argv[2])
     store, draw = SqliteStore(place), np.random.default_rng(seed)
     for turn in itertools.count():
-        name = f"{seed}-{turn}"
+        width = store.identity.dim
         if turn % 4 == 3:
             store.remove([f"{seed}-{turn - 1}-{row}" for row in range(10)])
             print("removed", turn - 1, flush=True)
         else:
-            vectors = draw.standard_normal((20, 8)).astype(np.float32)
-            store.put([Item(f"{name}-{row}") for row in range(20)], vectors)
+            vectors = draw.standard_normal((20, width)).astype(np.float32)
+            store.put([Item(f"{seed}-{turn}-{row}") for row in range(20)], vectors)
             print("added", turn, flush=True)
         if turn % 5 == 0:
-            store.search(vectors[:1], 3)
+            store.search(draw.standard_normal((1, width)).astype(np.float32), 3)
+        if turn % 7 == 6:
+            store.write_fact("calibration", str(turn))
+            print("calibrated", turn, flush=True)
         if turn % 16 == 15:
             store.compact()
+            print("compacted", turn, flush=True)
+        if turn % 11 == 10:
+            new = store.begin_generation(Identity("g", "none", 8))
+            while items := store.unfilled(new.generation, 100):
+                vectors = draw.standard_normal((len(items), 8)).astype(np.float32)
+                store.fill(new.generation, [item.id for item in items], vectors)
+            assert store.switch(new.generation) == 0
+            print("switched", new.generation, flush=True)
 """
 
 
@@ -50,29 +64,33 @@ def store(tmp_path):
     made.close()
 
 
-def killed(place, seed, lines):
-    """A writer that is killed after some lines; what it had acknowledged."""
+def killed(place, seed, lines, delay):
+    """A writer that is killed some time after some lines; what it had acknowledged."""
     command = [sys.executable, "-c", textwrap.dedent(WRITER), str(place), str(seed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        said = [writer.stdout.readline().split() for _ in range(lines)]
+        lines = [writer.stdout.readline() for _ in range(lines)]
+        time.sleep(delay)  # also inside a commit
         writer.send_signal(signal.SIGKILL)
-        said += [line.split() for line in writer.stdout.read().splitlines() if len(line.split()) == 2]
-    return said
+        lines += writer.stdout.read().splitlines(keepends=True)
+    return [tuple(line.split()) for line in lines if line.endswith("\n")]
 
 
 @pytest.mark.slow
 def test_every_acknowledged_change_survives_kill_9(store):
+    """Adds, removals, new generations, compaction and calibration; LOOKALIKE_KILLS=50 repeats it 50 times."""
     draw = np.random.default_rng(0)
-    for seed in range(12):
-        said = killed(store.folder, seed, int(draw.integers(1, 40)))
-        ids = {item.id for item in store.listed()}
-        for what, turn in said:
-            present = [f"{seed}-{turn}-{row}" in ids for row in range(20)]
-            removed = ["removed", turn] in said
-            assert all(present[10:])
-            assert removed or all(present) or int(turn) % 4 == 2 or what == "removed"
-            assert not (removed and any(present[:10]))
+    for seed in range(KILLS):
+        acknowledged = killed(store.folder, seed, int(draw.integers(1, 40)), float(draw.uniform(0, 0.05)))
         again = SqliteStore(store.folder)
+        ids = {item.id for item in again.listed()}
+        for what, number in acknowledged:
+            rows = [f"{seed}-{number}-{row}" in ids for row in range(20)]
+            removed = ("removed", number) in acknowledged
+            assert what != "added" or all(rows[10:])
+            assert what != "added" or removed or all(rows[:10]) or int(number) % 4 == 2  # its removal was under way
+            assert what != "removed" or not any(rows[:10])
+            assert what != "switched" or again.identity.generation >= int(number)
+            assert what != "calibrated" or int(again.read_fact("calibration")) >= int(number)
         brute = Brute("none")
         for items, vectors in again.scan():
             brute.put(items, vectors)
@@ -212,10 +230,33 @@ def test_threads_search_while_another_adds(store):
 
 
 def test_a_change_is_on_the_disk_before_it_is_acknowledged(store):
-    """SQLite is told to flush every commit; a traced run shows the calls where strace is installed."""
+    """What kill -9 cannot show: every commit flushes the log to the disk."""
     connection = store.database.connection()
-    assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+    assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
     assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_traced_commit_flushes_the_log(store, tmp_path):
+    code = f"""
+        import numpy as np
+        from pathlib import Path
+        from lookalike.search.items import Item
+        from lookalike.search.stores.sqlite import SqliteStore
+        store = SqliteStore(Path({str(store.folder)!r}))
+        for turn in range(5):
+            store.put([Item(f"item {{turn}}")], np.ones((1, {DIM}), np.float32))
+            print("acknowledged", flush=True)
+    """
+    trace = tmp_path / "trace"
+    command = ["strace", "-f", "-y", "-e", "trace=fsync,fdatasync,write", "-o", str(trace), sys.executable, "-c"]
+    subprocess.run([*command, textwrap.dedent(code)], check=True, stdout=subprocess.PIPE)
+    flushed = 0
+    for line in trace.read_text(errors="replace").splitlines():
+        flushed += "sync(" in line and "index.sqlite-wal" in line
+        if "acknowledged" in line:
+            assert flushed > 0, "acknowledged without a flush since the one before"
+            flushed = 0
 
 
 def test_generations_do_not_mix(store):
