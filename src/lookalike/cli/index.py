@@ -58,7 +58,7 @@ def _opened(model: str, first: Path, out: Path, new_generation: bool, prune: boo
     loaded = None if model == NO_MODEL else Model.load(model)
     if not Index.exists(out):
         check(not new_generation, f"there is no index in '{out}' yet: leave out --new-generation")
-        return Index.create(out, loaded) if loaded is not None else Index.for_vectors(out, first)
+        return Index.create(out, model) if loaded is not None else Index.for_vectors(out, first)
     index = Index.open(out)
     if loaded is None or not new_generation:
         if loaded is not None:

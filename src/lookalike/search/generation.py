@@ -34,7 +34,7 @@ def renew(index: Index, model: Model, drop_missing: bool = False, progress: Prog
         readable, pixels = _read(index, items)
         gone += [item.id for item in items if item not in readable]
         if pixels:
-            vectors = np.asarray(model.encode(pixels).numpy(), np.float32)
+            vectors = np.asarray(model.encode(pixels, backend="auto").numpy(), np.float32)
             store.fill(identity.generation, [item.id for item in readable], vectors)
         after = items[-1].id
         if progress is not None:

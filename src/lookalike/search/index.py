@@ -272,7 +272,7 @@ class Index:
         return not Path(text).is_file() and bool(self.store.with_ids([text]))
 
     def _encode(self, images: Sequence[Any]) -> Vectors:
-        return np.asarray(self.model.encode(images).numpy(), np.float32)
+        return np.asarray(self.model.encode(images, backend="auto").numpy(), np.float32)
 
 
 def identity_of(model: Model) -> Identity:

@@ -1,0 +1,117 @@
+"""Search on the command line: from a finished run to an index, hits, verdicts, labels, pages."""
+
+import csv
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory, finished, photos):
+    from tests.cli.processes import Lookalike
+
+    place = tmp_path_factory.mktemp("shop")
+    completed = Lookalike(place)("index", finished[0] / "model", photos, "--out", place / "shop.index")
+    assert completed.code == 0, completed.error
+    return place / "shop.index"
+
+
+def test_an_index_is_made_and_brought_up_to_date(lookalike, finished, photos, tmp_path):
+    count = len(list(photos.rglob("*.png")))
+    first = lookalike("index", finished[0] / "model", photos, "--out", tmp_path / "index")
+    assert f"{count} added" in first.out
+    again = lookalike("index", finished[0] / "model", photos, "--out", tmp_path / "index", "--json")
+    assert json.loads(again.out)["updates"][0]["unchanged"] == count
+
+
+def test_hits_as_a_table_as_json_and_as_a_page(lookalike, shop, photos, tmp_path):
+    query = sorted(photos.rglob("*.png"))[0]
+    table = lookalike("search", shop, query, "--k", 3, "--page", tmp_path / "hits.html")
+    assert table.code == 0, table.error
+    assert str(query) in table.out
+    (answer,) = json.loads(lookalike("search", shop, query, "--k", 3, "--json").out)
+    assert next(hit["path"] for hit in answer["hits"]) == str(query)
+    assert answer["hits"][0]["similarity"] == pytest.approx(1, abs=1e-5)
+    page = (tmp_path / "hits.html").read_text()
+    assert page.count("data:image/jpeg;base64,") == 4
+    assert not re.search(r"(?:src|href)=\"(?!data:|#)", page)
+
+
+def test_conditions_groups_boxes_and_examples(lookalike, shop, photos):
+    query = sorted(photos.rglob("*.png"))[0]
+    (grouped,) = json.loads(lookalike("search", shop, query, "--group", "label", "--json").out)
+    labels = [hit["label"] for hit in grouped["hits"]]
+    assert len(labels) == len(set(labels)) > 1
+    (one,) = json.loads(lookalike("search", shop, query, "--where", f"label={labels[1]}", "--json").out)
+    assert {hit["label"] for hit in one["hits"]} == {labels[1]}
+    assert lookalike("search", shop, query, "--box", "0,0,8,8").code == 0
+    assert lookalike("search", shop, "--like", query, "--unlike", sorted(photos.rglob("*.png"))[-1]).code == 0
+    assert lookalike("search", shop, "--first").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.png"], "there is no image and no item 'nowhere.png'"),
+        (["QUERY", "--where", "labl=x"], "unknown column 'labl': did you mean 'label'"),
+        (["QUERY", "--box", "1,2"], "--box is x,y,width,height in pixels"),
+        (["QUERY", "--group", "brand"], "unknown column 'brand'"),
+        ([], "give an image or the id of an item to search for"),
+    ],
+)
+def test_mistakes_are_one_line(lookalike, shop, photos, arguments, message):
+    query = str(sorted(photos.rglob("*.png"))[0])
+    lookalike("search", shop, *[query if word == "QUERY" else word for word in arguments]).refused(message)
+
+
+def test_another_model_needs_a_new_generation(lookalike, shop, finished, photos, tmp_path):
+    from lookalike.models import Architecture, Model
+
+    Model.create(Architecture("conv4", {"channels": 3}, dim=8), seed=5).save(tmp_path / "other")
+    index = tmp_path / "index"
+    shutil.copytree(shop, index)
+    lookalike("index", tmp_path / "other", photos, "--out", index).refused("--new-generation")
+    renewed = lookalike("index", tmp_path / "other", photos, "--out", index, "--new-generation")
+    assert renewed.code == 0, renewed.error
+    status = json.loads(lookalike("status", index, "--json", "--check").out)
+    assert (status["generation"], status["dimensions"], status["troubles"]) == (2, 8, [])
+    lookalike("index", finished[0] / "model", photos, "--out", index).refused("another model")
+
+
+def test_calibrate_classify_duplicates_remove_status(lookalike, shop, photos, tmp_path):
+    index = tmp_path / "index"
+    shutil.copytree(shop, index)
+    found = lookalike("calibrate", index, photos, "--precision", 0.6, "--page", tmp_path / "calibration.html")
+    assert found.code == 0, found.error
+    assert "plain search" in found.out
+    assert "What a similarity means" in (tmp_path / "calibration.html").read_text()
+    assert lookalike("classify", index, photos, "--out", tmp_path / "labels.csv").code == 0
+    with (tmp_path / "labels.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert set(rows[0]) == {"path", "label", "similarity", "verdict"}
+    assert np.mean([row["label"] in row["path"] for row in rows]) > 0.9
+    copy = photos.parent / "copies"
+    copy.mkdir(exist_ok=True)
+    shutil.copy(sorted(photos.rglob("*.png"))[0], copy / "again.png")
+    lookalike("index", photos.parent.parent / "none", copy, "--out", index).refused("no model in")
+    groups = json.loads(lookalike("duplicates", index, "--json", "--page", tmp_path / "duplicates.html").out)
+    assert isinstance(groups, list)
+    before = json.loads(lookalike("status", index, "--json").out)["items"]
+    removed = lookalike("remove", index, "--where", f"label={rows[0]['label']}")
+    assert removed.code == 0
+    assert json.loads(lookalike("status", index, "--json").out)["items"] < before
+    assert lookalike("status", index, "--compact", "--backup", tmp_path / "copy.sqlite").code == 0
+    assert (tmp_path / "copy.sqlite").stat().st_size > 0
+
+
+def test_an_index_of_a_run_starts_with_its_calibration(lookalike, finished, tmp_path):
+    run, _ = finished
+    made = lookalike("index", run / "model", run, "--out", tmp_path / "unseen")
+    assert made.code == 0, made.error
+    content = json.loads((run / "result.json").read_text())
+    status = json.loads(lookalike("status", tmp_path / "unseen", "--json").out)
+    assert status["items"] == content["data"]["test_images"]
+    assert ("by the run" in status["calibration"]) == ("calibration" in content)
