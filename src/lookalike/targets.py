@@ -5,7 +5,7 @@ columns.
 """
 
 from dataclasses import dataclass, replace
-from typing import TypeGuard
+from typing import Literal, TypeGuard, overload
 
 import torch
 from jaxtyping import Bool, Float, Integer
@@ -13,6 +13,11 @@ from torch import Tensor
 
 from lookalike.errors import UserError, check
 from lookalike.labels import Labels, as_labels, joint_labels
+
+Embeddings = Float[Tensor, "n d"]
+Candidates = Float[Tensor, "m d"] | None  # None: the embeddings themselves
+Similarities = Float[Tensor, "n m"]
+Value = Float[Tensor, ""]
 
 
 @dataclass(frozen=True)
@@ -195,8 +200,18 @@ def taint(embeddings: Tensor, candidates: Tensor | None = None) -> Tensor:
     return total if candidates is None else total + (0 * candidates.detach()).sum()
 
 
-def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs:
-    """The pairs a loss works on, from pairs or plain labels, checked against the embeddings."""
+@overload
+def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs: ...
+@overload
+def as_pairs(
+    targets: Targets, embeddings: Tensor, candidates: Tensor | None = None, *, or_triplets: Literal[True]
+) -> Pairs | Triplets: ...
+def as_pairs(
+    targets: Targets, embeddings: Tensor, candidates: Tensor | None = None, *, or_triplets: bool = False
+) -> Pairs | Triplets:
+    """The pairs a loss works on, from pairs or plain labels, checked against the embeddings; or sampled triplets."""
+    if or_triplets and isinstance(targets, Triplets):
+        return as_triplets(targets, embeddings, candidates)
     if candidates is not None or embeddings.dim() != 2 or not embeddings.is_floating_point():
         check_embeddings(embeddings, candidates)
     if isinstance(targets, Triplets | Quadruplets | Classes):

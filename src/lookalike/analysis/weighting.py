@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from lookalike import losses
 from lookalike.errors import check
 from lookalike.geometry import compare, distances_between, squares
-from lookalike.targets import Pairs, Quadruplets, Targets, Triplets, as_pairs, as_triplets, is_labels
+from lookalike.targets import Pairs, Quadruplets, Targets, Triplets, as_pairs, is_labels
 
 BIN = 1 / 32  # width of a bin of the histogram loss: shifts by it leave that loss as it is
 LEARNT = "it compares a sample with learnt vectors of classes, not with other samples"
@@ -96,9 +96,7 @@ def _fixed(loss: nn.Module, embeddings: Tensor, targets: Targets, candidates: Te
         return loss.sampled(embeddings, targets, candidates)
     if isinstance(loss, losses.NPair) and is_labels(targets):
         return loss.targets(targets)
-    if isinstance(targets, Triplets):
-        return as_triplets(targets, embeddings, candidates)
-    return as_pairs(targets, embeddings, candidates)
+    return as_pairs(targets, embeddings, candidates, or_triplets=True)
 
 
 def _between(loss: nn.Module, quadruplets: Quadruplets, candidates: Tensor) -> Tensor:

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Literal
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
@@ -21,7 +20,7 @@ from lookalike.geometry import Geometry, check_geometry, compare, normalise, nor
 from lookalike.labels import Labels
 from lookalike.losses.n_pair import one_positive
 from lookalike.reductions import CHUNK, in_chunks, log_sum_exp, softplus
-from lookalike.targets import Pairs, Targets, as_pairs, is_labels, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Value, as_pairs, is_labels, taint
 
 
 class Angular(nn.Module):
@@ -57,9 +56,7 @@ class Angular(nn.Module):
         pairs = Pairs.within(labels)
         return one_positive(pairs, generator) if self.positives == "one" else pairs
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
         if self.positives == "one" and is_labels(targets):
             pairs = one_positive(pairs)

@@ -6,13 +6,12 @@ antiderivative. See also: binomial_deviance, lifted_star.
 """
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 
 class BinLifted(nn.Module):
@@ -32,14 +31,12 @@ class BinLifted(nn.Module):
         self.alpha, self.beta, self.threshold = alpha, beta, threshold
         self.normalise = check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
-        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        return value + taint(embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
-    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         one = similarities.new_ones(())
         shares = torch.where(pairs.positive, one / self.alpha, torch.where(pairs.negative, one / self.beta, 0.0))
         scales = torch.where(pairs.positive, -self.alpha * one, self.beta * one)

@@ -10,13 +10,12 @@ margin_contrastive.
 from typing import Literal
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value, as_pairs, taint
 
 
 class Contrastive(nn.Module):
@@ -44,20 +43,13 @@ class Contrastive(nn.Module):
         self.positive_margin, self.negative_margin, self.threshold = positive_margin, negative_margin, threshold
         self.similarity, self.normalise = similarity, check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
-        if isinstance(targets, Triplets):
-            targets = as_triplets(targets, embeddings, candidates)
-        else:
-            targets = as_pairs(targets, embeddings, candidates)
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
         return value + taint(embeddings, candidates)
 
-    def of_similarities(
-        self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None
-    ) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         if self.similarity == "cosine":
             return self._cosine(similarities, targets)
         apart = distances(similarities, lengths)

@@ -6,13 +6,12 @@ L = mean CE( s (cos θ_c − m · 1[c = y]) ). See also: arcface, normalised_sof
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.targets import Targets, as_classes
+from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 
 class CosFace(nn.Module):
@@ -46,7 +45,7 @@ class CosFace(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
         return [{"params": [self.centres], "lr": self.learning_rate, "weight_decay": 0.0}]
 
-    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.centres)
         cosines = compare(embeddings, self.centres, self.normalise)
         own = cosines.gather(1, labels[:, None])

@@ -7,13 +7,12 @@ positive. Released gradients are M/2 times too large [math ERR-20]; these are no
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 PRESETS = {"cub": {"bins": 17}, "cars": {"bins": 27}, "sop": {"bins": 16}}
 
@@ -31,14 +30,12 @@ class FastAP(nn.Module):
         check(normalise == "sphere", f"the bins cover distances on the sphere: normalise cannot be {normalise!r}")
         self.bins, self.normalise = bins, check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
-        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        return value + taint(embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
-    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         positions = (1 - similarities) * (self.bins / 2)
         near = soft_histogram(positions, pairs.positive, self.bins + 1)
         far = soft_histogram(positions, pairs.negative, self.bins + 1)

@@ -10,13 +10,12 @@ settings `reduction` and `norm_squared` give the printed form. See also: lifted_
 from typing import Literal
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, norms, squares
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 
 class GeneralisedLifted(nn.Module):
@@ -49,18 +48,14 @@ class GeneralisedLifted(nn.Module):
         self.reduction = reduction or ("mean" if euclidean else "sum")
         self.normalise = check_geometry(normalise or ("none" if euclidean else "sphere"))
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
         norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
         return value + norm + taint(embeddings, candidates)
 
-    def of_similarities(
-        self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None
-    ) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         """The hinges alone; the norm of raw vectors is added in `forward`."""
         closeness = similarities if self.similarity == "cosine" else distances(similarities, lengths)
         sign = 1.0 if self.similarity == "cosine" else -1.0

@@ -12,14 +12,13 @@ Departs from the paper: it gives numbers but no definition; this reading is ours
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.cluster import k_means
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Targets, as_classes
+from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 
 class HierarchicalProxy(nn.Module):
@@ -78,7 +77,7 @@ class HierarchicalProxy(nn.Module):
         self.cluster.copy_(clusters.assignment)
         self.clustered.fill_(True)
 
-    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)
         fine = self._level(embeddings, self.proxies, labels)
         coarse = self._level(embeddings, self.coarse_proxies, self.cluster[labels])

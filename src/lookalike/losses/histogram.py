@@ -9,13 +9,12 @@ comparing floats and loses half of the mass at R = 11, this one does not. Ordere
 means.
 """
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 PRESETS = {"cub": {"nodes": 65}, "cars": {"nodes": 65}, "sop": {"nodes": 11}}
 
@@ -33,14 +32,12 @@ class Histogram(nn.Module):
         check(normalise != "none", "the nodes cover similarities in [−1, 1]: normalise must be 'sphere' or 'ball'")
         self.nodes, self.normalise = nodes, check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
-        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        return value + taint(embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
-    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         positions = (similarities + 1) * ((self.nodes - 1) / 2)
         positive = soft_histogram(positions, pairs.positive, self.nodes).sum(0) / pairs.positive.sum().clamp(min=1)
         negative = soft_histogram(positions, pairs.negative, self.nodes).sum(0) / pairs.negative.sum().clamp(min=1)

@@ -6,13 +6,12 @@ See also: lifted_structure, generalised_lifted, bin_lifted.
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 
 class LiftedStar(nn.Module):
@@ -28,14 +27,12 @@ class LiftedStar(nn.Module):
         check(alpha > 0 and beta > 0, f"alpha and beta must be positive, not {alpha} and {beta}")
         self.alpha, self.beta, self.normalise = alpha, beta, check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
-        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        return value + taint(embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
-    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         pull = log_sum_exp(similarities, pairs.positive, -self.alpha) / self.alpha
         push = log_sum_exp(similarities, pairs.negative, self.beta) / self.beta
         # −∞ where an anchor lacks one of the two sets: it is skipped

@@ -7,13 +7,12 @@ lifted_star.
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 NOWHERE = -1e30  # stands for log 0 where its gradient must stay finite
 
@@ -30,17 +29,13 @@ class LiftedStructure(nn.Module):
         check(margin >= 0, f"margin must be at least 0, not {margin}")
         self.margin, self.normalise = margin, check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
         return value + taint(embeddings, candidates)
 
-    def of_similarities(
-        self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None
-    ) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)
         closeness = self.margin - apart
         of_rows, of_columns = log_sum_exp(closeness, pairs.negative), log_sum_exp(closeness.T, pairs.negative.T)

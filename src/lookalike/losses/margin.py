@@ -11,13 +11,23 @@ code).
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets, check_range, taint
+from lookalike.targets import (
+    Candidates,
+    Embeddings,
+    Pairs,
+    Similarities,
+    Targets,
+    Triplets,
+    Value,
+    as_pairs,
+    check_range,
+    taint,
+)
 
 PRESETS = {"roth": {"boundary": 1.2}, "roth_0.6": {"boundary": 0.6}}
 
@@ -56,20 +66,13 @@ class Margin(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
         return [{"params": [self.boundary], "lr": self.learning_rate, "weight_decay": 0.0}]
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
-        if isinstance(targets, Triplets):
-            targets = as_triplets(targets, embeddings, candidates)
-        else:
-            targets = as_pairs(targets, embeddings, candidates)
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
         return value + taint(embeddings, candidates)
 
-    def of_similarities(
-        self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None
-    ) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)
         if isinstance(targets, Triplets):
             near, far = apart[targets.anchor, targets.positive], apart[targets.anchor, targets.negative]

@@ -5,13 +5,12 @@ L = mean over active positive pairs of [d − m+]_+ + mean over active negative 
 See also: contrastive (means over all pairs), cosine_contrastive.
 """
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
 from lookalike.reductions import weighted
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 PRESETS = {
     "cub": {"positive_margin": 0.0, "negative_margin": 0.3841},
@@ -38,17 +37,13 @@ class MarginContrastive(nn.Module):
         self.positive_margin, self.negative_margin = positive_margin, negative_margin
         self.normalise = check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
         return value + taint(embeddings, candidates)
 
-    def of_similarities(
-        self, similarities: Float[Tensor, "n m"], pairs: Pairs, lengths: Squares = None
-    ) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)
         d = apart.detach()
         pulled, pushed = pairs.positive & (d > self.positive_margin), pairs.negative & (d < self.negative_margin)

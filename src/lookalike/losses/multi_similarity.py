@@ -10,13 +10,12 @@ pairs, `weighting=False` mines with constant weights. See also: miners.multi_sim
 lifted_star.
 """
 
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 PRESETS = {
     "cub": {"alpha": 2.0, "beta": 40.0, "threshold": 0.5, "mining_margin": None, "normalise": "ball"},
@@ -53,14 +52,12 @@ class MultiSimilarity(nn.Module):
         self.mining_margin, self.weighting = mining_margin, weighting
         self.normalise = check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
-        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        return value + taint(embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
-    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         if self.mining_margin is not None:
             pairs = pairs.informative(similarities.detach(), self.mining_margin)
         terms = self._weighted(similarities, pairs) if self.weighting else self._constant(similarities, pairs)

@@ -14,14 +14,24 @@ from dataclasses import replace
 from typing import Literal
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, norms
 from lookalike.labels import Labels
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Pairs, Targets, as_pairs, is_labels, pick, taint
+from lookalike.targets import (
+    Candidates,
+    Embeddings,
+    Pairs,
+    Similarities,
+    Targets,
+    Value,
+    as_pairs,
+    is_labels,
+    pick,
+    taint,
+)
 
 PRESETS = {"roth": {"positives": "one"}}
 
@@ -66,9 +76,7 @@ class NPair(nn.Module):
         pairs = Pairs.within(labels)
         return one_positive(pairs, generator) if self.positives == "one" else pairs
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
         if self.positives == "one" and is_labels(targets):
             pairs = one_positive(pairs)
@@ -76,7 +84,7 @@ class NPair(nn.Module):
         norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
         return value + norm + taint(embeddings, candidates)
 
-    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         """The log-ratios alone; the norm of raw vectors is added in `forward`."""
         ratios = log_sum_exp(similarities, pairs.negative)[:, None] - similarities
         terms = (self.margin + ratios).relu() if self.reading == "lifted" else softplus(ratios)

@@ -8,13 +8,12 @@ Departs from the paper: the printed equation lacks the minus sign and sums the d
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_softmax_sums, weighted
-from lookalike.targets import Pairs, Targets, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 
 class NCA(nn.Module):
@@ -29,14 +28,12 @@ class NCA(nn.Module):
         check(0 < temperature < torch.inf, f"temperature must be positive, not {temperature}")
         self.temperature, self.normalise = temperature, check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
-        value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        return value + taint(embeddings, candidates)
+        similarities = compare(embeddings, candidates, self.normalise)
+        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
-    def of_similarities(self, similarities: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         scale, anchors = 1 / self.temperature, max(1, len(similarities))
         lse_positives, softmax_positives = log_softmax_sums(similarities, pairs.positive, scale)
         lse_all, softmax_all = log_softmax_sums(similarities, pairs.positive | pairs.negative, scale)

@@ -9,13 +9,12 @@ Departs from the paper: an ordinary cross entropy, where eq. 19 leaves the own c
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.targets import Targets, as_classes
+from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 PRESETS = {"sop": {"learning_rate": 2e-3}}
 
@@ -48,7 +47,7 @@ class NormalisedSoftmax(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
         return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
 
-    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)
         logits = compare(embeddings, self.weights, self.normalise) / self.temperature
         return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Targets, as_classes
+from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 
 class ProxyAnchor(nn.Module):
@@ -46,12 +46,12 @@ class ProxyAnchor(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
 
-    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)
         own = torch.arange(len(self.proxies), device=labels.device)[:, None] == labels
         return self.of_proxies(compare(self.proxies, embeddings, self.normalise), own)
 
-    def of_proxies(self, similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"]) -> Float[Tensor, ""]:
+    def of_proxies(self, similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"]) -> Value:
         """The equation, for proxies × samples and the mask of each proxy's own samples."""
         pull = log_sum_exp(similarities, own, -self.alpha) + self.alpha * self.delta
         push = log_sum_exp(similarities, ~own, self.alpha) + self.alpha * self.delta

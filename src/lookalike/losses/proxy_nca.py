@@ -11,12 +11,11 @@ distances [math ERR-14]. See also: proxy_nca_pp.
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, squared_distances, squares
-from lookalike.targets import Targets, as_classes
+from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 
 class ProxyNCA(nn.Module):
@@ -41,7 +40,7 @@ class ProxyNCA(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
 
-    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)
         similarities = compare(embeddings, self.proxies, self.normalise)
         apart = self.scale**2 * squared_distances(similarities, squares(embeddings, self.proxies, self.normalise))

@@ -8,13 +8,12 @@ L = mean CE( S(e, ψ_c) / T ) over all classes, T = 0.1 (Chance Constraints). Th
 from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.targets import Targets, as_classes
+from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 
 class ProxyNCAPP(nn.Module):
@@ -44,7 +43,7 @@ class ProxyNCAPP(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
 
-    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)
         logits = compare(embeddings, self.proxies, self.normalise) / self.temperature
         return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels))

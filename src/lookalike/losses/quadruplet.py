@@ -15,7 +15,19 @@ from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, distances_between, squares
 from lookalike.miners.distance_weighted import DistanceWeighted
 from lookalike.reductions import mean_where
-from lookalike.targets import Quadruplets, Targets, Triplets, as_pairs, as_triplets, is_labels, pick, taint
+from lookalike.targets import (
+    Candidates,
+    Embeddings,
+    Quadruplets,
+    Targets,
+    Triplets,
+    Value,
+    as_pairs,
+    as_triplets,
+    is_labels,
+    pick,
+    taint,
+)
 
 PRESETS = {"roth": {"margin": 0.2, "second_margin": 0.2}, "doc": {"margin": 1.0, "second_margin": 0.5}}
 
@@ -49,9 +61,7 @@ class Quadruplet(nn.Module):
         third = (triplets.labels != ours[:, None]) & (triplets.labels != theirs[:, None])
         return Quadruplets(triplets, pick(third, self.generator), triplets.valid & third.any(1))
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         targets = self.sampled(embeddings, targets, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         lengths = squares(embeddings, candidates, self.normalise)
@@ -67,7 +77,7 @@ class Quadruplet(nn.Module):
         targets: Quadruplets,
         lengths: Squares = None,
         between: Float[Tensor, " t"] | None = None,
-    ) -> Float[Tensor, ""]:
+    ) -> Value:
         """`between` is d_nl; None: read from the similarities, which are then those of the batch with itself."""
         apart, triplets = distances(similarities, lengths), targets.triplets
         near, far = apart[triplets.anchor, triplets.positive], apart[triplets.anchor, triplets.negative]

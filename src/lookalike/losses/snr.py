@@ -8,14 +8,13 @@ Departs from the paper: a ratio of variances, where eq. 15 prints sums of un-squ
 symmetric, and not a function of the similarities: it has no pair weights.
 """
 
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.reductions import mean_active
-from lookalike.targets import Targets, Triplets, as_pairs, as_triplets, taint
+from lookalike.targets import Candidates, Embeddings, Targets, Triplets, Value, as_pairs, taint
 
 FAINTEST = 1e-12  # smallest variance of an anchor
 
@@ -33,13 +32,8 @@ class SNR(nn.Module):
         check(margin >= 0, f"margin must be at least 0, not {margin}")
         self.margin, self.sum_weight, self.normalise = margin, sum_weight, check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
-        if isinstance(targets, Triplets):
-            targets = as_triplets(targets, embeddings, candidates)
-        else:
-            targets = as_pairs(targets, embeddings, candidates)
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
         rows = normalise(embeddings, self.normalise)
         columns = None if candidates is None else normalise(candidates, self.normalise)
         noise = self._noise(rows, columns)

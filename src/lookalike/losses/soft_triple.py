@@ -12,14 +12,13 @@ import math
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.reductions import SMALLEST_EXPONENT
-from lookalike.targets import Targets, as_classes
+from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 CCP = {"centres": 10, "learning_rate": None, "rate_factor": 100.0}  # common to all sets of Chance Constraints
 PRESETS = {
@@ -93,7 +92,7 @@ class SoftTriple(nn.Module):
         rate = base_lr * self.rate_factor if self.learning_rate is None else self.learning_rate
         return [{"params": [self.centres], "lr": rate, "weight_decay": 0.0}]
 
-    def forward(self, embeddings: Float[Tensor, "n d"], targets: Targets) -> Float[Tensor, ""]:
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         centres = self.centres.view(self.classes, self.per_class, -1)
         labels = as_classes(targets, embeddings, centres)
         # the k-th centres of all classes side by side: a softmax over k then runs along whole rows

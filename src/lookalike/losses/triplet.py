@@ -9,14 +9,13 @@ margin ([math ERR-2], preset "roth"). All triplets are summed exactly without ma
 
 from typing import Literal
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squared_distances, squares
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs, as_triplets, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value, as_pairs, taint
 
 PRESETS = {
     "roth": {"margin": 0.2, "squared": True},
@@ -53,20 +52,13 @@ class Triplet(nn.Module):
         self.margin, self.squared, self.similarity, self.reduction = margin, squared, similarity, reduction
         self.normalise = check_geometry(normalise)
 
-    def forward(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Float[Tensor, ""]:
-        if isinstance(targets, Triplets):
-            targets = as_triplets(targets, embeddings, candidates)
-        else:
-            targets = as_pairs(targets, embeddings, candidates)
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
         return value + taint(embeddings, candidates)
 
-    def of_similarities(
-        self, similarities: Float[Tensor, "n m"], targets: Pairs | Triplets, lengths: Squares = None
-    ) -> Float[Tensor, ""]:
+    def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         """Mean over a list of triplets, zeros included; over all triplets, the mean of the active ones. Or the sum."""
         if self.similarity == "cosine":
             apart = -similarities
