@@ -14,24 +14,38 @@ import pytest
 from PIL import Image
 
 from lookalike import losses, miners, samplers
+from tests.test_references import REFERENCE, references
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BEGIN, END = "<!-- losses -->\n", "<!-- /losses -->"
 
 
+def docstring(member: type) -> str:
+    """The docstring of the file a loss is written in."""
+    return sys.modules[member.__module__].__doc__ or ""
+
+
 def paper(member: type) -> str:
-    """The first citation of the file a loss is written in."""
-    first = (sys.modules[member.__module__].__doc__ or "").split("\n\n")[0]
-    return re.split(r"; | \(HPL-PA", first.replace("\n", " "))[0].rstrip(".")
+    """The first citation of the file."""
+    first = REFERENCE.sub("", docstring(member).split("\n\n")[0].replace("\n", " "))
+    return re.split(r"; | \(HPL-PA", first)[0].strip(" .")
+
+
+def formula(member: type) -> str:
+    """Links to the sections that the file cites, without errata."""
+    sections = [section for _, section in references(docstring(member)) if not section.startswith("err-")]
+    links = [f"[{section.capitalize()}](docs/mathematics.md#{section})" for section in sections]
+    assert links, f"{member.__name__} cites no formula of docs/mathematics.md: cite its section there"
+    return ", ".join(links)
 
 
 def table() -> str:
-    lines = ["| loss | paper | geometry |", "|---|---|---|"]
+    lines = ["| loss | paper | geometry | formula |", "|---|---|---|---|"]
     for name in losses.names():
         member = losses.MEMBERS[name]
         does = (inspect.getdoc(member) or "").split("\n\n")[0].replace("\n", " ")
-        lines.append(f"| [`{name}`](src/lookalike/losses/{name}.py) | {paper(member)} | {does} |")
+        lines.append(f"| [`{name}`](src/lookalike/losses/{name}.py) | {paper(member)} | {does} | {formula(member)} |")
     return "\n".join(lines) + "\n"
 
 
