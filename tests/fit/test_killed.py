@@ -1,4 +1,4 @@
-"""kill -9 at any moment, then --resume: the same weights to the bit, and a log in which every step is told once."""
+"""kill -9 at any moment, then --resume: the same weights to the bit, and a log that has every step once."""
 
 import html
 import json
@@ -38,7 +38,7 @@ def weights(run):
     return (run / "model" / "weights.safetensors").read_bytes()
 
 
-def told_once(run):
+def logged_once(run):
     """Of every step, validation and ending exactly one, in order."""
     steps = [event["step"] for event in log(run) if event["event"] == "step"]
     looks = [event["step"] for event in log(run) if event["event"] == "validation"]
@@ -54,7 +54,7 @@ def whole(photos, tmp_path_factory):
     place = tmp_path_factory.mktemp("whole")
     ended = Lookalike(place)("fit", photos, "--out", place / "run", *SHORT)
     assert ended.code == 0, ended.error
-    told_once(place / "run")
+    logged_once(place / "run")
     return place / "run"
 
 
@@ -70,7 +70,7 @@ def test_killed_at_every_kind_of_moment(lookalike, photos, tmp_path, whole):
         resumed = lookalike("fit", photos, "--out", run, *SHORT, "--resume", death=MOMENTS["before the report"])
         assert resumed.code == -signal.SIGKILL, (name, resumed)
         assert weights(run) == weights(whole), name
-        told_once(run)
+        logged_once(run)
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_killed_again_and_again_at_random(lookalike, photos, tmp_path, whole):
     assert ended.code == 0, ended.error
     assert "this model" in ended.out
     assert weights(run) == weights(whole)
-    told_once(run)
+    logged_once(run)
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_a_polite_stop_prints_the_command_that_continues(lookalike, photos, tmp_
     resumed = lookalike(*words[1:])
     assert resumed.code == 0, resumed.error
     assert weights(run) == weights(whole)
-    told_once(run)
+    logged_once(run)
     begun = shlex.join(["lookalike", "fit", str(photos), "--out", str(run), *SHORT])
     assert json.loads((run / "result.json").read_text())["command"] == begun
     assert begun in html.unescape((run / "report.html").read_text())

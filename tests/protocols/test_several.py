@@ -48,10 +48,10 @@ CROSS = ("protocol.name=cross_validation", "protocol.folds=3", "protocol.seeds=2
 
 
 def test_folds_are_put_side_by_side_and_averaged(shapes, tmp_path):
-    found = run(shapes, tmp_path / "run", *CROSS)
+    outcome = run(shapes, tmp_path / "run", *CROSS)
     test = parts(shapes, 3, 1).test
     places = [[tmp_path / f"run/seed-{seed}-fold-{fold}" for fold in (1, 2, 3)] for seed in (0, 1)]
-    wide, mean = found.content["results"]
+    wide, mean = outcome.content["results"]
     assert wide["name"] == "12-D, 3 models side by side"
     assert mean["name"] == "4-D, mean of 3 models"
     expected = []
@@ -82,8 +82,8 @@ def test_a_run_stopped_inside_and_between_folds_ends_the_same(shapes, tmp_path):
 
 
 def test_the_maximum_over_test_is_marked_and_right(shapes, tmp_path):
-    found = run(shapes, tmp_path / "run", "protocol.select=test_max", "train.select=recall@1")
-    chosen, tops = found.content["results"]
+    outcome = run(shapes, tmp_path / "run", "protocol.select=test_max", "train.select=recall@1")
+    chosen, tops = outcome.content["results"]
     assert all(row["optimistic"] and "optimistic" in row["name"] for row in (chosen, tops))
     lines = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     looks = [line for line in lines if line["event"] == "validation"]
@@ -92,11 +92,11 @@ def test_the_maximum_over_test_is_marked_and_right(shapes, tmp_path):
     for metric in ("recall@1", "map@r"):
         assert tops["metrics"][metric] == pytest.approx(max(look[metric] for look in looks))
     assert chosen["metrics"]["recall@1"] == pytest.approx(max(look["recall@1"] for look in looks))
-    assert found.content["data"]["validation_classes"] == 0
+    assert outcome.content["data"]["validation_classes"] == 0
 
 
 def test_by_default_nothing_is_optimistic(shapes, tmp_path):
-    found = run(shapes, tmp_path / "run", 'evaluation.train=["rho"]')
-    assert [row["role"] for row in found.content["results"]] == ["model", "train"]
-    assert "optimistic" not in json.dumps(found.content)
-    assert found.content["results"][1]["metrics"]["rho"] > 0
+    outcome = run(shapes, tmp_path / "run", 'evaluation.train=["rho"]')
+    assert [row["role"] for row in outcome.content["results"]] == ["model", "train"]
+    assert "optimistic" not in json.dumps(outcome.content)
+    assert outcome.content["results"][1]["metrics"]["rho"] > 0

@@ -92,10 +92,10 @@ def refusal(work):
     try:
         work()
     except UserError as error:
-        said = str(error)
+        message = str(error)
     else:
         return None
-    return said if "\n" not in said else "more than one line"
+    return message if "\n" not in message else "more than one line"
 
 
 class Crash(BaseException):
@@ -184,12 +184,12 @@ def test_an_error_of_the_disk_is_one_line_and_the_checkpoint_before_is_kept(tmp_
             # what is told to ignore errors, does
             operations = [(owner, name) for owner, name in OPERATIONS if name != "rmtree"]
             crashing(patch, number, False, OSError(28, "No space left on device"), operations)
-            said = refusal(lambda folder=folder: checkpoint.save(folder, 20, {"weight": torch.ones(3)}))
-        if said is not None:
+            message = refusal(lambda folder=folder: checkpoint.save(folder, 20, {"weight": torch.ones(3)}))
+        if message is not None:
             seen += 1
-            assert "No space left on device" in said
-            assert "free some space" in said
-            assert f"the last whole checkpoint is {checkpoint.latest(folder)}" in said
+            assert "No space left on device" in message
+            assert "free some space" in message
+            assert f"the last whole checkpoint is {checkpoint.latest(folder)}" in message
         checkpoint.load(folder)
     assert seen > 3
 

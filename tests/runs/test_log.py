@@ -12,15 +12,15 @@ from lookalike.training import JsonLines, TensorBoard, to_all
 def test_events_are_lines_and_progress_is_not_kept(tmp_path):
     log, seen = JsonLines(tmp_path / "log.jsonl"), []
     tell = to_all(log, seen.append)
-    told = [
+    sent = [
         {"event": "note", "text": "漢字 ☃"},
         {"event": "progress", "done": 1},
         {"event": "step", "step": 1, "loss": 0.5},
     ]
-    for event in told:
+    for event in sent:
         tell(event)
-    assert seen == told
-    assert read_log(tmp_path / "log.jsonl").events == [told[0], told[2]]
+    assert seen == sent
+    assert read_log(tmp_path / "log.jsonl").events == [sent[0], sent[2]]
     assert "漢字" in (tmp_path / "log.jsonl").read_text(encoding="utf-8")
 
 
@@ -57,11 +57,11 @@ def test_a_bad_line_costs_only_itself(tmp_path):
         log({"event": "step", "step": step})
     lines = log.path.read_bytes().splitlines(keepends=True)
     log.path.write_bytes(lines[0] + b'{"event": "st\n' + b"\xff\xfe\n" + b'["event"]\n{"text": "no kind"}\n' + lines[2])
-    found = read_log(log.path)
-    assert [event["step"] for event in found.of("step")] == [1, 3]
-    assert found.skipped == 4
+    contents = read_log(log.path)
+    assert [event["step"] for event in contents.of("step")] == [1, 3]
+    assert contents.skipped == 4
     log.rewind(3)
-    assert read_log(log.path) == (found.events, 0)
+    assert read_log(log.path) == (contents.events, 0)
 
 
 def test_a_place_that_cannot_be_written(tmp_path):

@@ -24,9 +24,9 @@ def test_names_are_set_first_and_conditions_look_at_them():
         "sampler": {"per_class": {"low": 2, "high": 8, "step": 2}},
     }})  # fmt: skip
     assert draw(ranges, BASE, Corner()) == ['loss.name="triplet"', "sampler.per_class=2", "loss.margin=0.05"]
-    said = draw(ranges, BASE, Last())
-    assert said == ['loss.name="multi_similarity"', "sampler.per_class=2"]
-    assert overridden(BASE, said)["loss"] == {"name": "multi_similarity"}
+    overrides = draw(ranges, BASE, Last())
+    assert overrides == ['loss.name="multi_similarity"', "sampler.per_class=2"]
+    assert overridden(BASE, overrides)["loss"] == {"name": "multi_similarity"}
 
 
 def test_a_drawn_setting_sticks_beside_a_drawn_name():
@@ -34,9 +34,9 @@ def test_a_drawn_setting_sticks_beside_a_drawn_name():
         "loss.margin": {"low": 0.05, "high": 0.5},
         "loss.name": {"choices": ["triplet", "contrastive"], "when": "loss.margin=0.05"},  # so that it is drawn last
     }})  # fmt: skip
-    said = draw(ranges, BASE, Last())
-    assert said == ["loss.margin=0.05", 'loss.name="contrastive"']
-    assert overridden(BASE, said)["loss"] == {"name": "contrastive", "margin": 0.05}
+    overrides = draw(ranges, BASE, Last())
+    assert overrides == ["loss.margin=0.05", 'loss.name="contrastive"']
+    assert overridden(BASE, overrides)["loss"] == {"name": "contrastive", "margin": 0.05}
 
 
 @pytest.mark.parametrize(

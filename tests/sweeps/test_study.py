@@ -134,16 +134,16 @@ def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
     work(study, shapes, out, ignore, lambda: False)
     assert stamps == [(folder_of(out, cell).result).stat().st_mtime_ns for cell in study.cells]
     assert not [path for path in out.rglob("*") if path.name in ("checkpoint", "model", "test.npz", "report.html")]
-    told = gather(study, out)
+    content = gather(study, out)
     values = {cell.name: load_results(folder_of(out, cell))[0].result["map@r"] for cell in study.cells}
     plain, other = ([values[f"{row}, seed {seed}"] for seed in (0, 1)] for row in ("plain", "other"))
-    assert told["rows"][1]["metrics"]["map@r"]["mean"] == pytest.approx(sum(other) / 2)
-    gap = told["rows"][1]["differences"]["map@r"]
+    assert content["rows"][1]["metrics"]["map@r"]["mean"] == pytest.approx(sum(other) / 2)
+    gap = content["rows"][1]["differences"]["map@r"]
     assert gap["mean"] == pytest.approx((sum(other) - sum(plain)) / 2)
     assert "rho" in load_results(folder_of(out, study.cells[0]))[1].result
-    assert told["rows"][0]["metrics"]["train:rho"]["mean"] > 0
-    assert "4 of 4 cells" in as_text(told)
-    assert "− plain" in as_text(told)
+    assert content["rows"][0]["metrics"]["train:rho"]["mean"] > 0
+    assert "4 of 4 cells" in as_text(content)
+    assert "− plain" in as_text(content)
 
 
 def test_a_cell_killed_between_its_last_files_is_not_done(write, tmp_path):
@@ -165,18 +165,18 @@ def test_a_cell_that_ends_while_the_table_is_made_is_in_all_of_it_or_in_none(wri
         return cell is not late or looked.count(late) > 1  # it ends after the first look
 
     monkeypatch.setattr(table, "done", done)
-    told = gather(study, out)
-    assert told["done"] == sum(len(row["seeds"]) for row in told["rows"]) == len(study.cells) - 1
+    content = gather(study, out)
+    assert content["done"] == sum(len(row["seeds"]) for row in content["rows"]) == len(study.cells) - 1
 
 
 def test_a_cell_that_fails_is_told_and_the_others_go_on(write, shapes, tmp_path):
     wild = '[rows."wild"]\noptimiser = { name = "sgd", lr = 1e38 }\n'
     study, out = read(write(STUDY.replace("seeds = 2", "seeds = 1") + wild)), tmp_path / "out"
     work(study, shapes, out, ignore, lambda: False)
-    told = gather(study, out)
-    assert told["done"] == 2
-    assert "learning rate" in told["rows"][2]["failed"]["0"]
-    assert "wild, seed 0" in as_text(told)
+    content = gather(study, out)
+    assert content["done"] == 2
+    assert "learning rate" in content["rows"][2]["failed"]["0"]
+    assert "wild, seed 0" in as_text(content)
 
 
 HOLD = """

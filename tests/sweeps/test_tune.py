@@ -23,21 +23,21 @@ def data(tmp_path_factory):
 
 
 def test_a_search_ends_with_the_best_recipe_and_a_page(data, tmp_path):
-    wanted = Search.read(recipe(tmp_path), tmp_path / "out", data)
-    found = search(wanted, 2, ignore)
-    assert [trial["state"] for trial in found.trials] == ["complete", "complete"]
-    assert found.best["value"] == max(trial["value"] for trial in found.trials)
+    chosen_search = Search.read(recipe(tmp_path), tmp_path / "out", data)
+    result = search(chosen_search, 2, ignore)
+    assert [trial["state"] for trial in result.trials] == ["complete", "complete"]
+    assert result.best["value"] == max(trial["value"] for trial in result.trials)
     best = load(tmp_path / "out" / "best.toml")
-    assert best.optimiser.lr == found.best["params"]["optimiser.lr"]
-    assert best.loss.name == found.best["params"]["loss.name"]
+    assert best.optimiser.lr == result.best["params"]["optimiser.lr"]
+    assert best.loss.name == result.best["params"]["loss.name"]
     assert best.protocol.name == "class_disjoint"  # the user's own
-    text = write(found, wanted.ranges, tmp_path / "out").read_text()
+    text = write(result, chosen_search.ranges, tmp_path / "out").read_text()
     assert "setting_optimiser_lr" in text
     fold = next((tmp_path / "out" / "trials").glob("0000/fold*"))
     assert (fold / "log.jsonl").is_file()
     assert not (fold / "result.json").exists()  # test was not looked at
     again = search(Search.read(recipe(tmp_path), tmp_path / "out", data), 2, ignore)
-    assert again.trials == found.trials
+    assert again.trials == result.trials
 
 
 def test_a_trial_is_judged_by_the_weights_that_fit_would_deliver(data, tmp_path):
@@ -57,12 +57,12 @@ def test_a_trial_is_judged_by_the_weights_that_fit_would_deliver(data, tmp_path)
 
 
 def test_a_stopped_trial_is_resumed(data, tmp_path):
-    wanted = Search.read(recipe(tmp_path), tmp_path / "out", data)
+    chosen_search = Search.read(recipe(tmp_path), tmp_path / "out", data)
     asked = iter([False, True])
     with pytest.raises(StoppedError):
-        search(wanted, 1, ignore, lambda: next(asked, True))
-    found = search(wanted, 1, ignore)
-    first, second = found.trials
+        search(chosen_search, 1, ignore, lambda: next(asked, True))
+    result = search(chosen_search, 1, ignore)
+    first, second = result.trials
     assert (first["state"], second["state"]) == ("fail", "complete")
     assert second["continues"] == 0
     assert second["params"] == first["params"]

@@ -65,10 +65,10 @@ def test_two_workers_finish_what_a_killed_one_began(tmp_path, database):
         both = [worker(tmp_path, data, database, name) for name in ("left", "right")]
         for process, name in zip(both, ("left", "right"), strict=True):
             assert process.wait(900) == 0, (tmp_path / f"{name}.log").read_text()
-        found = trials(storage)
-    assert found[lost.number].state.name == "FAIL"
-    (again,) = [trial for trial in found if trial.user_attrs.get("continues") == lost.number]
+        records = trials(storage)
+    assert records[lost.number].state.name == "FAIL"
+    (again,) = [trial for trial in records if trial.user_attrs.get("continues") == lost.number]
     assert again.state.name in ("COMPLETE", "PRUNED")
     assert again.params.items() >= lost.params.items()
-    assert sum(trial.state.name in ("COMPLETE", "PRUNED") for trial in found) >= 3
+    assert sum(trial.state.name in ("COMPLETE", "PRUNED") for trial in records) >= 3
     assert all((tmp_path / name / "best.toml").is_file() for name in ("left", "right"))

@@ -60,28 +60,28 @@ def loop(name):
     groups = [{"params": list(net.parameters()), "lr": 0.05}, *goal.parameter_groups(0.05)]
     step = optimisers.build("sgd", groups)
     dataset = TensorDataset(POINTS, LABELS)
-    made = Loop(
+    trainer = Loop(
         net, goal, step, Schedule(steps=9), dataset, samplers.ClassBalanced(LABELS, 12, 3), clipping=Clipping(10.0),
         generators={"miner": drawing}, chunk=4 if name == "chunk" else None,
     )  # fmt: skip
     if name == "ccp":
-        made.strategy = ChanceConstraints(net, goal, step, Pool(dataset, LABELS), weight_decay=1e-3)
-        made.strategy.begin()
-        made.strategy.instance, made.strategy.anchor = 1, {k: v.detach() + 1 for k, v in net.named_parameters()}
-    return made
+        trainer.strategy = ChanceConstraints(net, goal, step, Pool(dataset, LABELS), weight_decay=1e-3)
+        trainer.strategy.begin()
+        trainer.strategy.instance, trainer.strategy.anchor = 1, {k: v.detach() + 1 for k, v in net.named_parameters()}
+    return trainer
 
 
 def steps(name, count=4):
     """Losses, embeddings and gradients of some steps, and all parameters after them."""
-    made, found = loop(name), {}
+    trainer, results = loop(name), {}
     for number in range(count):
-        trained = made.advance()
-        found |= {f"{number}.{term}": value for term, value in trained.terms.items()}
-        found |= {f"{number}.embeddings": trained.embeddings, f"{number}.labels": trained.labels}
-        parts = [*made.network.named_parameters(), *made.objective.named_parameters()]
-        found |= {f"{number}.gradient.{part}": value.grad.clone() for part, value in parts}
-    found |= {f"network.{part}": value for part, value in made.network.state_dict().items()}
-    return found | {f"objective.{part}": value for part, value in made.objective.state_dict().items()}
+        trained = trainer.advance()
+        results |= {f"{number}.{term}": value for term, value in trained.terms.items()}
+        results |= {f"{number}.embeddings": trained.embeddings, f"{number}.labels": trained.labels}
+        parts = [*trainer.network.named_parameters(), *trainer.objective.named_parameters()]
+        results |= {f"{number}.gradient.{part}": value.grad.clone() for part, value in parts}
+    results |= {f"network.{part}": value for part, value in trainer.network.state_dict().items()}
+    return results | {f"objective.{part}": value for part, value in trainer.objective.state_dict().items()}
 
 
 def exchanges(ranks):
@@ -100,44 +100,44 @@ def exchanges(ranks):
 
 def mixed():
     """Partners come from the same process; all see the same labels."""
-    made = loop("pair")
-    made.mixer = Mixer(2.0, ("input",), torch.Generator().manual_seed(4))
-    trained = made.advance()
+    trainer = loop("pair")
+    trainer.mixer = Mixer(2.0, ("input",), torch.Generator().manual_seed(4))
+    trained = trainer.advance()
     return {"loss": trained.terms["loss"], "labels": trained.labels}
 
 
 def same_everywhere(folder, ranks):
     """All of it, once; each process saves what it saw."""
-    found = {f"{name}/{part}": value for name in SCENES for part, value in steps(name).items()}
-    found |= {f"exchanges/{part}": value for part, value in exchanges(ranks).items()}
-    found |= {f"mixed/{part}": value for part, value in mixed().items()}
+    results = {f"{name}/{part}": value for name in SCENES for part, value in steps(name).items()}
+    results |= {f"exchanges/{part}": value for part, value in exchanges(ranks).items()}
+    results |= {f"mixed/{part}": value for part, value in mixed().items()}
     try:
         samplers.ClassBalanced(LABELS, 15, 3).check_shares(ranks.count)
         raise AssertionError("15 images for two processes")
     except UserError:
         pass
-    torch.save(found, folder / f"rank{ranks.rank}.pt")
+    torch.save(results, folder / f"rank{ranks.rank}.pt")
 
 
 def run(folder, count, stop=lambda: False):
     """A whole course with checkpoints and validation; who is first writes."""
-    made = loop("triplet")
-    values = lambda: {"map@r": float(made.network[0].weight.detach().abs().sum())}  # noqa: E731
+    trainer = loop("triplet")
+    values = lambda: {"map@r": float(trainer.network[0].weight.detach().abs().sum())}  # noqa: E731
     plan = Plan(count, validate_every=2)
-    ending = train(made, plan, validate=values, folder=folder / "checkpoint", stop=stop)
-    return {part: value.clone() for part, value in made.network.state_dict().items()}, ending
+    ending = train(trainer, plan, validate=values, folder=folder / "checkpoint", stop=stop)
+    return {part: value.clone() for part, value in trainer.network.state_dict().items()}, ending
 
 
 def resumed(folder, ranks):
     """Half a run on two processes, stopped by the second one's wish; the parent goes on alone."""
     from lookalike.training import StoppedError
 
-    asked = 0
+    calls = 0
 
     def stop():
-        nonlocal asked
-        asked += 1
-        return ranks.rank == 1 and asked == 3
+        nonlocal calls
+        calls += 1
+        return ranks.rank == 1 and calls == 3
 
     try:
         run(folder, 6, stop)

@@ -23,9 +23,9 @@ def closeness_to(goal: float, network: Counted):
 
 def test_every_weight_is_averaged_and_every_counter_kept():
     before, after = {"a": torch.zeros(3), "n": torch.tensor(1)}, {"a": torch.full((3,), 4.0), "n": torch.tensor(9)}
-    found = between(before, after, 0.75)
-    assert torch.equal(found["a"], torch.full((3,), 3.0))
-    assert found["n"] == 9
+    best = between(before, after, 0.75)
+    assert torch.equal(best["a"], torch.full((3,), 3.0))
+    assert best["n"] == 9
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_every_weight_is_averaged_and_every_counter_kept():
 )
 def test_the_best_share_stays_in_the_network(goal, share, weight):
     network, before = Counted(1.0), Counted(0.0).state_dict()
-    found, values = blend(network, before, [0.25, 0.5], closeness_to(goal, network), "map@r")
-    assert found == share
+    best, values = blend(network, before, [0.25, 0.5], closeness_to(goal, network), "map@r")
+    assert best == share
     assert float(network.weight.detach()) == weight
     assert values == closeness_to(goal, network)()
     assert network.seen == 7

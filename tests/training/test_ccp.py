@@ -34,26 +34,26 @@ def base(name):
     return losses.build(name, **FORMS[name])
 
 
-def loop(wanted=None, loss="margin_contrastive", weight_decay=0.0, seed=0, optimiser="adam"):
-    wanted = wanted or Chance(proxies=2, pool=4)
+def loop(settings=None, loss="margin_contrastive", weight_decay=0.0, seed=0, optimiser="adam"):
+    settings = settings or Chance(proxies=2, pool=4)
     net = network()
-    goal = ProxyObjective(base(loss), wanted, CLASSES, DIM)
+    goal = ProxyObjective(base(loss), settings, CLASSES, DIM)
     groups = [{"params": list(net.parameters()), "lr": 0.01, "name": "backbone"}, *goal.parameter_groups(0.01)]
     step = optimisers.build(optimiser, groups)
     dataset = TensorDataset(POINTS, LABELS)
-    made = Loop(
+    trainer = Loop(
         net, goal, step, Schedule(steps=50), dataset, samplers.ClassQueue(LABELS, 12, 3, seed=seed),
         clipping=Clipping(10, 10),
     )  # fmt: skip
-    made.strategy = ChanceConstraints(net, goal, step, Pool(dataset, LABELS, seed=seed), weight_decay)
-    return made
+    trainer.strategy = ChanceConstraints(net, goal, step, Pool(dataset, LABELS, seed=seed), weight_decay)
+    return trainer
 
 
-def pool_of(made, count):
+def pool_of(trainer, count):
     """What the next pool will be: the same queues, the network in inference mode."""
-    queues = copy.deepcopy(made.strategy.pool.queues)
+    queues = copy.deepcopy(trainer.strategy.pool.queues)
     with torch.no_grad():
-        return copy.deepcopy(made.network).eval()(POINTS[queues.draw(count)].flatten(0, 1)).view(CLASSES, count, DIM)
+        return copy.deepcopy(trainer.network).eval()(POINTS[queues.draw(count)].flatten(0, 1)).view(CLASSES, count, DIM)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -91,54 +91,54 @@ def test_cosine_contrastive_against_proxies_as_plain_loops():
 
 
 def test_the_first_proxies_are_pool_points_far_from_the_origin():
-    made = loop(Chance(proxies=2, pool=4))
-    points = pool_of(made, 4)
-    told = made.strategy.begin()
-    proxies = made.objective.proxies.data.view(CLASSES, 2, DIM)
+    trainer = loop(Chance(proxies=2, pool=4))
+    points = pool_of(trainer, 4)
+    instance_event = trainer.strategy.begin()
+    proxies = trainer.objective.proxies.data.view(CLASSES, 2, DIM)
     for cls in range(CLASSES):
         assert torch.allclose(proxies[cls, 0], points[cls][points[cls].norm(dim=1).argmax()])
         assert all((points[cls] - proxy).norm(dim=1).min() < 1e-6 for proxy in proxies[cls])
-    assert made.strategy.pull == 0.0  # λ_0 = 0
-    assert told["instance"] == 0
-    assert told["covering_radius"] > 0
-    assert told["between_classes"] > 0
+    assert trainer.strategy.pull == 0.0  # λ_0 = 0
+    assert instance_event["instance"] == 0
+    assert instance_event["covering_radius"] > 0
+    assert instance_event["between_classes"] > 0
 
 
-def converge(made, values=(0.5, 0.4, 0.4, 0.4)):
-    events = [made.strategy.validated(step, value) for step, value in enumerate(values, start=1)]
+def converge(trainer, values=(0.5, 0.4, 0.4, 0.4)):
+    events = [trainer.strategy.validated(step, value) for step, value in enumerate(values, start=1)]
     assert events[:-1] == [None] * (len(values) - 1)
     return events[-1]
 
 
 def test_a_converged_instance_replaces_the_proxies_and_nothing_else():
-    made = loop(Chance(proxies=2, pool=4))
-    made.strategy.begin()
+    trainer = loop(Chance(proxies=2, pool=4))
+    trainer.strategy.begin()
     for _ in range(3):
-        made.advance()
-    assert made.strategy.validated(1, 0.5) is None
-    best, best_proxies = copy.deepcopy(dict(made.network.named_parameters())), made.objective.proxies.data.clone()
+        trainer.advance()
+    assert trainer.strategy.validated(1, 0.5) is None
+    best, best_proxies = copy.deepcopy(dict(trainer.network.named_parameters())), trainer.objective.proxies.data.clone()
     for step in (2, 3):
-        made.advance()
-        assert made.strategy.validated(step, 0.5 + 1e-6) is None  # not an improvement of 1e-5
-    made.advance()
-    before = copy.deepcopy(made.network.state_dict())
-    moments = {key: value.clone() for key, value in made.optimiser.state[made.objective.proxies].items()}
-    points = pool_of(made, 4)
-    told = made.strategy.validated(4, 0.4)
-    assert told["instance"] == made.strategy.instance == 1
-    assert made.strategy.pull == 2e-4
-    for name, value in made.network.state_dict().items():  # θ is not reset, and the pool left no trace in it
+        trainer.advance()
+        assert trainer.strategy.validated(step, 0.5 + 1e-6) is None  # not an improvement of 1e-5
+    trainer.advance()
+    before = copy.deepcopy(trainer.network.state_dict())
+    moments = {key: value.clone() for key, value in trainer.optimiser.state[trainer.objective.proxies].items()}
+    points = pool_of(trainer, 4)
+    instance_event = trainer.strategy.validated(4, 0.4)
+    assert instance_event["instance"] == trainer.strategy.instance == 1
+    assert trainer.strategy.pull == 2e-4
+    for name, value in trainer.network.state_dict().items():  # θ is not reset, and the pool left no trace in it
         assert torch.equal(value, before[name])
-    for name, value in made.strategy.anchor.items():
+    for name, value in trainer.strategy.anchor.items():
         assert torch.equal(value, best[name])
-    for key, value in made.optimiser.state[made.objective.proxies].items():
+    for key, value in trainer.optimiser.state[trainer.objective.proxies].items():
         assert torch.equal(value, moments[key])
-    assert made.network.training
-    proxies = made.objective.proxies.data.view(CLASSES, 2, DIM)  # C · K, as before, all from the pool
+    assert trainer.network.training
+    proxies = trainer.objective.proxies.data.view(CLASSES, 2, DIM)  # C · K, as before, all from the pool
     where = greedy_k_center(points, 2, best_proxies.view(CLASSES, 2, DIM))
     assert torch.allclose(proxies, points.take_along_dim(where[..., None], 1), atol=1e-6)
-    assert made.strategy.watch.best == -math.inf
-    assert made.strategy.watch.bad == 0
+    assert trainer.strategy.watch.best == -math.inf
+    assert trainer.strategy.watch.bad == 0
 
 
 def test_distances_to_the_nearest_centre_never_grow_while_choosing():
@@ -160,13 +160,13 @@ def test_fewer_points_than_proxies_repeat_one():
 
 
 def test_one_proxy_from_a_pool_of_one_is_random_again():
-    made = loop(Chance(proxies=1, pool=1))
-    made.strategy.begin()
+    trainer = loop(Chance(proxies=1, pool=1))
+    trainer.strategy.begin()
     for instance in (1, 2):
-        points = pool_of(made, 1)
-        converge(made)
-        assert made.strategy.instance == instance
-        assert torch.allclose(made.objective.proxies.data, points[:, 0], atol=1e-6)
+        points = pool_of(trainer, 1)
+        converge(trainer)
+        assert trainer.strategy.instance == instance
+        assert torch.allclose(trainer.objective.proxies.data, points[:, 0], atol=1e-6)
 
 
 @pytest.mark.parametrize(("proxies", "pool", "pooled"), [(8, 12, 12), (4, 7, 7), (1, 12, 12), (8, 3, 24), (3, 1, 3)])
@@ -175,10 +175,10 @@ def test_sizes_of_the_pool(proxies, pool, pooled):
 
 
 def test_a_pool_of_one_takes_all_draws_without_k_center():
-    made = loop(Chance(proxies=3, pool=1))
-    points = pool_of(made, 3)
-    made.strategy.begin()
-    assert torch.allclose(made.objective.proxies.data.view(CLASSES, 3, DIM), points, atol=1e-6)
+    trainer = loop(Chance(proxies=3, pool=1))
+    points = pool_of(trainer, 3)
+    trainer.strategy.begin()
+    assert torch.allclose(trainer.objective.proxies.data.view(CLASSES, 3, DIM), points, atol=1e-6)
 
 
 def test_k_center_on_the_ball_is_an_option():
@@ -206,57 +206,57 @@ def test_queues_give_every_image_before_any_again():
 
 
 def test_pull_decay_and_clipping_are_added_to_the_gradients():
-    made = loop(Chance(proxies=2, pool=4, pull=0.5, pull_decay=0.1), weight_decay=0.01)
-    made.strategy.begin()
-    made.strategy.instance = 2
-    made.strategy.anchor = {name: torch.zeros_like(part) for name, part in made.network.named_parameters()}
-    for parameter in (*made.network.parameters(), made.objective.proxies):
+    trainer = loop(Chance(proxies=2, pool=4, pull=0.5, pull_decay=0.1), weight_decay=0.01)
+    trainer.strategy.begin()
+    trainer.strategy.instance = 2
+    trainer.strategy.anchor = {name: torch.zeros_like(part) for name, part in trainer.network.named_parameters()}
+    for parameter in (*trainer.network.parameters(), trainer.objective.proxies):
         parameter.grad = torch.zeros_like(parameter)
-    made.strategy.gradients()
-    assert math.isclose(made.strategy.pull, 0.5 * 0.1**2)
-    for name, part in made.network.named_parameters():
+    trainer.strategy.gradients()
+    assert math.isclose(trainer.strategy.pull, 0.5 * 0.1**2)
+    for name, part in trainer.network.named_parameters():
         factor = 0.005 + (0 if name.startswith("1.") else 0.01)  # batch normalisation does not decay
         assert torch.allclose(part.grad, factor * part, atol=1e-8)
-    assert torch.allclose(made.objective.proxies.grad, 0.01 * made.objective.proxies)
+    assert torch.allclose(trainer.objective.proxies.grad, 0.01 * trainer.objective.proxies)
 
 
 def test_the_pull_is_the_gradient_of_half_the_squared_distance():
-    made = loop(optimiser="sgd")
-    made.strategy.begin()
-    made.strategy.instance = 1
+    trainer = loop(optimiser="sgd")
+    trainer.strategy.begin()
+    trainer.strategy.instance = 1
     draw = torch.Generator().manual_seed(9)
-    made.strategy.anchor = {
-        name: torch.randn(part.shape, generator=draw) for name, part in made.network.named_parameters()
+    trainer.strategy.anchor = {
+        name: torch.randn(part.shape, generator=draw) for name, part in trainer.network.named_parameters()
     }
-    theta = dict(made.network.named_parameters())
-    half = sum((theta[name] - part).square().sum() for name, part in made.strategy.anchor.items()) / 2
-    expected = torch.autograd.grad(made.strategy.pull * half, list(theta.values()))
+    theta = dict(trainer.network.named_parameters())
+    half = sum((theta[name] - part).square().sum() for name, part in trainer.strategy.anchor.items()) / 2
+    expected = torch.autograd.grad(trainer.strategy.pull * half, list(theta.values()))
     for part in theta.values():
         part.grad = torch.zeros_like(part)
-    made.strategy.gradients()
+    trainer.strategy.gradients()
     for part, slope in zip(theta.values(), expected, strict=True):
         assert torch.allclose(part.grad, slope, atol=1e-9)
 
 
 def test_moments_of_proxies_are_forgotten_on_request():
-    made = loop(Chance(proxies=2, pool=4, reset_proxy_state=True))
-    made.strategy.begin()
-    made.advance()
-    converge(made)
-    assert made.objective.proxies not in made.optimiser.state
+    trainer = loop(Chance(proxies=2, pool=4, reset_proxy_state=True))
+    trainer.strategy.begin()
+    trainer.advance()
+    converge(trainer)
+    assert trainer.objective.proxies not in trainer.optimiser.state
 
 
-def validation(made, script):
+def validation(trainer, script):
     """Validation values as a script of the step: the instances converge where we want."""
-    return lambda: {"map@r": script(made.step)}
+    return lambda: {"map@r": script(trainer.step)}
 
 
 def wave(step):
     return 0.5 + 0.01 * min(step, 4) - 0.001 * step
 
 
-def kept(made):
-    return made.network.state_dict() | {"proxies": made.objective.proxies.data}
+def kept(trainer):
+    return trainer.network.state_dict() | {"proxies": trainer.objective.proxies.data}
 
 
 def test_killed_and_resumed_is_bit_identical(tmp_path):
@@ -275,17 +275,17 @@ def test_killed_and_resumed_is_bit_identical(tmp_path):
 
 
 def test_the_untrained_network_and_the_end_are_no_part_of_an_instance():
-    made = loop(Chance(proxies=2, pool=4, patience=1))
+    trainer = loop(Chance(proxies=2, pool=4, patience=1))
     seen = []
-    made.strategy.validated = lambda step, value: seen.append((step, value))
-    train(made, Plan(4, validate_every=1, select="map@r"), validate=lambda: {"map@r": 0.5})
+    trainer.strategy.validated = lambda step, value: seen.append((step, value))
+    train(trainer, Plan(4, validate_every=1, select="map@r"), validate=lambda: {"map@r": 0.5})
     assert [step for step, _ in seen] == [1, 2, 3]
 
 
 def test_it_learns():
-    made = loop(Chance(proxies=2, pool=4))
-    train(made, Plan(50, validate_every=10), validate=lambda: {"map@r": made.step / 100})
-    first, last = loop(), made.advance()
+    trainer = loop(Chance(proxies=2, pool=4))
+    train(trainer, Plan(50, validate_every=10), validate=lambda: {"map@r": trainer.step / 100})
+    first, last = loop(), trainer.advance()
     first.strategy.begin()
     assert last.terms["loss"] < first.advance().terms["loss"]
 

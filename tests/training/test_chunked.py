@@ -34,11 +34,11 @@ def loop(network, inputs, chunk, loss, **changes):
 
 
 def trained(network, inputs, chunk, loss, steps=3):
-    made = loop(network, inputs, chunk, loss)
+    trainer = loop(network, inputs, chunk, loss)
     torch.manual_seed(7)
     for _ in range(steps):
-        last = made.advance()
-    return made, last, torch.rand(1)
+        last = trainer.advance()
+    return trainer, last, torch.rand(1)
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 24, 100])
@@ -81,9 +81,9 @@ def test_without_dropout_every_chunk_size_trains_the_same_network(chunk):
 def test_random_numbers_go_on_as_after_the_first_pass():
     """The replay must not be visible to whoever draws next."""
     network = mlp().train()
-    made = loop(network, POINTS, 6, losses.MultiSimilarity())
+    trainer = loop(network, POINTS, 6, losses.MultiSimilarity())
     torch.manual_seed(1)
-    made.advance()
+    trainer.advance()
     torch.manual_seed(1), [network.train()(part) for part in POINTS[:24].split(6)]
     expected = torch.rand(3)
     torch.manual_seed(1)
@@ -93,9 +93,9 @@ def test_random_numbers_go_on_as_after_the_first_pass():
 
 
 def test_statistics_over_the_batch_are_refused_in_one_line():
-    made = loop(Embedder(Conv4(channels=1), dim=4), IMAGES, 8, losses.MultiSimilarity())
+    trainer = loop(Embedder(Conv4(channels=1), dim=4), IMAGES, 8, losses.MultiSimilarity())
     with pytest.raises(UserError, match=r"train\.chunk.*batch normalisation.*frozen_statistics") as refused:
-        made.advance()
+        trainer.advance()
     assert "\n" not in str(refused.value)
 
 

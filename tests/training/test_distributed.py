@@ -36,8 +36,8 @@ def together(folder):
         for rank in range(2)
     ]
     try:
-        said = [child.communicate(timeout=LIMIT)[1].decode() for child in children]
-        return [child.returncode for child in children], said
+        errors = [child.communicate(timeout=LIMIT)[1].decode() for child in children]
+        return [child.returncode for child in children], errors
     finally:
         for child in children:
             child.kill()
@@ -48,13 +48,13 @@ def together(folder):
 def folder(tmp_path_factory):
     """What two processes left behind: they compute, stop and, at last, one of them is killed."""
     place = tmp_path_factory.mktemp("two")
-    codes, said = together(place)
-    assert codes == [2, -9], said
+    codes, errors = together(place)
+    assert codes == [2, -9], errors
     return place
 
 
 @pytest.fixture(scope="module")
-def found(folder):
+def results(folder):
     """What two processes saw, and one alone."""
     both = [torch.load(folder / f"rank{rank}.pt") for rank in range(2)]
     alone = {f"{name}/{part}": value for name in processes.SCENES for part, value in processes.steps(name).items()}
@@ -63,9 +63,9 @@ def found(folder):
 
 
 @pytest.mark.parametrize("scene", processes.SCENES)
-def test_losses_gradients_and_parameters_are_those_of_one_process(found, scene):
+def test_losses_gradients_and_parameters_are_those_of_one_process(results, scene):
     """A pair loss, a mined triplet loss (same draws), proxies, a memory, CCP, batch normalisation, chunks."""
-    both, alone = found
+    both, alone = results
     names = [name for name in alone if name.startswith(f"{scene}/")]
     assert len(names) > 20
     for name in names:
@@ -74,8 +74,8 @@ def test_losses_gradients_and_parameters_are_those_of_one_process(found, scene):
     assert any(alone[name].any() for name in names if ".gradient." in name)
 
 
-def test_what_is_spread_over_processes_is_the_whole(found):
-    both, alone = found
+def test_what_is_spread_over_processes_is_the_whole(results):
+    both, alone = results
     for seen in both:
         assert torch.allclose(seen["exchanges/spread"], alone["exchanges/spread"], atol=1e-12)
         assert torch.equal(seen["exchanges/figures"], alone["exchanges/figures"])
@@ -83,8 +83,8 @@ def test_what_is_spread_over_processes_is_the_whole(found):
         assert seen["exchanges/any"].tolist() == [True, False]
 
 
-def test_a_mixed_batch_is_the_same_for_all(found):
-    one, other = found[0]
+def test_a_mixed_batch_is_the_same_for_all(results):
+    one, other = results[0]
     assert torch.equal(one["mixed/loss"], other["mixed/loss"])
     assert torch.equal(one["mixed/labels"], other["mixed/labels"])
 

@@ -21,16 +21,16 @@ def test_outputs_are_the_principal_components(layer_norm):
     given = points()
     principal(embedder, given)
     with torch.no_grad():
-        found = embedder.head(given).double()
+        outputs = embedder.head(given).double()
     before = torch.nn.functional.layer_norm(given, (WIDTH,)) if layer_norm else given
     centred = (before - before.mean(0)).double()
     values, vectors = torch.linalg.eigh(centred.T @ centred)
     expected = centred @ vectors.flip(1)[:, :DIM]
     scale = before.norm(dim=1).mean()
     for component in range(DIM):
-        one, other = found[:, component] * scale, expected[:, component]
+        one, other = outputs[:, component] * scale, expected[:, component]
         assert torch.allclose(one, other, atol=1e-3) or torch.allclose(one, -other, atol=1e-3)
-    assert found.mean(0).abs().max() < 1e-5
+    assert outputs.mean(0).abs().max() < 1e-5
     assert values.flip(0)[0] > values.flip(0)[DIM]
 
 

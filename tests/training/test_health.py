@@ -16,9 +16,9 @@ def rows(count=32, dim=8, seed=0):
 
 
 def kinds(loop, steps=40, **settings):
-    told = []
-    train(loop, Plan(steps, validate_every=10, log_every=2, **settings), tell=told.append)
-    return [event["kind"] for event in told if event["event"] == "health"], told
+    events = []
+    train(loop, Plan(steps, validate_every=10, log_every=2, **settings), tell=events.append)
+    return [event["kind"] for event in events if event["event"] == "health"], events
 
 
 class Constant(nn.Module):
@@ -37,9 +37,9 @@ def test_a_healthy_run_has_no_trouble():
 
 
 def test_collapse_is_named_once_with_its_cosine():
-    found, told = kinds(loop(losses.Triplet(), network=Constant(), optimiser="sgd", lr=1e-9))
-    assert found == ["collapse"]
-    (event,) = (event for event in told if event["event"] == "health")
+    troubles, events = kinds(loop(losses.Triplet(), network=Constant(), optimiser="sgd", lr=1e-9))
+    assert troubles == ["collapse"]
+    (event,) = (event for event in events if event["event"] == "health")
     assert "mean cosine 1.000" in event["advice"]
     assert event["step"] == 2
 
@@ -64,8 +64,8 @@ def test_one_direction():
 def test_no_active_tuples_after_five_looks_in_a_row():
     met = losses.Triplet(margin=0.0)
     network = Net()
-    found, _ = kinds(loop(met, network=network, lr=0.02, steps=400), steps=400)
-    assert found == ["no active tuples"]
+    troubles, _ = kinds(loop(met, network=network, lr=0.02, steps=400), steps=400)
+    assert troubles == ["no active tuples"]
     health, gradient = Health(), torch.zeros(32, 8)
     looks = [[trouble.kind for trouble in health.look(rows(), given)] for given in [gradient] * 4 + [rows()]]
     assert looks == [[]] * 5  # one gradient and the count begins anew
@@ -78,9 +78,9 @@ def test_exploding_norms():
             self.times = 1.5 * getattr(self, "times", 1.0)
             return super().forward(points) * self.times
 
-    found, told = kinds(loop(network=Growing()))
-    assert found == ["exploding norms"]
-    advice = next(event["advice"] for event in told if event["event"] == "health")
+    troubles, events = kinds(loop(network=Growing()))
+    assert troubles == ["exploding norms"]
+    advice = next(event["advice"] for event in events if event["event"] == "health")
     assert "times longer" in advice
     assert "embedding_norm" in advice
 
@@ -140,7 +140,7 @@ def settable(name):
 
 @pytest.mark.parametrize("name", [name for name in losses.names() if settable(name)])
 def test_margins_that_no_embedding_can_meet_are_known(name):
-    found = set()
+    troubles = set()
     for setting in settable(name):
         try:
             loss = losses.build(name, classes=4, dim=2, **{setting: 6.5})
@@ -149,8 +149,8 @@ def test_margins_that_no_embedding_can_meet_are_known(name):
         trouble = unreachable_margin(loss)
         if trouble is not None:
             assert trouble.advice.startswith(f"{setting} = 6.5 cannot be met on the")
-            found.add(setting)
-    assert found == KNOWN.get(name, set())
+            troubles.add(setting)
+    assert troubles == KNOWN.get(name, set())
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -18,9 +18,9 @@ IMAGES = torch.randn(24, 1, 16, 16, generator=torch.Generator().manual_seed(0))
 def embedder():
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = Embedder(Conv4(channels=1), dim=4, batch_norm="frozen_statistics")
-    made.head[-1].weight.data *= 100  # an untrained network says nearly the same of all images
-    return made
+        network_with_stages = Embedder(Conv4(channels=1), dim=4, batch_norm="frozen_statistics")
+    network_with_stages.head[-1].weight.data *= 100  # an untrained network says nearly the same of all images
+    return network_with_stages
 
 
 def drawing(seed=0, places=("input", "block1", "block4")):
@@ -78,8 +78,8 @@ def loop(loss, miner=None, seed=0, optimiser="sgd", **changes):
 def test_the_objective_is_taken_on_both_sets_of_labels(name):
     free = {"normalise": "none", "negative_margin": 5.0} if name == "contrastive" else {}
     loss = losses.build(name, classes=6, dim=4, **free)
-    made = loop(loss, optimiser="still")
-    trained = made.advance()
+    network_with_stages = loop(loss, optimiser="still")
+    trained = network_with_stages.advance()
     drawn = drawing().draw(12)
     first, second = trained.labels, trained.labels[drawn.partner]
     with torch.no_grad():

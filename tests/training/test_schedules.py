@@ -70,7 +70,7 @@ def test_a_restored_plateau_continues_as_if_never_interrupted():
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"name": "cosin"}, "did you mean 'cosine'"),
         ({"steps": 0}, "at least one step"),
@@ -79,6 +79,6 @@ def test_a_restored_plateau_continues_as_if_never_interrupted():
         ({"name": "step"}, "needs milestones"),
     ],
 )
-def test_mistakes(settings, said):
-    with pytest.raises(UserError, match=said):
+def test_mistakes(settings, message):
+    with pytest.raises(UserError, match=message):
         Schedule(**settings)

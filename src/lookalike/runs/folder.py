@@ -22,72 +22,27 @@ Intent = Literal["new", "fresh", "resume", "either"]  # "either": resume what is
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
 class RunFolder:
     """The places in a run's folder."""
 
-    path: Path
-
-    @property
-    def recipe(self) -> Path:
-        return self.path / "recipe.toml"
-
-    @property
-    def log(self) -> Path:
-        return self.path / "log.jsonl"
-
-    @property
-    def audit(self) -> Path:
-        return self.path / "audit.json"
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.path / "checkpoint"
-
-    @property
-    def start(self) -> Path:
-        """The weights before the first step, where the trained ones are blended with them."""
-        return self.checkpoint / "start.safetensors"
-
-    @property
-    def model(self) -> Path:
-        return self.path / "model"
-
-    @property
-    def result(self) -> Path:
-        return self.path / "result.json"
-
-    @property
-    def measured(self) -> Path:
-        """What was measured, query by query."""
-        return self.path / "measured.json"
-
-    @property
-    def test(self) -> Path:
-        """The embeddings of the test images."""
-        return self.path / "test.npz"
-
-    @property
-    def report(self) -> Path:
-        return self.path / "report.html"
-
-    @property
-    def figures(self) -> Path:
-        return self.path / "figures"
-
-    @property
-    def suspicious_labels(self) -> Path:
-        """What `audit --run` writes."""
-        return self.path / "suspicious_labels.csv"
-
-    @property
-    def thumbnails(self) -> Path:
-        return self.path / "thumbnails.npz"
-
-    @property
-    def value(self) -> Path:
-        """The validation figure of a run that ends there, as the folds of a trial do."""
-        return self.path / "value.json"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.recipe = path / "recipe.toml"
+        self.log = path / "log.jsonl"
+        self.audit = path / "audit.json"
+        self.checkpoint = path / "checkpoint"
+        self.start = (
+            self.checkpoint / "start.safetensors"
+        )  # the first weights, where trained ones are blended with them
+        self.model = path / "model"
+        self.result = path / "result.json"
+        self.measured = path / "measured.json"  # query by query
+        self.test = path / "test.npz"  # the embeddings of the test images
+        self.report = path / "report.html"
+        self.figures = path / "figures"
+        self.thumbnails = path / "thumbnails.npz"
+        self.suspicious_labels = path / "suspicious_labels.csv"
+        self.value = path / "value.json"  # the validation figure of a run that ends there, as the folds of a trial do
 
     @property
     def begun(self) -> bool:
