@@ -1,8 +1,9 @@
 """Search beside faiss, hnswlib, usearch and numpy, in one run: time per query, recall, build, load, memory, updates.
 
-python -m benchmarks.search [--rows 100000 1000000] [--width 128] [--queries 200] [--collapsed] [--json FILE]
+python -m benchmarks.search [--rows 100000 1000000] [--width 128] [--queries 200] [--collapsed] [--no-graphs]
 
 Every peer gets one thread; ours is shown with one and with two. Recall@10 is measured against float64 brute force.
+Graphs (HNSW) take minutes to build at a million items; --no-graphs leaves them out.
 """
 
 import argparse
@@ -163,12 +164,14 @@ def opening(place: Path) -> dict[str, Any]:
     return {"opened and first answer, s": float(seconds), "anonymous memory, MB": float(memory)}
 
 
-def peers(items: np.ndarray, queries: np.ndarray, right: list[set[int]], folder: Path) -> list[dict[str, Any]]:
+def peers(
+    items: np.ndarray, queries: np.ndarray, right: list[set[int]], folder: Path, graphs: bool
+) -> list[dict[str, Any]]:
     rows = [
         timed("numpy float32", lambda query: np.argpartition(-(items @ query), K)[:K].tolist(), queries[:20], right)
     ]
-    for name, make in (("faiss flat", _faiss_flat), ("faiss SQ8 + rescoring", _faiss_sq8), ("faiss HNSW", _faiss_hnsw),
-                       ("hnswlib", _hnswlib), ("usearch", _usearch)):  # fmt: skip
+    exact = [("faiss flat", _faiss_flat), ("faiss SQ8 + rescoring", _faiss_sq8)]
+    for name, make in [*exact, *GRAPHS.items()] if graphs else exact:
         before, began = psutil.Process().memory_info().rss, time.perf_counter()
         try:
             ask, save = make(items)
@@ -191,10 +194,11 @@ def peers(items: np.ndarray, queries: np.ndarray, right: list[set[int]], folder:
 def _faiss(items: np.ndarray, factory: str, candidates: int) -> tuple[Ask, Callable[[str], None]]:
     import faiss
 
-    faiss.omp_set_num_threads(1)
+    faiss.omp_set_num_threads(os.cpu_count() or 1)
     index = faiss.index_factory(items.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
     index.train(items[:100_000])
     index.add(items)
+    faiss.omp_set_num_threads(1)
 
     def ask(query: np.ndarray) -> Sequence[int]:
         near = index.search(query[None], candidates)[1][0]
@@ -234,6 +238,9 @@ def _usearch(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
     return lambda query: index.search(query, K, threads=1).keys.tolist(), index.save
 
 
+GRAPHS = {"faiss HNSW": _faiss_hnsw, "hnswlib": _hnswlib, "usearch": _usearch}
+
+
 def _line(row: dict[str, Any]) -> str:
     parts = [f"{row['name']:<44} processor {row['processor']:7.2f} ms"]
     parts += [f"p50 {row['p50']:7.2f}  p99 {row['p99']:7.2f} ms  recall@10 {row['recall']:.4f}"] if "p50" in row else []
@@ -251,7 +258,7 @@ def measure(rows: int, options: argparse.Namespace) -> dict[str, Any]:
             print(_line(row), flush=True)
         print("  ".join(f"{name} {value:.2f}" for name, value in facts.items()), flush=True)
         shutil.rmtree(Path(folder) / "index")
-        others = peers(items, queries, right, Path(folder))
+        others = peers(items, queries, right, Path(folder), not options.no_graphs)
     print(_line(others[0]))
     times = {row["name"]: row["processor"] for row in (*mine, *others)}
     base = times["lookalike scan, 1 thread"]
@@ -273,6 +280,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--collapsed", action="store_true")
+    parser.add_argument("--no-graphs", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     results = [measure(rows, options) for rows in options.rows]
