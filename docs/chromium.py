@@ -16,7 +16,7 @@ FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-u
          )  # fmt: skip
 
 
-def missing() -> str:
+def lacking() -> str:
     """What has to be installed before a browser can be opened; nothing if all is there."""
     if find_spec("selenium") is None:
         return "selenium is not installed (pip install -e '.[test]')"

@@ -12,7 +12,7 @@ from typing import Any
 
 from PIL import Image
 
-from docs.chromium import chromium, missing, show
+from docs.chromium import chromium, lacking, show
 
 FOLDER = Path(__file__).parent / "pictures" / "report"
 HOVER = """
@@ -42,8 +42,8 @@ def box_of(window: Any, selector: str) -> tuple[float, float, float, float]:
 
 
 def main(page: Path) -> None:
-    if missing():
-        sys.exit(missing())
+    if lacking():
+        sys.exit(lacking())
     FOLDER.mkdir(parents=True, exist_ok=True)
     with chromium() as window:
         show(window, page)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lookalike.sweeps.storage import GRACE, address, library, opened
-from tests.report.browser import missing
+from tests.missing import missing
 from tests.sweeps.searching import images, recipe
 
 HEARTBEAT = 1
