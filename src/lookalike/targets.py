@@ -196,8 +196,13 @@ def taint(embeddings: Tensor, candidates: Tensor | None = None) -> Tensor:
     >>> taint(torch.tensor([[1.0, torch.nan]])), taint(torch.ones(2, 2))
     (tensor(nan), tensor(0.))
     """
-    total = (0 * embeddings.detach()).sum()
-    return total if candidates is None else total + (0 * candidates.detach()).sum()
+    # x − x and not 0 · x, which a compiler takes for 0
+    embeddings = embeddings.detach()
+    total = (embeddings - embeddings).sum()
+    if candidates is None:
+        return total
+    candidates = candidates.detach()
+    return total + (candidates - candidates).sum()
 
 
 @overload

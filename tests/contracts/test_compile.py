@@ -36,6 +36,8 @@ def assert_compiles(name, backend, targets):
         value = run(leaf, targets)
         results.append((value, torch.autograd.grad(value, leaf)[0]))
     torch.testing.assert_close(results[1], results[0])
+    embeddings[2, 3] = torch.nan
+    assert compiled(embeddings, targets).isnan(), "a NaN goes through the compiled graph as well"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ALL_TUPLES])
