@@ -223,7 +223,7 @@ def _faiss_hnsw(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
 def _hnswlib(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
     import hnswlib
 
-    index = hnswlib.Index("ip", items.shape[1])
+    index: Any = hnswlib.Index("ip", items.shape[1])
     index.init_index(len(items), ef_construction=100, M=16)
     index.add_items(items, num_threads=os.cpu_count())
     index.set_ef(64)
@@ -233,7 +233,7 @@ def _hnswlib(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
 def _usearch(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
     from usearch.index import Index
 
-    index = Index(ndim=items.shape[1], metric="ip", dtype="f32")
+    index: Any = Index(ndim=items.shape[1], metric="ip", dtype="f32")
     index.add(np.arange(len(items)), items, threads=os.cpu_count() or 1)
     return lambda query: index.search(query, K, threads=1).keys.tolist(), index.save
 
