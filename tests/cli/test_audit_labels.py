@@ -58,6 +58,7 @@ def test_any_data_can_be_checked_with_a_run(lookalike, finished, photos, tmp_pat
     ("words", "message"),
     [
         ([], "give the data to audit, or --run"),
+        (["--run", "run", "--out", "audit.json"], "--out needs the data to audit"),
         (["photos", "--run", "run", "--embeddings", "x.npy"], "give --embeddings or --run, not both"),
     ],
 )

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from lookalike import data
-from lookalike.cli import audit_labels
 from lookalike.cli.bars import bar
 from lookalike.data.audit.audit import Audit
 from lookalike.errors import UserError, check
@@ -37,7 +36,10 @@ def run(
     --run RUN writes labels that the neighbours of an image contradict to RUN/suspicious_labels.csv; without DATA, those
     of the run's test images. Exit code 0: usable; 1: not usable; 2: the data cannot be found.
     """
+    from lookalike.cli import audit_labels
+
     check(source is not None or trained is not None, "give the data to audit, or --run with the folder of a run")
+    check(source is not None or out is None, "--out needs the data to audit: --run alone writes to the run's folder")
     check(embeddings is None or trained is None, "give --embeddings or --run, not both")
     if source is None:
         audit_labels.audit_test_images(Path(str(trained)), as_json)

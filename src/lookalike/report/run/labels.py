@@ -30,6 +30,7 @@ class LabelCheck:
 
     doubts: list[Doubt]
     table: list[dict[str, str]]
+    paths: list[str]  # of all rows
     complete: bool  # else only the worst queries were looked at
 
     def tiles(self) -> list[Tile]:
@@ -38,7 +39,8 @@ class LabelCheck:
         for doubt, row in zip(self.doubts[:SHOWN], self.table, strict=False):
             path, label, suggested, _ = (row[name] for name in COLUMNS)
             shown.append(Tile(doubt.row, label, "query", f"an image labelled {label}", path))
-            shown.append(Tile(doubt.nearest, suggested, "plain", f"its nearest image, labelled {suggested}"))
+            nearest = self.paths[doubt.nearest]
+            shown.append(Tile(doubt.nearest, suggested, "plain", f"its nearest image, labelled {suggested}", nearest))
         return shown
 
 
@@ -54,7 +56,7 @@ def check_labels(test: UnseenImages, result: Result) -> LabelCheck:
     vectors, rows = torch.from_numpy(test.all_vectors), torch.from_numpy(candidates[:most])
     doubts = suspicious_labels(vectors, torch.from_numpy(codes), rows=rows)
     paths = [test.path(row) or f"row {row}" for row in range(len(test.all_labels))]
-    return LabelCheck(doubts, as_table(doubts, test.all_labels, paths), len(candidates) <= most)
+    return LabelCheck(doubts, as_table(doubts, test.all_labels, paths), paths, len(candidates) <= most)
 
 
 def draw(checked: LabelCheck, addresses: Mapping[int, str]) -> Html:
