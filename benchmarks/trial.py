@@ -31,7 +31,7 @@ def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
     model = build.model(recipe)
     loop = build.loop(recipe, model, divided.train)
     prepare_head(recipe, model, divided.train)
-    fill_bank(loop, model, divided.train)
+    fill_bank(recipe, loop, model, divided.train)
     validate = validation(recipe, model, divided.validation)
     before = copy.deepcopy(model.embedder.state_dict())
     ending = train(loop, build.plan(recipe, loop.schedule.steps), validate=validate)

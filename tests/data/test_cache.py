@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from lookalike import data
 from lookalike.cache import built, cache_folder
 from lookalike.data.images.decoded_cache import Decoded, decoded
+from lookalike.data.images.digests import content_digests
 from lookalike.errors import UserError
 
 SLOW_BUILDER = """
@@ -166,3 +168,10 @@ def test_data_in_memory_needs_no_cache():
 
     dataset = data.arrays(np.zeros((1, 4, 4), np.uint8), ["a"])
     assert decoded(dataset) is dataset
+
+
+def test_images_in_the_cache_know_the_digests_of_their_pixels(photos):
+    images = decoded(data.folder(photos.root), 20).subset([3, 0]).images
+    assert len(images.digests) == 2
+    assert (content_digests(replace(images, digests=None)) == images.digests).all()
+    assert (images.digests[0] != images.digests[1]).any()

@@ -1,5 +1,7 @@
 """Vectors of a data set: those of `encode`, found again by content, the same views each time."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import torch
@@ -135,3 +137,20 @@ def test_images_of_equal_bytes_and_another_shape_are_different():
     for each in (model, bare):
         one, other = extract(each, scenes.dataset(1)), extract(each, arrays(flat, ["a"]))
         assert not torch.equal(one, other)
+
+
+@pytest.mark.plain
+@pytest.mark.skipif(
+    not all(map(find_spec, ("onnx", "onnxscript", "onnxruntime"))), reason="ONNX is not installed (extra: export)"
+)
+def test_onnx_computes_the_same_vectors_which_are_kept_apart():
+    model, data = scenes.model(), scenes.dataset()
+    vectors, count = computed(model, data, backend="auto")
+    assert count == len(data)
+    expected, count = computed(model, data, backend="torch")
+    assert count == len(data)
+    assert not torch.equal(vectors, expected)
+    torch.testing.assert_close(vectors, expected, atol=1e-5, rtol=0)
+    again, count = computed(model, data, backend="onnx")
+    assert count == 0
+    assert torch.equal(again, vectors)

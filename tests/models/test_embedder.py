@@ -187,3 +187,20 @@ def test_impossible_embedders_are_refused():
     with pytest.raises(UserError, match="power of the generalised mean"):
         GeM(0.0)
     assert isinstance(small(), nn.Module)
+
+
+def test_a_head_with_a_hidden_layer():
+    embedder = small(hidden=6, init="glorot", bias=False)
+    assert {key for key in embedder.state_dict() if key.startswith("head.")} == {
+        "head.hidden.weight",
+        "head.hidden.bias",
+        "head.linear.weight",
+    }
+    features = embedder.features(images())
+    first, second = embedder.head.hidden, embedder.head.linear
+    expected = torch.relu(features @ first.weight.T + first.bias) @ second.weight.T
+    torch.testing.assert_close(embedder(images()), expected)
+    with pytest.raises(UserError, match="at least one neuron"):
+        small(hidden=0)
+    with pytest.raises(UserError, match="set dim"):
+        Embedder(models.build("conv4", width=8), None, hidden=6)

@@ -58,11 +58,11 @@ def test_embeddings_are_those_of_encode_and_baselines_those_of_their_names(scene
     thumbnails = pixels(data, model.preprocessing)
     assert thumbnails.shape == (30, 28 * 28)
     untrained = Model.create(Architecture("conv4", {"channels": 1}, dim=5), seed=1)
-    plain, pixel = baselines(model, untrained, False, data, ["map@r"], judge)
+    plain, pixel = baselines(embed(untrained, data), False, model.preprocessing, data, ["map@r"], judge)
     assert (plain.name, pixel.name) == ("untrained network", "raw pixels")
     assert dict(plain.result) == dict(evaluate(embed(untrained, data), names, metrics="map@r"))
     assert dict(pixel.result) == dict(evaluate(thumbnails, names, metrics="map@r"))
-    frozen, _ = baselines(model, untrained, True, data, ["map@r"], judge)
+    frozen, _ = baselines(features(untrained, data), True, model.preprocessing, data, ["map@r"], judge)
     assert frozen.name == "frozen backbone, 64-D"
     assert dict(frozen.result) == dict(evaluate(features(untrained, data), names, metrics="map@r"))
 

@@ -1,15 +1,19 @@
 """The images of a data set as the vectors of a model that still changes: nothing is kept."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from lookalike.data import Dataset
-from lookalike.models import Model
+from lookalike.geometry import normalise
+from lookalike.models import Embedder, Model
 from lookalike.models.backends import Backend, BackendName
-from lookalike.models.encoding import batched
+from lookalike.models.encoding import batched, evaluating
 from lookalike.models.model import Progress
 from lookalike.models.preprocess import prepare
 from lookalike.processes import Ranks
+
+AT_ONCE = 4096  # vectors through the head
 
 
 def embed(
@@ -25,6 +29,15 @@ def _encode(model: Model, dataset: Dataset, progress: Progress | None, backend: 
 
     batches = batched(inputs, len(dataset), model.batch_size())
     return model.encode_inputs(batches, len(dataset), progress, backend)
+
+
+@torch.no_grad()
+def embed_features(model: Model, features: Float[Tensor, "n width"]) -> Float[Tensor, "n d"]:
+    """The model's embeddings of images whose features are known: only the head is computed."""
+    assert isinstance(model.embedder, Embedder)
+    with evaluating(model.embedder):
+        parts = [model.embedder.read(part.to(model.device)).float().cpu() for part in torch.split(features, AT_ONCE)]
+    return normalise(torch.cat(parts), model.geometry)
 
 
 def features(model: Model, dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n width"]:

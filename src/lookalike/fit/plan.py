@@ -1,5 +1,6 @@
 """How many steps a run takes: the recipe's, or as many as its minutes allow beside everything else."""
 
+import math
 import time
 from dataclasses import dataclass, replace
 
@@ -42,7 +43,8 @@ def plan(
     table = recipe.train
     if table.minutes is None:
         return recipe, build.plan(recipe, loop.schedule.steps, batches=len(loop.sampler))
-    rate = rate or _rate(model, parts.train)
+    # under [features] those of all images are there, and the head takes no time
+    rate = math.inf if recipe.features is not None else rate or _rate(model, parts.train)
     held = 0 if parts.validation is None else len(parts.validation)
     left = clock.left(table.minutes) - (2.5 * len(parts.test) + len(table.blend) * held) / rate
     if table.steps is None:

@@ -13,7 +13,6 @@ from torch import nn
 from lookalike import report
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
-from lookalike.features import embed
 from lookalike.files import write_text
 from lookalike.fit.result_content import command, content
 from lookalike.fit.train_model import TrainedModel, Weights
@@ -21,6 +20,7 @@ from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged, baselines, best_of_each, gains, judge
 from lookalike.recipe import Recipe, build
+from lookalike.recipe.prepare import backbone_features, embeddings
 from lookalike.recipe.protocol import measure
 from lookalike.runs import OpenRun
 from lookalike.runs.embeddings import save_embeddings
@@ -78,7 +78,9 @@ def write_result(run: OpenRun, content: dict[str, Any]) -> None:
 def _evaluations(model: Model, recipe: Recipe, parts: Parts, run: OpenRun) -> Iterator[Judged]:
     metrics, evaluated = recipe.evaluation.metrics, measure(recipe)
     progress = run.stage("evaluating on unseen classes")
-    main = evaluated("this model", "model", embed(model, parts.test, progress), parts.test, model.geometry, metrics)
+    main = evaluated(
+        "this model", "model", embeddings(recipe, model, parts.test, progress), parts.test, model.geometry, metrics
+    )
     if recipe.protocol.select == "test_max":
         main = replace(main, optimistic=True)
         yield main
@@ -86,15 +88,18 @@ def _evaluations(model: Model, recipe: Recipe, parts: Parts, run: OpenRun) -> It
     else:
         yield main
     for name, test in parts.others:
-        yield evaluated(f"this model, {name}", "model", embed(model, test, progress), test, model.geometry, metrics)
+        yield evaluated(
+            f"this model, {name}", "model", embeddings(recipe, model, test, progress), test, model.geometry, metrics
+        )
     if recipe.evaluation.train:
-        vectors = embed(model, parts.train, progress)
+        vectors = embeddings(recipe, model, parts.train, progress)
         yield judge("train images", "train", vectors, parts.train, model.geometry, recipe.evaluation.train)
 
 
 def evaluate_baselines(recipe: Recipe, model: Model, untrained: Model, test: Dataset) -> list[Judged]:
     pretrained = recipe.model.weights is not None
-    return baselines(model, untrained, pretrained, test, recipe.evaluation.metrics, measure(recipe))
+    before = (backbone_features if pretrained else embeddings)(recipe, untrained, test)
+    return baselines(before, pretrained, model.preprocessing, test, recipe.evaluation.metrics, measure(recipe))
 
 
 @contextmanager

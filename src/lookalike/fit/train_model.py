@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from lookalike.features import embed
+from lookalike.features import FeatureViews
 from lookalike.files import write_text
 from lookalike.fit import plan as planning
 from lookalike.fit.plan import Clock
@@ -14,7 +14,15 @@ from lookalike.fit.result_content import header
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, to_toml
-from lookalike.recipe.prepare import fill_bank, needs_features, prepare_head, validation
+from lookalike.recipe.prepare import (
+    backbone_features,
+    embedding_of,
+    fill_bank,
+    needs_features,
+    prepare_head,
+    train_features,
+    validation,
+)
 from lookalike.recipe.protocol import measure
 from lookalike.runs import OpenRun, checkpoint
 from lookalike.runs.log import Watcher
@@ -40,7 +48,7 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     untrained = {name: value.detach().cpu().clone() for name, value in model.embedder.state_dict().items()}
     model = replace(model, classes=parts.train.label_names)
     started = checkpoint.exists(run.folder.checkpoint)
-    loop = build.loop(recipe, model, parts.train)
+    loop = build.loop(recipe, model, parts.train, _features(recipe, model, parts, run))
     warning = unreachable_margin(loop.objective.loss)  # type: ignore[arg-type]
     if warning is not None:
         run.note(warning.advice)
@@ -56,13 +64,27 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     return TrainedModel(model, untrained, recipe, _blend(recipe, model, validate, ending, run))
 
 
+def _features(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> FeatureViews | None:
+    """Under [features], those of all images of the run: the test images' too, so that the clock knows them done."""
+    if recipe.features is None:
+        return None
+    note = model.headless().backend(recipe.features.backend).note
+    if note:
+        run.note(note)
+    progress = run.stage("features of the frozen backbone")
+    for part in (parts.validation, parts.test, *(part for _, part in parts.others)):
+        if part is not None:
+            backbone_features(recipe, model, part, progress)
+    return train_features(recipe, model, parts.train, progress)
+
+
 def _prepare(recipe: Recipe, model: Model, loop: Loop, parts: Parts, run: OpenRun) -> float | None:
     """What precedes the first step: the start of the head, the bank, a copy of the weights. The rate of embedding."""
     rate = None
     if needs_features(recipe):
         rate = prepare_head(recipe, model, parts.train, run.stage("features for the head"))
     if loop.bank is not None:
-        fill_bank(loop, model, parts.train, run.stage("filling the embedding bank"))
+        fill_bank(recipe, loop, model, parts.train, run.stage("filling the embedding bank"))
     if recipe.train.blend and loop.ranks.first:
         checkpoint.save_tensors(run.folder.start, model.embedder.state_dict())
     return rate
@@ -75,7 +97,8 @@ def _validation(recipe: Recipe, model: Model, parts: Parts) -> Callable[[], Mapp
     reported = recipe.evaluation.metrics
     metrics = {"recall@1", "map@r", recipe.train.plan.select, *reported} if reported else ()
     evaluated, test = measure(recipe), parts.test
-    return lambda: evaluated("", "model", embed(model, test), test, model.geometry, sorted(metrics)).result
+    vectors = embedding_of(recipe, model, test)
+    return lambda: evaluated("", "model", vectors(), test, model.geometry, sorted(metrics)).result
 
 
 def _watcher(recipe: Recipe, run: OpenRun) -> Watcher:

@@ -30,6 +30,7 @@ class Architecture:
     layer_norm: bool = False
     init: Init = "default"
     batch_norm: BatchNorm = "train"
+    hidden: int | None = None  # neurons of a hidden layer in the head; None: the head is linear
     readout: Readout = field(default_factory=Readout, metadata=FACT)  # its statistics come from the train images
 
     def __post_init__(self) -> None:
@@ -44,8 +45,9 @@ class Architecture:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             return Embedder(
-                backbone, self.dim, self.pooling, self.bias, self.layer_norm, self.init, self.batch_norm, self.readout
-            )
+                backbone, self.dim, self.pooling, self.bias, self.layer_norm, self.init, self.batch_norm, self.readout,
+                self.hidden,
+            )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "settings": dict(self.settings)}

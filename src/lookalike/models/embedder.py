@@ -26,6 +26,7 @@ class Embedder(nn.Module):
     """f(x) = W pool(backbone(x)) + b, of `dim` numbers; with `dim=None` the pooled features themselves.
 
     `layer_norm` standardises the pooled features, without parameters (Teh et al., "ProxyNCA++", ECCV 2020, sec. 3.5).
+    With `hidden` neurons between them, the head has two linear layers.
 
     >>> import torch
     >>> from lookalike.models.backbones.conv4 import Conv4
@@ -43,6 +44,7 @@ class Embedder(nn.Module):
         init: Init = "default",
         batch_norm: BatchNorm = "train",
         readout: Readout | None = None,
+        hidden: int | None = None,
     ) -> None:
         super().__init__()
         for kind, name, possible in (
@@ -53,9 +55,11 @@ class Embedder(nn.Module):
             if name not in possible:
                 raise unknown(kind, name, possible)
         check(dim is None or dim > 0, f"an embedding needs at least one dimension, not {dim}")
+        check(hidden is None or hidden > 0, f"a hidden layer has at least one neuron, not {hidden}")
+        check(hidden is None or dim is not None, "a head with a hidden layer ends in an embedding: set dim")
         self.backbone = backbone
         self.pooling = POOLINGS[pooling]()
-        self.head = _head(backbone.width, dim, bias, layer_norm, init)
+        self.head = _head(backbone.width, dim, bias, layer_norm, init, hidden)
         self.set_readout(readout or Readout(), dim)
         self.batch_norm = batch_norm
         self.frozen: tuple[str, ...] = ()
@@ -121,18 +125,27 @@ class Embedder(nn.Module):
             }
 
 
-def _head(width: int, dim: int | None, bias: bool, layer_norm: bool, init: Init) -> nn.Sequential:
+def _head(
+    width: int, dim: int | None, bias: bool, layer_norm: bool, init: Init, hidden: int | None = None
+) -> nn.Sequential:
     head = nn.Sequential()
     if layer_norm:
         head.add_module("norm", nn.LayerNorm(width, elementwise_affine=False))
+    if hidden is not None:
+        head.add_module("hidden", _linear(width, hidden, True, init))
+        head.add_module("relu", nn.ReLU())
     if dim is not None:
-        linear = nn.Linear(width, dim, bias=bias)
-        if init == "glorot":
-            nn.init.xavier_uniform_(linear.weight)
-            if linear.bias is not None:
-                nn.init.zeros_(linear.bias)
-        head.add_module("linear", linear)
+        head.add_module("linear", _linear(hidden or width, dim, bias, init))
     return head
+
+
+def _linear(width: int, dim: int, bias: bool, init: Init) -> nn.Linear:
+    layer = nn.Linear(width, dim, bias=bias)
+    if init == "glorot":
+        nn.init.xavier_uniform_(layer.weight)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+    return layer
 
 
 def _modules(backbone: Backbone) -> list[tuple[str, nn.Module]]:

@@ -76,7 +76,7 @@ class Model:
             raise UserError("only a network built by name has a readout: this one is your own")
         if readout.kind == "features":
             embedder.head = nn.Sequential()
-            architecture = replace(architecture, dim=None, layer_norm=False)
+            architecture = replace(architecture, dim=None, layer_norm=False, hidden=None)
         embedder.set_readout(readout, architecture.dim)
         if embedder.centred is not None:
             embedder.centred.to(self.device).fill(mean, directions)

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.evaluation import Result, compare, evaluate
-from lookalike.features import embed, features, pixels
-from lookalike.models import Model
+from lookalike.features import pixels
+from lookalike.models import Preprocessing
 
 OPTIMISTIC = "(optimistic: chosen on test)"
 
@@ -67,14 +67,18 @@ def judge(
 
 
 def baselines(
-    like: Model, untrained: Model, pretrained: bool, test: Dataset, metrics: Iterable[str], measure: Measure
+    before: Float[Tensor, "n d"],
+    pretrained: bool,
+    colours: Preprocessing,
+    test: Dataset,
+    metrics: Iterable[str],
+    measure: Measure,
 ) -> list[Judged]:
-    """The network before training, and raw pixels in the colours of `like`."""
-    before = features(untrained, test) if pretrained else embed(untrained, test)
+    """The vectors `before` training (features of a pretrained backbone, or embeddings), and raw pixels."""
     name = f"frozen backbone, {before.shape[1]}-D" if pretrained else "untrained network"
     return [
         measure(name, "baseline", before, test, "sphere", metrics),
-        measure("raw pixels", "baseline", pixels(test, like.preprocessing), test, "sphere", metrics),
+        measure("raw pixels", "baseline", pixels(test, colours), test, "sphere", metrics),
     ]
 
 

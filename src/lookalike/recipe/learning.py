@@ -7,22 +7,21 @@ from typing import Any
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
-from torch.utils.data import TensorDataset
 
 from lookalike import catalog, samplers
 from lookalike.data import AugmentedImages, Dataset
 from lookalike.errors import check
+from lookalike.features import FeatureViews
 from lookalike.models import Embedder, Model
 from lookalike.models.preprocess import scale
 from lookalike.processes import Ranks
 from lookalike.recipe.goal import Goal, generators_of, objective, settings_of
-from lookalike.recipe.network import device, embedder_of, views
+from lookalike.recipe.network import device, embedder_of, mixer_of, views
 from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Optimiser, Recipe
 from lookalike.samplers import BatchSampler, EmbeddingBank
 from lookalike.training import Loop, Plan, Schedule, optimisers
 from lookalike.training.ccp import ChanceConstraints, ProxyObjective
-from lookalike.training.mixup import mixer
 from lookalike.training.pool import Pool
 from lookalike.values import member_settings
 
@@ -66,28 +65,30 @@ def plan(recipe: Recipe, steps: int, seconds: float | None = None, batches: int 
     return replace(table.plan, steps=steps, validate_every=every, seconds=seconds, seed=recipe.seed)
 
 
-def loop(recipe: Recipe, model: Model, train: Dataset) -> Loop:
-    """Everything that learns, ready for its first step."""
+def loop(recipe: Recipe, model: Model, train: Dataset, features: FeatureViews | None = None) -> Loop:
+    """Everything that learns, ready for its first step; with [features] that is the head, on the `features` of the
+    train images, and nothing else changes."""
     embedder, rates, how = embedder_of(model), recipe.optimiser, model.preprocessing
     embeddings = bank(recipe, train, embedder.dim)
     batches = sampler(recipe, train, embeddings)
     goal = objective(recipe, train.classes, embedder.dim, batches.batch_size).to(device(recipe))
+    network = embedder if features is None else embedder.head
+    inputs = AugmentedImages(train, views(recipe, how).train, recipe.seed) if features is None else features
 
-    def prepare(pixels: Tensor) -> Tensor:
-        return scale(pixels, how)
+    def prepare(values: Tensor) -> Tensor:
+        return scale(values, how) if features is None else values
 
-    generators, mixing = generators_of(goal), None
-    if recipe.mixup is not None:
-        mixing = mixer(recipe.mixup, embedder, torch.Generator().manual_seed(recipe.seed))
+    generators, mixing = generators_of(goal), mixer_of(recipe, embedder, torch.Generator().manual_seed(recipe.seed))
+    if mixing is not None:
         generators["mixup"] = mixing.generator
-    images, workers = AugmentedImages(train, views(recipe, how).train, recipe.seed), recipe.data.workers
+    workers = recipe.data.workers
     update = optimiser(rates, groups(recipe, embedder, goal))
     strategy = None
     if isinstance(goal, ProxyObjective):
-        pool = Pool(images, train.labels, prepare, recipe.seed, workers, Ranks.current())
-        strategy = ChanceConstraints(embedder, goal, update, pool, rates.weight_decay)
+        pool = Pool(inputs, train.labels, prepare, recipe.seed, workers, Ranks.current())
+        strategy = ChanceConstraints(network, goal, update, pool, rates.weight_decay)
     return Loop(
-        embedder, goal, update, replace(recipe.schedule, steps=steps_of(recipe, len(batches))), images, batches,
+        network, goal, update, replace(recipe.schedule, steps=steps_of(recipe, len(batches))), inputs, batches,
         prepare, embeddings, clipping=rates.clipping, precision=recipe.train.precision, workers=workers,
         generators=generators, unfreezing=None if recipe.model.unfreezing.epoch is None else recipe.model.unfreezing,
         geometry=getattr(goal.loss, "normalise", "sphere"), chunk=recipe.train.chunk, mixer=mixing, strategy=strategy,
@@ -95,10 +96,12 @@ def loop(recipe: Recipe, model: Model, train: Dataset) -> Loop:
 
 
 def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str, Any]]:
-    """Parameter groups: backbone, head, and the loss's own."""
+    """Parameter groups: backbone (unless it is frozen), head, and the loss's own."""
     table = recipe.optimiser
     decay = table.weight_decay if recipe.ccp is None else 0.0  # CCP adds it to the gradients, before they are clipped
-    yield from embedder.parameter_groups(table.lr, table.head_lr, decay)
+    for group in embedder.parameter_groups(table.lr, table.head_lr, decay):
+        if recipe.features is None or group["name"] == "head":
+            yield group
     for group in goal.parameter_groups(table.lr):
         yield group if table.loss_lr is None else {**group, "lr": table.loss_lr}
 
@@ -115,5 +118,5 @@ def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], la
     parameters = [{"params": list(embedder.head.parameters()), "lr": table.lr}, *goal.parameter_groups(table.lr)]
     return Loop(
         embedder.head, goal, optimiser(recipe.optimiser, iter(parameters)), Schedule("cosine", table.steps),
-        TensorDataset(points, labels), batches, generators=generators_of(goal),
+        FeatureViews(points[:, None], labels), batches, generators=generators_of(goal),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from lookalike.models import Embedder, Model, Preprocessing, up_to
 from lookalike.models.model import checked_device
 from lookalike.recipe.settings import Recipe
 from lookalike.training.chunked import check_chunks
-from lookalike.training.mixup import mixer
+from lookalike.training.mixup import INPUT, Mixer, mixer
 
 
 def device(recipe: Recipe) -> torch.device:
@@ -30,14 +30,24 @@ def model(recipe: Recipe) -> Model:
     embedder = embedder_of(created)
     if table.freeze is not None:
         embedder.freeze(up_to(table.freeze, embedder.backbone.stages))
-    if recipe.mixup is not None:
-        mixer(recipe.mixup, embedder, torch.Generator())
-    if recipe.train.chunk is not None:
+    mixer_of(recipe, embedder, torch.Generator())
+    if recipe.train.chunk is not None and recipe.features is None:
         check_chunks(embedder.train())
         embedder.eval()
     embedder.to(device(recipe))
     preprocessing = views(recipe, created.preprocessing).preprocessing
     return replace(created, preprocessing=preprocessing, geometry=recipe.evaluation.geometry)
+
+
+def mixer_of(recipe: Recipe, embedder: Embedder, generator: torch.Generator) -> Mixer | None:
+    """What [mixup] mixes: places in the network, or the features where only the head learns."""
+    if recipe.mixup is None:
+        return None
+    if recipe.features is None:
+        return mixer(recipe.mixup, embedder, generator)
+    only = set(recipe.mixup.places) <= {INPUT}
+    check(only, f"with [features] the head alone learns: mixup.places is {INPUT}, or leave it out")
+    return Mixer(recipe.mixup.alpha, (INPUT,), generator)
 
 
 def embedder_of(model: Model) -> Embedder:

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.evaluation import evaluate
-from lookalike.features import embed, features
+from lookalike.features import FeatureViews, View, embed, embed_features, extract, feature_views, features
 from lookalike.models import Model
 from lookalike.recipe import build
 from lookalike.recipe.settings import Recipe
@@ -17,6 +19,45 @@ from lookalike.training.loop import Loop
 
 FOR_COMPONENTS = 2048  # images whose features give the principal components
 Progress = Callable[[int, int], None]
+
+
+def embeddings(
+    recipe: Recipe, model: Model, dataset: Dataset, progress: Progress | None = None
+) -> Float[Tensor, "n d"]:
+    """The model's embeddings of all images; with [features] only the head is computed."""
+    if recipe.features is None:
+        return embed(model, dataset, progress)
+    return embed_features(model, backbone_features(recipe, model, dataset, progress))
+
+
+def backbone_features(
+    recipe: Recipe, model: Model, dataset: Dataset, progress: Progress | None = None
+) -> Float[Tensor, "n width"]:
+    """The input of the model's head for all images; with [features] from the cache."""
+    if recipe.features is None:
+        return features(model, dataset, progress)
+    return extract(model.headless(), dataset, backend=recipe.features.backend, progress=progress)
+
+
+def train_features(
+    recipe: Recipe, model: Model, train: Dataset, progress: Progress | None = None
+) -> FeatureViews | None:
+    """What the head trains on under [features]: every train image at its centre and in some random crops. The crops
+    are the same for all seeds, which share them."""
+    table = recipe.features
+    if table is None:
+        return None
+    crop = build.views(recipe, model.preprocessing).train
+    further = [View(crop, number) for number in range(1, table.views + 1)]
+    return feature_views(model, train, further, seed=recipe.seed, backend=table.backend, progress=progress)
+
+
+def embedding_of(recipe: Recipe, model: Model, dataset: Dataset) -> Callable[[], Float[Tensor, "n d"]]:
+    """A function that embeds the same images each time with the weights of the moment."""
+    if recipe.features is None:
+        return lambda: embed(model, dataset)
+    points = backbone_features(recipe, model, dataset)
+    return lambda: embed_features(model, points)
 
 
 def needs_features(recipe: Recipe) -> bool:
@@ -32,7 +73,7 @@ def prepare_head(recipe: Recipe, model: Model, dataset: Dataset, progress: Progr
     rows = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(recipe.seed))[:count]
     sample = dataset.subset(rows.sort().values)
     start = time.monotonic()
-    points = features(model, sample, progress)
+    points = backbone_features(recipe, model, sample, progress)
     rate = len(points) / (time.monotonic() - start)
     if recipe.model.head == "principal":
         principal(build.embedder_of(model), points)
@@ -41,10 +82,10 @@ def prepare_head(recipe: Recipe, model: Model, dataset: Dataset, progress: Progr
     return rate
 
 
-def fill_bank(loop: Loop, model: Model, dataset: Dataset, progress: Progress | None = None) -> None:
+def fill_bank(recipe: Recipe, loop: Loop, model: Model, dataset: Dataset, progress: Progress | None = None) -> None:
     """Embed every train image, for samplers that choose by embeddings."""
     if loop.bank is not None:
-        loop.bank.update(torch.arange(len(dataset)), embed(model, dataset, progress))
+        loop.bank.update(torch.arange(len(dataset)), embeddings(recipe, model, dataset, progress))
 
 
 def validation(recipe: Recipe, model: Model, dataset: Dataset | None) -> Callable[[], Mapping[str, float]] | None:
@@ -53,4 +94,5 @@ def validation(recipe: Recipe, model: Model, dataset: Dataset | None) -> Callabl
         return None
     metrics = sorted({"recall@1", "map@r", recipe.train.plan.select})
     geometry: Any = model.geometry
-    return lambda: evaluate(embed(model, dataset), dataset.labels, metrics=metrics, normalise=geometry)
+    vectors = embedding_of(recipe, model, dataset)
+    return lambda: evaluate(vectors(), dataset.labels, metrics=metrics, normalise=geometry)

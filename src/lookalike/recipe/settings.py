@@ -12,6 +12,7 @@ from typing import Any
 
 from lookalike.geometry import Geometry
 from lookalike.models import Architecture, Unfreezing
+from lookalike.models.backends import BackendName
 from lookalike.training import Clipping, Plan, Schedule
 from lookalike.training.ccp import Chance
 from lookalike.training.loop import Precision
@@ -92,6 +93,14 @@ class HeadOnly:
 
 
 @dataclass(frozen=True)
+class FrozenFeatures:
+    """[features]: the backbone is frozen and the head trains on its features, which are computed once and cached."""
+
+    views: int = 0  # random crops of every train image, beside its centre
+    backend: BackendName = "auto"  # what computes the features: torch, onnx, or onnx where it gives the same
+
+
+@dataclass(frozen=True)
 class Memory:
     """[memory]: the cross-batch memory, in batches; 0: none."""
 
@@ -150,6 +159,7 @@ class Recipe:
     images: Images = Images()
     model: Network = Network()
     head: HeadOnly = HeadOnly()
+    features: FrozenFeatures | None = None  # [features], even without a key in it, turns it on
     miner: Member | None = None
     regularisers: Mapping[str, Settings] = field(default_factory=dict)
     memory: Memory = Memory()

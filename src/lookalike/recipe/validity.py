@@ -38,6 +38,7 @@ def check_recipe(recipe: Recipe) -> None:
     _check_network(recipe.model)
     _check_ccp(recipe)
     _check_mixup_and_chunks(recipe)
+    _check_features(recipe)
     settings = {**recipe.sampler.settings, **limits(recipe.sampler.settings)}
     settings_of("sampler", samplers.MEMBERS, replace(recipe.sampler, settings=settings))
     optimiser(recipe.optimiser, iter([{"params": [nn.Parameter(torch.zeros(1))], "lr": 0.1}]))
@@ -76,6 +77,21 @@ def _check_ccp(recipe: Recipe) -> None:
     check(recipe.mixup is None, "CCP is not defined for mixed images: leave out ccp or mixup")
     judged = recipe.data.validation > 0 or protocol.name == "cross_validation" or protocol.select == "test_max"
     check(judged, "CCP takes new proxies when validation stops improving: hold classes back with data.validation=0.1")
+
+
+def _check_features(recipe: Recipe) -> None:
+    """Under [features] the head learns, and nothing else."""
+    how = recipe.model.architecture
+    check(
+        how.hidden is None or recipe.model.head == "default",
+        "a head with a hidden layer cannot start as principal components: leave out model.hidden or model.head",
+    )
+    if recipe.features is None:
+        return
+    check(recipe.features.views >= 0, f"features.views must not be negative, not {recipe.features.views}")
+    check(how.dim is not None, "[features] trains a head, and this network has none: set model.dim")
+    thaws = recipe.model.unfreezing.epoch is not None
+    check(not thaws, "[features] keeps the backbone frozen: leave out model.unfreeze_epoch, or [features]")
 
 
 def _check_mixup_and_chunks(recipe: Recipe) -> None:

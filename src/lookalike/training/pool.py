@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader
 from lookalike.data import AugmentedImages
 from lookalike.data.images.view import Ticket
 from lookalike.errors import check
+from lookalike.features import FeatureViews
 from lookalike.geometry import normalise
 from lookalike.processes import Ranks
 from lookalike.samplers.grouping import Groups
@@ -92,7 +93,7 @@ class Pool:
     def _embed(self, network: nn.Module, rows: Tensor, some: Tensor, turn: int) -> Tensor:
         device, training = next(network.parameters()).device, network.training
         entries: list[Any] = rows[some].tolist()
-        if isinstance(self.dataset, AugmentedImages):
+        if isinstance(self.dataset, AugmentedImages | FeatureViews):
             # epochs before the first: no draw of training has the same ticket
             entries = [Ticket(row, -1 - turn, 0, place) for row, place in zip(entries, some.tolist(), strict=True)]
         batches = [entries[begin : begin + AT_ONCE] for begin in range(0, len(entries), AT_ONCE)]

@@ -7,6 +7,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from lookalike.data import AugmentedImages, Tickets
+from lookalike.features import FeatureViews
 from lookalike.processes import Ranks
 from lookalike.samplers import BatchSampler
 from lookalike.training.distributed import Shared
@@ -17,7 +18,7 @@ def stream(
 ) -> Iterator[Any]:
     """Batches from where the sampler stands; whoever takes one advances the sampler by `step`."""
     batches: Any = sampler
-    if isinstance(dataset, AugmentedImages):
+    if isinstance(dataset, AugmentedImages | FeatureViews):
         batches = Tickets(sampler, sampler.epoch, sampler.position)
     shares = batches if ranks is None or ranks.count == 1 else Shared(batches, sampler, ranks)
     own = torch.Generator().manual_seed(sampler.seed)  # otherwise each epoch consumes torch's global random numbers
@@ -25,5 +26,5 @@ def stream(
         dataset, batch_sampler=shares, num_workers=workers, generator=own, persistent_workers=workers > 0
     )
     while True:
-        yield from load
+        yield from map(dataset.batch, shares) if isinstance(dataset, FeatureViews) else load
         batches.set_epoch(sampler.epoch)

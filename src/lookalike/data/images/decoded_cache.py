@@ -16,7 +16,7 @@ import torch
 from lookalike.cache import built
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import resize
-from lookalike.data.images.digests import content_digests
+from lookalike.data.images.digests import DIGEST, content_digests, pixel_digest
 from lookalike.data.images.source import Files, Pixels
 from lookalike.errors import check
 from lookalike.image_files import UnreadableError
@@ -34,6 +34,7 @@ class Decoded:
     begins: np.ndarray
     sizes: np.ndarray  # n × 2: height, width
     names: Files
+    digests: np.ndarray | None = None  # n × 16, of the pixels; None: written before there were any
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -47,7 +48,8 @@ class Decoded:
         return Pixels(self.pixels[begin : begin + height * width * 3].reshape(height, width, 3))
 
     def take(self, rows: np.ndarray) -> "Decoded":
-        return Decoded(self.pixels, self.begins[rows], self.sizes[rows], self.names.take(rows))
+        digests = None if self.digests is None else self.digests[rows]
+        return Decoded(self.pixels, self.begins[rows], self.sizes[rows], self.names.take(rows), digests)
 
     def __getstate__(self) -> dict[str, object]:
         """A worker process maps the file again instead of receiving its content."""
@@ -74,7 +76,7 @@ def decoded(dataset: Dataset, short_side: int = 256, *, threads: int = 2, progre
     index = np.load(place / "index.npz")
     problems = [Problem(**problem) for problem in json.loads((place / "problems.json").read_text("utf-8"))]
     pixels = np.memmap(place / "pixels.bin", np.uint8, mode="c")
-    source = Decoded(pixels, index["begins"], index["sizes"], images)
+    source = Decoded(pixels, index["begins"], index["sizes"], images, index.get("digests"))
     good = torch.from_numpy(index["sizes"][:, 0] > 0)
     return replace(dataset, images=source, problems=dataset.problems + tuple(problems)).subset(good)
 
@@ -87,7 +89,7 @@ def _key(images: Files, short_side: int) -> str:
 
 
 def _write(folder: Path, images: Files, short_side: int, threads: int, progress: Progress | None) -> None:
-    sizes = np.zeros((len(images), 2), np.int32)
+    sizes, digests = np.zeros((len(images), 2), np.int32), np.zeros((len(images), DIGEST), np.uint8)
     problems = []
     with (folder / "pixels.bin").open("wb") as file:
         file.write(b"\0")  # a file of no bytes cannot be mapped
@@ -96,12 +98,13 @@ def _write(folder: Path, images: Files, short_side: int, threads: int, progress:
                 problems.append(Problem(images.name(row), result.kind, result.detail))
             else:
                 sizes[row] = result.shape[:2]
+                digests[row] = np.frombuffer(pixel_digest(result), np.uint8)
                 file.write(result.tobytes())
             if progress is not None:
                 progress(row + 1, len(images))
     bytes_each = 3 * sizes.astype(np.int64).prod(1)
     begins = 1 + np.concatenate([np.zeros(1, np.int64), np.cumsum(bytes_each)[:-1]])
-    np.savez(folder / "index.npz", begins=begins, sizes=sizes)
+    np.savez(folder / "index.npz", begins=begins, sizes=sizes, digests=digests)
     (folder / "problems.json").write_text(json.dumps([asdict(problem) for problem in problems]), "utf-8")
 
 

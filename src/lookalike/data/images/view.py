@@ -60,7 +60,7 @@ class AugmentedImages(torch.utils.data.Dataset[Sample]):
 
     def __getitem__(self, ticket: Ticket | int) -> Sample:
         use = ticket if isinstance(ticket, Ticket) else Ticket(int(ticket))
-        generator = torch.Generator().manual_seed(_seed(self.seed, use))
+        generator = torch.Generator().manual_seed(ticket_seed(self.seed, use))
         for row in self._candidates(use.row):
             try:
                 image = self._image(row, generator)
@@ -100,7 +100,7 @@ def _shared(rows: int) -> Tensor:
     return flags
 
 
-def _seed(seed: int, ticket: Ticket) -> int:
+def ticket_seed(seed: int, ticket: Ticket) -> int:
     """63 well-mixed bits; consecutive tickets must not have similar streams."""
     digest = blake2b(np.array([seed, *ticket], np.int64).tobytes(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
