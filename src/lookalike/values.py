@@ -26,6 +26,9 @@ def checked(hint: Any, value: Any, where: str) -> Any:
     if value == "none" and NoneType in options and not any("none" in get_args(option) for option in options):
         return None  # TOML has no word for it; where "none" is a name of its own (a geometry), it stays one
     if not _fits(hint, value):
+        choices = [name for option in options for name in get_args(option) if get_origin(option) is Literal]
+        if isinstance(value, str) and choices and str not in options:
+            raise unknown(where, value, choices)
         names = " or ".join(dict.fromkeys(_name(option) for option in options if option is not NoneType))
         raise UserError(f"{where} = {_shown(value)}: it must be {names}")
     return tuple(value) if isinstance(value, list) else value

@@ -243,7 +243,7 @@ WRONG = [
     ("images.preset=rott", "did you mean 'roth'"),
     ("train.select=map@rr", "map@r"),
     ("train.device=cudo", "there is no device 'cudo'"),
-    ("train.precision=half", "train.precision = 'half': it must be one of"),
+    ("train.precision=half", "unknown train.precision 'half'"),
     ("evaluation.geometry=spear", "spear"),
     ('evaluation.metrics=["recal@1"]', "recal"),
     ("regularisers.embeding_norm={}", "did you mean 'embedding_norm'"),

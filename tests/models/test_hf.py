@@ -3,6 +3,7 @@
 pip install '.[hf]'   (not beside timm: its torchvision and transformers do not get on)
 """
 
+import copy
 import json
 import shutil
 
@@ -131,8 +132,55 @@ def test_a_source_that_does_not_exist(tmp_path, saved):
     (bare / "model.safetensors").unlink()
     with pytest.raises(UserError, match="transformers cannot build"):
         models.build(f"hf:{bare}", weights="pretrained", preprocessing={"crop": 28, "resize": 28})
-    with pytest.raises(UserError, match=r"takes weights='pretrained' or none, not 'a\.pth'"):
-        models.build(f"hf:{bare}", weights="a.pth")
+    with pytest.raises(UserError, match=r"no weights at a\.pth"):
+        models.build(f"hf:{bare}", weights="a.pth", preprocessing={"crop": 28, "resize": 28})
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_local_weights_need_no_connection(saved, tmp_path, kind):
+    """A file, a folder of transformers, and a saved model, under a name that exists nowhere."""
+    folder = saved[kind][0]
+    expected = models.build(f"hf:{folder}", weights="pretrained").state_dict()
+    Model.create(Architecture(f"hf:{folder}", dim=4), weights="pretrained").save(tmp_path / "m")
+    settings = {"config": models.build(f"hf:{folder}").rebuild["config"], "preprocessing": {"crop": 28, "resize": 28}}
+    for built in (
+        models.build("hf:nobody/nothing", weights=folder),
+        models.build("hf:nobody/nothing", weights=tmp_path / "m", seed=3),
+        models.build("hf:nobody/nothing", weights=folder / "model.safetensors", **settings),
+    ):
+        state = built.state_dict()
+        assert all(torch.equal(value, state[key]) for key, value in expected.items())
+
+
+def test_a_tampered_config_gives_only_what_its_type_knows(saved, tmp_path):
+    model = Model.create(Architecture(f"hf:{saved['vit'][0]}", dim=4), weights="pretrained")
+    model.save(tmp_path / "m")
+    file = tmp_path / "m" / "model.json"
+    values = json.loads(file.read_text())
+    del values["fingerprint"]
+    images = np.random.default_rng(0).integers(0, 256, (2, 70, 90, 3), dtype=np.uint8)
+    values["architecture"]["settings"]["config"] |= {
+        "auto_map": {"AutoModel": "code.Model"},
+        "attn_implementation": "someone/kernels",
+        "_attn_implementation": "someone/kernels",
+        "_name_or_path": "someone/network",
+        "quantization_config": {"quant_method": "x"},
+        "trust_remote_code": True,
+        "use_pretrained_backbone": True,
+    }
+    file.write_text(json.dumps(values))
+    assert torch.equal(Model.load(tmp_path / "m").encode(images), model.encode(images))
+    refused = 0
+    for key in values["architecture"]["settings"]["config"]:
+        for value in (None, -1, 0, 10**30, 1e308, "x", "a/b", [], {}, True):
+            changed = copy.deepcopy(values)
+            changed["architecture"]["settings"]["config"][key] = value
+            file.write_text(json.dumps(changed))
+            try:
+                Model.load(tmp_path / "m").encode(images)
+            except UserError as error:
+                refused += "\n" not in str(error)
+    assert refused > 20
 
 
 def test_a_network_that_does_not_look_at_images(tmp_path):

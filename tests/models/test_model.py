@@ -200,11 +200,11 @@ def changed(folder, **parts):
     [
         (lambda folder: (folder / "model.json").unlink(), "there is no model.json"),
         (lambda folder: (folder / "model.json").write_text("{"), "cannot read .*model.json"),
-        (lambda folder: (folder / "model.json").write_text("[]"), "is incomplete: it lacks architecture"),
+        (lambda folder: (folder / "model.json").write_text("[]"), "must be a table of keys and values"),
         (lambda folder: (folder / "weights.safetensors").unlink(), "has no weights.safetensors"),
         (lambda folder: (folder / "weights.safetensors").write_bytes(b"abc"), "cannot read weights from"),
         (lambda folder: changed(folder, format=2), "has format 2, this version reads 1"),
-        (lambda folder: changed(folder, geometry="cube"), "unknown geometry 'cube'"),
+        (lambda folder: changed(folder, geometry="cube"), "geometry 'cube'. Possible: ball, none, sphere"),
         (lambda folder: changed(folder, architecture={"backbone": "conv4", "dimm": 3}), "did you mean 'dim'"),
         (lambda folder: changed(folder, architecture={"backbone": "conv4"}), "does not fit Embedder"),
         (shutil.rmtree, "no model in"),

@@ -101,14 +101,14 @@ def test_survives_json():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"crop": 0}, "at least one pixel"),
+        ({"crop": 0}, "the crop must have 1 to 8192 pixels, not 0"),
         ({"crop": 100, "resize": 90}, "resized to 90 are smaller than the crop of 100"),
-        ({"order": "RBG"}, "unknown colour order 'RBG': did you mean"),
-        ({"interpolation": "nearest"}, "unknown interpolation 'nearest'"),
+        ({"order": "RBG"}, "order 'RBG': did you mean 'RGB'"),
+        ({"interpolation": "nearest"}, "unknown preprocessing.interpolation 'nearest'"),
         ({"order": "L"}, "mean has 3 values for the 1 channels of L"),
         ({"std": (1.0, 0.0, 1.0)}, "std must be positive"),
         ({"warp": True, "resize": None}, "warp needs a size"),
-        ({"croop": 3}, "unknown preprocessing 'croop': did you mean 'crop'"),
+        ({"croop": 3}, "unknown key of preprocessing 'croop': did you mean 'crop'"),
     ],
 )
 @pytest.mark.plain

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from lookalike import models
 from lookalike.errors import UserError
@@ -79,6 +80,27 @@ def test_through_a_folder(tmp_path):
     begun = models.build("timm:convnext_atto", seed=1, weights=tmp_path / "m")  # training continues from its backbone
     saved = model.embedder.backbone.state_dict()
     assert all(torch.equal(value, saved[key]) for key, value in begun.state_dict().items())
+
+
+def test_a_folder_of_the_hub_is_read_without_a_connection(tmp_path):
+    whole = timm.create_model("resnet18")
+    save_file(whole.state_dict(), tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text("{}")
+    backbone = models.build("timm:resnet18", weights=tmp_path)
+    assert torch.equal(backbone.network.conv1.weight, whole.conv1.weight)
+
+
+def test_options_come_back_with_the_folder(tmp_path):
+    settings = {"options": {"img_size": 64}}
+    model = Model.create(models.Architecture("timm:vit_tiny_patch16_224", settings, dim=4, pooling="cls"))
+    model.save(tmp_path / "m")
+    pixels = torch.zeros(1, 3, 64, 64, dtype=torch.uint8)
+    assert torch.equal(Model.load(tmp_path / "m").encode(pixels), model.encode(pixels))
+    other = Model.create(models.Architecture("timm:resnet18", {"options": {"act_layer": "gelu"}}, dim=4))
+    other.save(tmp_path / "o")
+    with pytest.raises(UserError, match="the option act_layer is passed to timm"):
+        Model.load(tmp_path / "o")
+    assert Model.load(tmp_path / "o", trusted=True).fingerprint == other.fingerprint
 
 
 def test_names_that_do_not_exist():

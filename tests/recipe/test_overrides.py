@@ -53,7 +53,7 @@ def test_a_whole_table_and_its_keys_are_one_change():
         (["regularisers.spectral_decay.wieght=1"], "unknown setting of spectral_decay 'wieght': did you mean 'weight'"),
         (["regularisers.spectral_dekay.weight=1"], "unknown regulariser 'spectral_dekay': did you mean 'spectral"),
         (["loss.name=triplet", "loss.margin=wide"], r"loss.margin = 'wide': it must be a number"),
-        (["loss.name=triplet", "loss.reduction=summ"], r"loss.reduction = 'summ': it must be one of mean, sum"),
+        (["loss.name=triplet", "loss.reduction=summ"], r"unknown loss.reduction 'summ': did you mean 'sum'"),
         (["sampler.per_class=2.5"], r"sampler.per_class = 2.5: it must be a whole number"),
         (["optimiser.betas=[0.9, true]"], r"optimiser.betas = .*: it must be a list"),
         (["sampler.labels=1"], "unknown setting of class_balanced 'labels'"),  # from the data

@@ -1,17 +1,18 @@
 """A network as plain data: enough to build it again, without its weights."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from lookalike.catalog import FACT
-from lookalike.errors import check, unknown
+from lookalike.errors import check
 from lookalike.models import backbones
 from lookalike.models.embedder import BatchNorm, Embedder, Init
 from lookalike.models.readout import Readout
+from lookalike.values import dataclass_of
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,5 @@ class Architecture:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "Architecture":
-        """From JSON or TOML; a misspelt key is refused."""
-        names = [part.name for part in fields(Architecture)]
-        for name in values:
-            if name not in names:
-                raise unknown("part of an architecture", name, names)
-        readout = {"readout": Readout.from_dict(values["readout"])} if "readout" in values else {}
-        return Architecture(**{**values, **readout})
+        """From JSON or TOML; what is unknown or of another kind is refused."""
+        return dataclass_of(Architecture, values, "architecture")

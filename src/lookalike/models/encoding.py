@@ -57,6 +57,17 @@ def evaluating(network: nn.Module) -> Iterator[None]:
         network.train(was_training)
 
 
+def computed(run: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
+    """The output of a network, or one line that says why there is none."""
+    try:
+        return run(inputs)
+    except UserError:
+        raise
+    except Exception as error:  # a network of another library, or of the user's own, raises what it likes
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UserError(f"the network cannot process images as {tuple(inputs.shape)}: {reason}") from error
+
+
 def check_many(images: Any) -> None:
     if isinstance(images, str | Path):
         raise UserError(f"encode takes many images: give ['{images}']")

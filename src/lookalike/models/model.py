@@ -16,12 +16,15 @@ from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, check_geometry
-from lookalike.models import model_folder
+from lookalike.models import model_folder, untrusted
 from lookalike.models.architecture import Architecture
+from lookalike.models.backbones.weights import WEIGHTS
 from lookalike.models.backends import Backend, BackendName, Normalised, choose
+from lookalike.models.device import checked_device
 from lookalike.models.embedder import Embedder
-from lookalike.models.encoding import Decode, check_many, evaluating, in_batches, read_image
+from lookalike.models.encoding import Decode, check_many, computed, evaluating, in_batches, read_image
 from lookalike.models.fingerprint import fingerprint
+from lookalike.models.model_folder import Description
 from lookalike.models.preprocess import Preprocessing
 from lookalike.models.readout import Readout
 
@@ -33,6 +36,7 @@ SMALL_BATCH, LARGE_BATCH = 16, 128  # for large activations, a CPU spends more o
 class Model:
     """An embedder, how pixels reach it, the geometry its embeddings are compared in, and its origin.
 
+    >>> import numpy as np
     >>> model = Model.create(Architecture("conv4", {"channels": 1}, dim=16))
     >>> model.encode(np.zeros((5, 28, 28), dtype=np.uint8)).shape
     torch.Size([5, 16])
@@ -133,7 +137,7 @@ class Model:
         with evaluating(self.embedder):
             run = (backend if isinstance(backend, Backend) else self.backend(backend)).run
             for inputs in batches:
-                rows.append(run(inputs))
+                rows.append(computed(run, inputs))
                 finite = bool(rows[-1].isfinite().all())
                 check(finite, "the embeddings are not numbers: the weights are damaged, or training diverged")
                 done += len(inputs)
@@ -156,16 +160,10 @@ class Model:
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a folder, whole or not at all; an existing model is replaced."""
-        architecture = self._complete_architecture()
-        description = {
-            "architecture": None if architecture is None else architecture.as_dict(),
-            "preprocessing": self.preprocessing.as_dict(),
-            "geometry": self.geometry,
-            "dim": getattr(self.embedder, "dim", None),
-            "classes": list(self.classes),
-            "metrics": dict(self.metrics),
-            "fingerprint": self.fingerprint,
-        }
+        description = Description(
+            self._complete_architecture(), self.preprocessing, self.geometry, getattr(self.embedder, "dim", None),
+            tuple(self.classes), dict(self.metrics), self.fingerprint,
+        )  # fmt: skip
         model_folder.write(Path(folder), description, self.embedder, self.recipe)
 
     def _complete_architecture(self) -> Architecture | None:
@@ -176,50 +174,40 @@ class Model:
         return replace(self.architecture, settings={**added, **self.architecture.settings})
 
     @staticmethod
-    def load(folder: str | Path, embedder: nn.Module | None = None, device: str = "cpu") -> "Model":
-        """The model in a folder. `embedder`: the network to fill, for one that is not built by name."""
+    def load(
+        folder: str | Path, embedder: nn.Module | None = None, device: str = "cpu", trusted: bool = False
+    ) -> "Model":
+        """The model in a folder, which may come from anywhere: nothing in it is run, fetched or looked up elsewhere.
+
+        `embedder`: the network to fill, for one that is not built by name. `trusted`: the folder is yours, and its
+        backbone may name a repository, a path or any option of timm and transformers.
+        """
         folder = Path(folder)
         description, recipe = model_folder.read(folder)
-        values = description["architecture"]
-        architecture = None if values is None else Architecture.from_dict(values)
+        architecture = description.architecture
         if embedder is None:
             if architecture is None:
                 raise UserError(
                     f"the model in {folder} is a network of your own: pass it to Model.load(folder, embedder=...)"
                 )
-            embedder = architecture.build()
+            embedder = untrusted.build(architecture, folder / WEIGHTS, trusted)
         model_folder.fill(folder, embedder)
         model = Model(
-            embedder.eval(),
-            Preprocessing.from_dict(description["preprocessing"]),
-            architecture,
-            description["geometry"],
-            tuple(description["classes"]),
-            description["metrics"],
-            recipe,
-        )
-        saved = description.get("fingerprint")  # version 0.1.0 did not write it
+            embedder.eval(), description.preprocessing, architecture, description.geometry,
+            description.classes, description.metrics, recipe,
+        )  # fmt: skip
+        natural = getattr(getattr(embedder, "backbone", None), "preprocessing", model.preprocessing)
+        fits = natural.channels == model.preprocessing.channels
         check(
-            saved in (None, model.fingerprint),
+            fits, f"{folder} is damaged: its network takes {natural.channels} channels, not {model.preprocessing.order}"
+        )
+        dim = getattr(embedder, "dim", description.dim)
+        check(
+            description.dim == dim, f"{folder} is damaged: its embeddings have {dim}, not {description.dim} dimensions"
+        )
+        check(
+            description.fingerprint in (None, model.fingerprint),
             f"the model in {folder} is damaged: its files changed after it was saved",
         )
         model.embedder.to(checked_device(device))
         return model
-
-
-def checked_device(name: str) -> torch.device:
-    """A device that exists on this machine.
-
-    >>> checked_device("cpu")
-    device(type='cpu')
-    """
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise UserError(f"there is no device '{name}': possible are cpu, cuda, cuda:0, mps, …") from error
-    absent = {"cuda": not torch.cuda.is_available(), "mps": not torch.backends.mps.is_available()}
-    check(
-        not absent.get(device.type, False),
-        f"there is no {device.type} device on this machine: use cpu instead of '{name}'",
-    )
-    return device

@@ -5,7 +5,7 @@ Pixels are 0 … 255 everywhere; mean and standard deviation are in the same uni
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,9 +16,11 @@ from torch.nn.functional import interpolate
 
 from lookalike.errors import UserError, check, unknown
 from lookalike.image_files import LONGEST
+from lookalike.values import dataclass_of
 
 Order = Literal["RGB", "BGR", "L"]
 Interpolation = Literal["bilinear", "bicubic"]
+LARGEST = 8192  # pixels of a side: more would fill the memory
 LUMA = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow
 
 
@@ -39,7 +41,7 @@ class Preprocessing:
     interpolation: Interpolation = "bilinear"
 
     def __post_init__(self) -> None:
-        check(self.crop > 0, f"the crop must be at least one pixel, not {self.crop}")
+        check(0 < self.crop <= LARGEST, f"the crop must have 1 to {LARGEST} pixels, not {self.crop}")
         fits = self.resize is None or self.resize >= self.crop
         check(fits, f"images resized to {self.resize} are smaller than the crop of {self.crop}: set a larger resize")
         check(not self.warp or self.resize is not None, "warp needs a size: set resize")
@@ -54,7 +56,10 @@ class Preprocessing:
                 len(values) == self.channels,
                 f"{name} has {len(values)} values for the {self.channels} channels of {self.order}",
             )
-        check(min(self.std) > 0, f"std must be positive, not {min(self.std)}")
+            check(all(abs(value) <= 1e6 for value in values), f"{name} must be numbers of at most 1e6, not {values}")
+        check(min(self.std) >= 1e-6, f"std must be positive, not {min(self.std)}")
+        fits = self.resize is None or self.resize <= LARGEST
+        check(fits, f"images are resized to at most {LARGEST} pixels, not {self.resize}")
 
     @property
     def channels(self) -> int:
@@ -75,15 +80,8 @@ class Preprocessing:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "Preprocessing":
-        """From JSON or TOML; a misspelt key is refused."""
-        names = [field.name for field in fields(Preprocessing)]
-        for name in values:
-            if name not in names:
-                raise unknown("preprocessing", name, names)
-        listed: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
-        }
-        return Preprocessing(**listed)
+        """From JSON or TOML; what is unknown or of another kind is refused."""
+        return dataclass_of(Preprocessing, values, "preprocessing")
 
 
 GREY = Preprocessing(mean=(127.5,), std=(127.5,), order="L")

@@ -7,9 +7,8 @@ Side by side, √w h/‖h‖ and √(1 − w) z/‖z‖ are one vector whose cos
 features'.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -56,15 +55,6 @@ class Readout:
             return features
         check(head is not None, "a readout of both needs a head: set dim")
         return int(head or 0) + features
-
-    @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> "Readout":
-        """From JSON or TOML; a misspelt key is refused."""
-        names = [part.name for part in fields(Readout)]
-        for name in values:
-            if name not in names:
-                raise unknown("part of a readout", name, names)
-        return Readout(**values)
 
 
 class CentredFeatures(nn.Module):

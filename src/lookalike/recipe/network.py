@@ -9,7 +9,7 @@ from lookalike.data import Augmentation
 from lookalike.data import preset as image_preset
 from lookalike.errors import check
 from lookalike.models import Embedder, Model, Preprocessing, up_to
-from lookalike.models.model import checked_device
+from lookalike.models.device import checked_device
 from lookalike.recipe.settings import Recipe
 from lookalike.training.chunked import check_chunks
 from lookalike.training.mixup import INPUT, Mixer, mixer

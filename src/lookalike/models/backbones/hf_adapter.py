@@ -5,45 +5,65 @@ in CLIP and ConvNeXt, which normalise only what they pool themselves, it is appl
 """
 
 import inspect
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check, install
+from lookalike.errors import check
 from lookalike.models.backbones.detected_stages import detect_stages, watched
-from lookalike.models.backbones.hf_preprocess import from_processor
+from lookalike.models.backbones.hf_source import (
+    DESCRIPTION,
+    POOLERS,
+    build_network,
+    config_keys,
+    network_from_file,
+    read_config,
+    saved_settings,
+    source_preprocessing,
+)
 from lookalike.models.backbones.stages import After
+from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
-
-POOLERS = ("pooler", "head")  # the network's own pooling, which ours replaces
 
 
 class HuggingFace(nn.Module):
-    """Any vision network of transformers; `weights=None`: random; with `config` it is built without its source."""
+    """Any vision network of transformers; with `config` it is built without its source.
+
+    `weights`: None (random), "pretrained" (those of its source), a file, the folder of a saved model, or a folder in
+    the layout of transformers, which needs no connection, whatever the source is called.
+    """
 
     def __init__(
         self,
         source: str,
-        weights: str | None = None,
+        weights: str | Path | None = None,
         config: Mapping[str, Any] | None = None,
         preprocessing: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        check(
-            weights in (None, "pretrained"), f"hf:… takes weights='pretrained' or none, not '{weights}': give hf:FOLDER"
-        )
-        settings = _config(source, config)
-        self.network = _without_poolers(_network(source, settings, weights == "pretrained"))
+        local = None if weights in (None, "pretrained") else Path(str(weights))
+        if local is not None and (local / "config.json").is_file():
+            source, weights, local = str(local), "pretrained", None
+        saved = None if local is None or not (local / DESCRIPTION).is_file() else local / DESCRIPTION
+        if saved is not None and config is None:
+            config, preprocessing = saved_settings(saved)
+        settings = read_config(source, config)
+        if local is None or saved is not None:
+            self.network = _without_poolers(build_network(source, settings, weights == "pretrained"))
+            load(self.network, local, Published(), "backbone.network.")
+        else:
+            self.network = _without_poolers(network_from_file(local, settings))
         self.width = _width(settings)
         self.prefix_tokens = _prefix_tokens(self.network, settings)
         self.stages = detect_stages(self.network, prefix="network.")
-        self.preprocessing = Preprocessing.from_dict(preprocessing) if preprocessing else _preprocessing(source)
+        self.preprocessing = Preprocessing.from_dict(preprocessing) if preprocessing else source_preprocessing(source)
         # enough to build it again without its source
-        self.rebuild = {"config": settings.to_dict(), "preprocessing": self.preprocessing.as_dict()}
+        known = {"model_type", *config_keys(str(settings.model_type))}
+        plain = {key: value for key, value in settings.to_dict().items() if key in known}
+        self.rebuild = {"config": plain, "preprocessing": self.preprocessing.as_dict()}
         self.any_size = "interpolate_pos_encoding" in inspect.signature(self.network.forward).parameters
         self.last_norm = _last_norm(self.network, str(settings.model_type))
 
@@ -74,55 +94,6 @@ def _normalised(norm: nn.Module, features: Tensor) -> Tensor:
     return norm(features.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)  # type: ignore[no-any-return]
 
 
-def _library() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise UserError(f"hf:… needs transformers: {install('hf')}") from error
-    return transformers
-
-
-def _config(name: str, config: Mapping[str, Any] | None) -> Any:
-    automatic = _library().AutoConfig
-    if config is not None:
-        check("model_type" in config, f"the config of hf:{name} names no model_type")
-        return automatic.for_model(**config)
-    try:
-        whole = automatic.from_pretrained(name)
-    except (OSError, ValueError) as error:
-        reason = str(error).split("\n")[0]
-        raise UserError(f"there is no network hf:{name}: {reason}") from error
-    return getattr(whole, "vision_config", whole)
-
-
-def _network(name: str, config: Any, pretrained: bool) -> Any:
-    automatic = _library().AutoModel
-    try:
-        with _without_bars():
-            return (
-                automatic.from_pretrained(name, config=config, use_safetensors=True)
-                if pretrained
-                else automatic.from_config(config)
-            )
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = str(error).split("\n")[0]
-        raise UserError(f"transformers cannot build '{name}': {reason}") from error
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    """Hide the library's progress bars: only the command line draws progress."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
 def _without_poolers(network: Any) -> Any:
     inner = getattr(network, "vision_model", network)
     for name in POOLERS:
@@ -145,16 +116,3 @@ def _prefix_tokens(network: nn.Module, config: Any) -> int:
     special = ("cls_token", "class_embedding", "distillation_token")
     single = sum(name.endswith(special) for name, _ in network.named_parameters())
     return single + int(getattr(config, "num_register_tokens", 0) or 0)
-
-
-def _preprocessing(name: str) -> Preprocessing:
-    from transformers.utils import cached_file
-
-    try:
-        path = cached_file(name, "preprocessor_config.json")
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"hf:{name} has no preprocessor_config.json: give preprocessing={{'crop': …, 'mean': …}}"
-        ) from error
-    with open(path, encoding="utf-8") as file:
-        return from_processor(json.load(file))

@@ -13,7 +13,9 @@ from lookalike.errors import UserError, check
 
 SHOWN = 4  # keys named in a message
 WEIGHTS = "weights.safetensors"  # in the folder of a model
+FILES = (WEIGHTS, "model.safetensors", "pytorch_model.bin")  # in a folder: ours, and those of the Hugging Face Hub
 State = Mapping[str, Tensor]
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,20 @@ class Published:
 def load(network: nn.Module, weights: str | Path | None, published: Published, saved_as: str = "backbone.") -> None:
     """Fill a network: None leaves it random, "pretrained" takes the published weights on this machine, else a file.
 
-    Of a folder with a saved model the backbone is taken; `saved_as` is the beginning of its keys there.
+    A folder is that of a saved model, whose backbone is taken (`saved_as` is the beginning of its keys there), or one
+    in the layout of the Hugging Face Hub.
     """
     if weights is None:
         return
     path = published.find() if str(weights) == "pretrained" else Path(weights)
     if path is not None and path.is_dir():
-        path = path / WEIGHTS
+        path = next((path / name for name in FILES if (path / name).is_file()), path / WEIGHTS)
     name = type(network).__name__
     if path is None:
         raise UserError(f"there are no ImageNet weights for {name} on this machine: {_advice(published)}")
     check(
         path.is_file(),
-        f"no weights at {path}: give 'pretrained', a .pth or .safetensors file, or the folder of a saved model",
+        f"no weights at {path}: give 'pretrained', a .pth or .safetensors file, or a folder with one",
     )
     state = read(path)
     own = {key.removeprefix(saved_as): value for key, value in state.items() if key.startswith(saved_as)}
@@ -96,23 +99,43 @@ def _unwrapped(content: Any, path: Path) -> dict[str, Tensor]:
 def fill(network: nn.Module, state: State, source: str) -> None:
     """Copy a state dict into a network; what does not fit is named in one line."""
     own = network.state_dict()
+    check_fit(_shapes(own), _shapes(state), source, type(network).__name__)
+    for key, value in state.items():
+        alike = value.is_floating_point() == own[key].is_floating_point()
+        check(alike, f"{source}: {key} is {value.dtype}, not {own[key].dtype}")
+        check(bool(value.isfinite().all()), f"{source}: {key} has values that are not numbers")
+    network.load_state_dict({**own, **{key: value.reshape(own[key].shape) for key, value in state.items()}})
+
+
+def check_fit(own: Shapes, others: Shapes, source: str, name: str = "Embedder") -> None:
+    """Refuse tensors that do not fit those of a network, by their names and shapes."""
     counters = {key for key in own if key.endswith("num_batches_tracked")}  # old files lack them
-    missing, unexpected = sorted(own.keys() - state.keys() - counters), sorted(state.keys() - own.keys())
-    fitting = {key: _shaped(value, own[key]) for key, value in state.items() if key in own}
-    wrong = [key for key, value in fitting.items() if value.shape != own[key].shape]
+    missing, unexpected = sorted(own.keys() - others.keys() - counters), sorted(others.keys() - own.keys())
+    wrong = [key for key, shape in others.items() if key in own and _squeezed(shape) != _squeezed(own[key])]
     problems = [
         f"{len(keys)} {kind}: {', '.join(keys[:SHOWN])}{', …' if len(keys) > SHOWN else ''}"
         for kind, keys in (("missing", missing), ("unexpected", unexpected), ("of another shape", wrong))
         if keys
     ]
-    check(not problems, f"{source} does not fit {type(network).__name__}: {'; '.join(problems)}")
-    network.load_state_dict({**own, **fitting})
+    check(not problems, f"{source} does not fit {name}: {'; '.join(problems)}")
 
 
-def _shaped(value: Tensor, own: Tensor) -> Tensor:
+def shapes(path: Path) -> Shapes:
+    """The shapes in a .safetensors file, from its header alone."""
+    from safetensors import safe_open
+
+    check(path.is_file(), f"the model in {path.parent} has no {path.name}")
+    try:
+        with safe_open(path, "pt") as file:
+            return {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
+    except Exception as error:  # the library has errors of its own
+        raise UserError(f"cannot read weights from {path}: {' '.join(str(error).split())}") from error
+
+
+def _shapes(state: State) -> Shapes:
+    return {key: tuple(value.shape) for key, value in state.items()}
+
+
+def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Batch normalisation ported from Caffe has the shape 1 × c instead of c."""
-    return (
-        value.reshape(own.shape)
-        if value.numel() == own.numel() and value.squeeze().shape == own.squeeze().shape
-        else value
-    )
+    return tuple(side for side in shape if side != 1)

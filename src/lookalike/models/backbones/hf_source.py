@@ -1,0 +1,114 @@
+"""Where networks of transformers come from: a folder, the Hugging Face Hub, a file of weights, a saved model."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from lookalike.errors import UserError, check, install
+from lookalike.models.backbones.hf_preprocess import from_processor
+from lookalike.models.backbones.weights import read
+from lookalike.models.preprocess import Preprocessing
+
+# keys of a config that are not about the network
+NOTES = {"architectures", "auto_map", "dtype", "id2label", "label2id", "torch_dtype", "transformers_version"}
+DESCRIPTION = "model.json"  # of a saved model
+POOLERS = ("pooler", "head")  # the network's own pooling, which ours replaces
+
+
+def config_keys(kind: str) -> set[str]:
+    """What a config of this type holds, without the library's notes about files, code and labels."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    keys = CONFIG_MAPPING[kind]().to_dict().keys()
+    return {key for key in keys if not key.startswith("_")} - NOTES
+
+
+def read_config(name: str, config: Mapping[str, Any] | None) -> Any:
+    automatic = _library().AutoConfig
+    if config is not None:
+        check("model_type" in config, f"the config of hf:{name} names no model_type")
+        return automatic.for_model(**config)
+    try:
+        whole = automatic.from_pretrained(name, trust_remote_code=False)
+    except (OSError, ValueError) as error:
+        reason = str(error).split("\n")[0]
+        raise UserError(f"there is no network hf:{name}: {reason}") from error
+    return getattr(whole, "vision_config", whole)
+
+
+def build_network(name: str, config: Any, pretrained: bool, **options: Any) -> Any:
+    automatic = _library().AutoModel
+    try:
+        with _without_bars():
+            return (
+                automatic.from_pretrained(name, config=config, use_safetensors=True, trust_remote_code=False, **options)
+                if pretrained
+                else automatic.from_config(config, trust_remote_code=False)
+            )
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).split("\n")[0]
+        raise UserError(f"transformers cannot build '{name}': {reason}") from error
+
+
+def network_from_file(path: Path, config: Any) -> Any:
+    """A network with the weights of a file, in the layout and under the names that transformers writes."""
+    from safetensors.torch import save_file
+
+    check(path.is_file(), f"no weights at {path}: give 'pretrained', a .pth or .safetensors file, or a folder with one")
+    with TemporaryDirectory() as folder:
+        config.save_pretrained(folder)
+        tensors = {key: value.contiguous() for key, value in read(path).items()}
+        save_file(tensors, Path(folder) / "model.safetensors", {"format": "pt"})
+        network, report = build_network(folder, config, True, output_loading_info=True)
+    missing = sorted(key for key in report["missing_keys"] if not set(POOLERS) & set(key.split(".")))
+    check(
+        not missing, f"{path} does not fit {type(network).__name__}: {len(missing)} missing: {', '.join(missing[:4])}"
+    )
+    return network
+
+
+def saved_settings(file: Path) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+    """Config and preprocessing of a network that was saved in a model folder."""
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))["architecture"]["settings"]
+        return settings.get("config"), settings.get("preprocessing")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UserError(f"{file} describes no network of transformers: {error}") from error
+
+
+def source_preprocessing(name: str) -> Preprocessing:
+    from transformers.utils import cached_file
+
+    try:
+        path = cached_file(name, "preprocessor_config.json")
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"hf:{name} has no preprocessor_config.json: give preprocessing={{'crop': …, 'mean': …}}"
+        ) from error
+    with open(path, encoding="utf-8") as file:
+        return from_processor(json.load(file))
+
+
+def _library() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise UserError(f"hf:… needs transformers: {install('hf')}") from error
+    return transformers
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Hide the library's progress bars: only the command line draws progress."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
