@@ -8,7 +8,7 @@ from tests.cli.photos import folder
 from tests.cli.processes import Lookalike
 
 SHORT = ("--set", "train.steps=6", "--set", "train.validate_every=3", "--set", "sampler.batch_size=8",
-         "--set", "sampler.per_class=2")  # fmt: skip
+         "--set", "sampler.per_class=2", "--set", "train.deliver=trained")  # fmt: skip
 
 
 @pytest.fixture(scope="session")

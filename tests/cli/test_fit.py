@@ -167,7 +167,9 @@ def test_a_cache_killed_half_way_is_built_again(lookalike, photos, tmp_path):
 
 
 def test_too_little_time_is_said(lookalike, photos, tmp_path):
-    lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", "--minutes", 0.0001).refused("minutes")
+    completed = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", "--minutes", 0.0001)
+    assert completed.code == 0, completed.error
+    assert "fine-tuning would need about" in completed.out
     lookalike("fit", photos, "--out", tmp_path / "other", "--no-audit", "--minutes", -1).refused("minutes")
 
 
@@ -203,7 +205,7 @@ def test_a_full_disk_is_one_line_and_the_checkpoint_stays(lookalike, photos, tmp
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["glyphs", "photos"])
 def test_minutes_are_respected(lookalike, photos, tmp_path, data):
-    """The recipe would take longer. One core may be too slow for the glyphs: then the run is refused early."""
+    """The recipe would take longer. One core may be too slow for the glyphs: then nothing is trained."""
     if os.getloadavg()[0] > (os.cpu_count() or 1):
         pytest.skip("others are using this machine: a clock can only be tested on a quiet one")
     lookalike("audit", "glyphs")  # draws them
@@ -213,10 +215,9 @@ def test_minutes_are_respected(lookalike, photos, tmp_path, data):
     completed = lookalike("fit", source, "--out", tmp_path / "run", "--minutes", 0.5, *longer)
     spent = time.monotonic() - began
     assert spent < 40
-    if data == "glyphs" and completed.code == 2:
-        completed.refused("0.5 minutes do not suffice for a step and the evaluation: give more")
-        return
     assert completed.code == 0, completed.error
+    if data == "glyphs" and "fine-tuning would need about" in completed.out:
+        return
     training = json.loads((tmp_path / "run" / "result.json").read_text())["training"]
     assert training["steps"] > 0
     assert spent > 12  # and the time was used

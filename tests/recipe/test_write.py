@@ -64,7 +64,9 @@ def test_the_defaults_are_whole_recipes(number):
 def test_a_recipe_written_by_0_1_0_still_says_the_same():
     file = Path(__file__).parent / "written" / "lookalike-0.1.0.toml"
     recipe = load(file)
-    assert as_tree(recipe) == {key: _tuples(part) for key, part in tomllib.loads(file.read_text()).items()}
+    written = {key: _tuples(part) for key, part in tomllib.loads(file.read_text()).items()}
+    written["train"]["deliver"] = "trained"  # the only thing it could
+    assert as_tree(recipe) == written
     assert recipe.model.architecture.settings == {"width": 12}
     assert recipe.model.unfreezing == Unfreezing(2, 1)
     assert recipe.optimiser.clipping == Clipping(10, 10)

@@ -7,6 +7,7 @@ import typer
 
 import lookalike
 from lookalike.cli import (
+    advise,
     analyse,
     audit,
     calibrate,
@@ -48,6 +49,7 @@ VERBS = {
     "study": study,
     "tune": tune,
     "audit": audit,
+    "advise": advise,
     "list": list_members,
     "index": index,
     "search": search,

@@ -18,6 +18,9 @@ def run(
     minutes: Annotated[
         float | None, typer.Option("--minutes", help="Time for the whole run, evaluation included.")
     ] = None,
+    dim: Annotated[
+        int | None, typer.Option("--dim", help="Most dimensions of the model; default: as many as pay.")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe: --set optimiser.lr=1e-4")
     ] = None,
@@ -34,6 +37,6 @@ def run(
     Classes are the folders of DATA. The recipe is chosen from the images and from what is installed; RUN/recipe.toml
     has it written out. Ctrl-C saves the run and prints the command that continues it.
     """
-    named = {"train.minutes": minutes, "seed": seed, "train.device": device}
+    named = {"train.minutes": minutes, "seed": seed, "train.device": device, "train.most_dim": dim, "model.dim": dim}
     overrides = [*(f"{key}={value}" for key, value in named.items() if value is not None), *(settings or [])]
     running.run(out, as_json, tensorboard, source=source, overrides=overrides, audit=audit, resume=resume, fresh=fresh)

@@ -44,6 +44,15 @@ def resuming() -> str:
     return shlex.join(["lookalike", *words, "--resume"])
 
 
+def in_words(verdict: dict[str, Any]) -> list[str]:
+    """The verdict on top: what was delivered, how good it is, what to beware of, and what would help."""
+    if not verdict:
+        return []
+    lines = [f"delivered: {verdict['delivered']}", *verdict["sentences"]]
+    lines += [f"warning: {text}" for text in verdict["warnings"]]
+    return [*lines, *(f"next: {text}" for text in verdict["next"]), ""]
+
+
 def as_table(content: dict[str, Any], out: Path) -> str:
     """The model and its baselines on unseen classes."""
     sizes = content["data"]
@@ -56,7 +65,11 @@ def as_table(content: dict[str, Any], out: Path) -> str:
             row.append(f"{entry['metrics'][name]:.3f}{deviation}" if name in entry["metrics"] else "")
             row.append(f"[{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
         rows.append(row)
-    lines = [f"on {sizes['test_images']:,} images of {sizes['test_classes']:,} classes never seen in training", ""]
+    lines = [
+        *in_words(content.get("verdict") or {}),
+        f"on {sizes['test_images']:,} images of {sizes['test_classes']:,} classes never seen in training",
+        "",
+    ]
     runs = [run["folder"] for run in content.get("runs", [])]
     models = f"models  {out / runs[0] / 'model'} and {len(runs) - 1} more" if runs else f"model   {out / 'model'}"
     lines += [*aligned(rows), "", models, f"report  {out / 'report.html'}"]

@@ -1,12 +1,14 @@
 """The whole way from a folder of labelled images to a proven, saved model, as one function."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lookalike.data import Dataset
-from lookalike.errors import check
+from lookalike.errors import UserError, check
 from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.choose import Source, again, choose
@@ -18,7 +20,7 @@ from lookalike.models import Model
 from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.defaults import fit_batches, missing_weights
 from lookalike.recipe.protocol import tasks
-from lookalike.runs import OpenRun, RunFolder
+from lookalike.runs import OpenRun, RunFolder, checkpoint
 from lookalike.runs.folder import Intent
 from lookalike.runs.log import Event, Watcher, ignore
 from lookalike.training.train import Stop, StoppedError
@@ -63,15 +65,34 @@ def fit(
     with folder.claimed():
         dataset, settled, model = start or Start(*again(folder, source, recipe, overrides))
         run = folder.begin(intent, to_toml(settled, header()), tell)
-        now = time.strftime("%Y-%m-%dT%H:%M:%S")
-        words = {"data": dataset.summary(), "command": command(), "resumed": resume}
-        run.tell({"event": "start", "time": now} | words)
-        advice = missing_weights(settled) if recipe is None and not resume else None
-        if advice is not None:
-            run.note(advice)
-        decoded = stages.decode(dataset, settled, run)
-        ready = stages.audit(dataset, decoded, run) if audit else decoded
-        return run_recipe(Start(ready, settled, model), run, Conditions(clock, tell, stop, full))
+        with unblocked(folder, resume):
+            return _run(Start(dataset, settled, model), run, Conditions(clock, tell, stop, full), audit, recipe is None)
+
+
+def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, default: bool) -> Run:
+    """A run in a folder that is ours, from its images on."""
+    dataset, settled, model = start
+    now = time.strftime("%Y-%m-%dT%H:%M:%S")
+    words = {"data": dataset.summary(), "command": command(), "resumed": run.resumed}
+    run.tell({"event": "start", "time": now} | words)
+    advice = missing_weights(settled) if default and not run.resumed else None
+    if advice is not None:
+        run.note(advice)
+    decoded = stages.decode(dataset, settled, run)
+    ready = stages.audit(dataset, decoded, run) if audit else decoded
+    return run_recipe(Start(ready, settled, model), run, conditions)
+
+
+@contextmanager
+def unblocked(folder: RunFolder, resume: bool) -> Iterator[None]:
+    """A run that is refused before it has trained anything leaves its folder free for the next attempt."""
+    try:
+        yield
+    except UserError:
+        several = any(folder.path.glob("*/recipe.toml"))  # each with what it has learnt
+        if not resume and not several and not checkpoint.exists(folder.checkpoint):
+            folder.clear()
+        raise
 
 
 def prepare(source: Source, recipe: str | Path | Mapping[str, Any] | None, overrides: Sequence[str]) -> Start:
@@ -87,6 +108,8 @@ def run_recipe(start: Start, run: OpenRun, conditions: Conditions) -> Run:
     todo = tasks(recipe)
     if len(todo) == 1:
         return single(recipe, start.model, parts, run, conditions)
+    recipe = replace(recipe, train=replace(recipe.train, deliver="trained"))  # one of each seed can be put together
+    todo = tasks(recipe)
     write_text(run.folder.recipe, to_toml(recipe, header()))
     several(todo, start.dataset, parts, run, conditions)
     return together(recipe, todo, parts, run, conditions.full)

@@ -2,20 +2,19 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from lookalike import report
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.files import write_text
 from lookalike.fit.result_content import command, content
-from lookalike.fit.train_model import TrainedModel, Weights
+from lookalike.fit.train_model import TrainedModel, weights_of
+from lookalike.fit.verdict import verdict
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged, baselines, best_of_each, gains, judge
@@ -35,19 +34,20 @@ SHOWN = ("recall@1", "recall@10", "r_precision", "map@r", "map@1000")  # in the 
 
 def prove(trained: TrainedModel, parts: Parts, run: OpenRun, full: bool) -> list[Judged]:
     """The model on its test sets; with `full` also its baselines and the report. The folder keeps everything."""
-    model, recipe = trained.model, trained.recipe
+    model, recipe, network = trained.delivered or trained.model, trained.recipe, trained.model
     entries = list(_evaluations(model, recipe, parts, run))
     if full:
         run.stage("evaluating the baselines")
-        with weights_of(model.embedder, trained.untrained):
-            entries += evaluate_baselines(recipe, model, model, parts.test)
+        with weights_of(network.embedder, trained.untrained):
+            entries += evaluate_baselines(recipe, network, network, parts.test)
     deliver(run, model, entries[0].result)
     save_embeddings(run.folder.test, entries[0].embeddings, parts.test)
     _save_results(run, recipe, entries)
     rows, differences = [entry.as_json() for entry in entries], gains(entries)
     whole = content(recipe, model, parts, rows, differences) | {"training": _training(recipe, trained.ending)}
     calibration = _calibration(run, model, entries[0], parts.test) if full else None
-    write_result(run, whole | ({} if calibration is None else {"calibration": calibration}))
+    whole |= {} if calibration is None else {"calibration": calibration}
+    write_result(run, whole | {"verdict": verdict(trained, parts, entries, run)})
     if full:
         write_report(run, parts.test, entries[0].result)
     return entries
@@ -100,17 +100,6 @@ def evaluate_baselines(recipe: Recipe, model: Model, untrained: Model, test: Dat
     pretrained = recipe.model.weights is not None
     before = (backbone_features if pretrained else embeddings)(recipe, untrained, test)
     return baselines(before, pretrained, model.preprocessing, test, recipe.evaluation.metrics, measure(recipe))
-
-
-@contextmanager
-def weights_of(network: nn.Module, state: Weights) -> Iterator[None]:
-    """The network with other weights, until the block ends."""
-    own = {name: value.detach().clone() for name, value in network.state_dict().items()}
-    network.load_state_dict(state)
-    try:
-        yield
-    finally:
-        network.load_state_dict(own)
 
 
 def _save_results(run: OpenRun, recipe: Recipe, entries: Sequence[Judged]) -> None:

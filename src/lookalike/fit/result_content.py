@@ -35,9 +35,10 @@ def content(
     recipe: Recipe, model: Model, parts: Parts, results: list[dict[str, Any]], differences: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """The content of result.json, besides the training."""
-    backbone = recipe.model.architecture.backbone
+    name = recipe.model.architecture.backbone
+    backbone = name if model.architecture is None else model.architecture.backbone
     return {
-        "title": f"{parts.test.name}: {backbone}, {recipe.loss.name}",
+        "title": f"{parts.test.name}: {name}, {recipe.loss.name}",
         "data": _sizes(recipe, parts),
         "model": {
             "backbone": backbone, "dim": getattr(model.embedder, "dim", None), "geometry": model.geometry,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from lookalike.evaluation import Result
 from lookalike.fit import stages
+from lookalike.fit.best_model import best_model, judges_candidates
 from lookalike.fit.plan import Clock
 from lookalike.fit.prove import prove
 from lookalike.fit.result_content import header
@@ -66,6 +67,7 @@ def single(recipe: Recipe, model: Model | None, parts: Parts, run: OpenRun, cond
     """Train one model and prove it; an untrained `model` that fits the recipe need not be built again."""
     stages.announce(parts, recipe, run)
     untrained = build.model(recipe) if model is None else model
-    trained = train_model(recipe, untrained, parts, run, conditions.clock, conditions.stop)
+    make = best_model if judges_candidates(recipe) else train_model
+    trained = make(recipe, untrained, parts, run, conditions.clock, conditions.stop)
     entries = prove(trained, parts, run, conditions.full)
-    return Run(run.folder.path, trained.model, tuple(entries), trained.ending)
+    return Run(run.folder.path, trained.delivered or trained.model, tuple(entries), trained.ending)

@@ -1,17 +1,20 @@
 """One training, from an untrained model to validated weights. `fit`, several seeds or folds, and sweeps all use it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from lookalike.features import FeatureViews
+from lookalike.data import Dataset
+from lookalike.features import FeatureViews, extract
 from lookalike.files import write_text
 from lookalike.fit import plan as planning
 from lookalike.fit.plan import Clock
 from lookalike.fit.result_content import header
 from lookalike.models import Model
+from lookalike.models.model import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.prepare import (
@@ -35,17 +38,49 @@ Weights = Mapping[str, Tensor]
 
 
 class TrainedModel(NamedTuple):
-    """A model with the weights that validation liked best, and how it came to them."""
+    """A model with the weights that validation liked best, and how it came to them.
+
+    Where candidates were judged, `delivered` is the one to hand over, which need not be the trained one; `choice` says
+    why (see `verdict`).
+    """
 
     model: Model
     untrained: Weights
     recipe: Recipe  # with the number of steps, which the clock may have decided
     ending: Ending
+    delivered: Model | None = None
+    choice: "Choice | None" = None
+
+
+class Choice(NamedTuple):
+    """The table of candidates, and what can be said of the choice among them."""
+
+    delivered: str
+    rows: list[dict[str, Any]]
+    sentences: list[str]
+    warnings: list[str]
+    needed: int | None = None  # minutes, where there was no time to train
+
+
+def weights(model: Model) -> Weights:
+    """A copy of the weights as they are now."""
+    return {name: value.detach().cpu().clone() for name, value in model.embedder.state_dict().items()}
+
+
+@contextmanager
+def weights_of(network: nn.Module, state: Weights) -> Iterator[None]:
+    """The network with other weights, until the block ends."""
+    own = {name: value.detach().clone() for name, value in network.state_dict().items()}
+    network.load_state_dict(state)
+    try:
+        yield
+    finally:
+        network.load_state_dict(own)
 
 
 def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
     """Train an untrained model as its recipe says, from wherever the checkpoint stands, until it is validated."""
-    untrained = {name: value.detach().cpu().clone() for name, value in model.embedder.state_dict().items()}
+    untrained = weights(model)
     model = replace(model, classes=parts.train.label_names)
     started = checkpoint.exists(run.folder.checkpoint)
     loop = build.loop(recipe, model, parts.train, _features(recipe, model, parts, run))
@@ -53,7 +88,9 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     if warning is not None:
         run.note(warning.advice)
     rate = None if started else _prepare(recipe, model, loop, parts, run)
-    recipe, plan = planning.plan(recipe, loop, model, parts, clock, rate)
+    plan = planning.logged(run, recipe, loop) if started else None
+    if plan is None:
+        recipe, plan = planning.plan(recipe, loop, model, parts, clock, rate)
     loop = replace(loop, schedule=replace(loop.schedule, steps=plan.steps))
     write_text(run.folder.recipe, to_toml(recipe, header()))
     planning.announce(run, recipe, plan)
@@ -82,12 +119,22 @@ def _prepare(recipe: Recipe, model: Model, loop: Loop, parts: Parts, run: OpenRu
     """What precedes the first step: the start of the head, the bank, a copy of the weights. The rate of embedding."""
     rate = None
     if needs_features(recipe):
-        rate = prepare_head(recipe, model, parts.train, run.stage("features for the head"))
+        shared = (
+            recipe.train.deliver == "best" and recipe.features is None
+        )  # then the candidates that need no training have read them already
+        read = cached_features if shared else None
+        rate = prepare_head(recipe, model, parts.train, run.stage("features for the head"), read)
+        rate = None if shared else rate
     if loop.bank is not None:
         fill_bank(recipe, loop, model, parts.train, run.stage("filling the embedding bank"))
     if recipe.train.blend and loop.ranks.first:
         checkpoint.save_tensors(run.folder.start, model.embedder.state_dict())
     return rate
+
+
+def cached_features(model: Model, dataset: Dataset, progress: Progress | None = None) -> Tensor:
+    """The pooled features of a network that does not change, from the cache as far as they are there."""
+    return extract(model.headless(), dataset, progress=progress)
 
 
 def _validation(recipe: Recipe, model: Model, parts: Parts) -> Callable[[], Mapping[str, float]] | None:

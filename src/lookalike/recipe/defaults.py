@@ -18,6 +18,7 @@ from torch import Tensor
 
 from lookalike import models
 from lookalike.data import Dataset
+from lookalike.data.dataset import SPLITS
 from lookalike.data.images.source import Files, Picture
 from lookalike.errors import check, install
 from lookalike.image_files import UnreadableError
@@ -27,6 +28,8 @@ SMALL = 64  # pixels on the shorter side: below that a backbone for photographs 
 SAMPLE = 200  # images
 AT_MOST = re.compile(r"at most (\d+)")  # as the default recipes give the size of batches
 STEP = 32  # sizes are multiples of what five halvings need
+FEW = 100  # train classes, below which a tenth of them cannot choose between candidates
+TO_CHOOSE = 10  # validation classes that can, more or less
 ON_A_CPU = 128  # pixels: on a CPU more and smaller images teach more in the same time than fewer and larger ones
 
 
@@ -69,7 +72,17 @@ def default(dataset: Dataset) -> dict[str, Any]:
         size = _size(short_side, 224 if torch.cuda.is_available() else ON_A_CPU)
     side = size if small else min(short_side, round(size * 256 / 224))
     tree["images"] |= {"size": size, "short_side": max(size, side)}
+    tree["data"]["validation"] = _validation_share(dataset, tree["data"]["test"], tree["data"]["validation"])
     return tree
+
+
+def _validation_share(dataset: Dataset, test: float, share: float) -> float:
+    """The share of the train classes that validate: of few classes more, ten or a third of them."""
+    own = dataset.splits is not None and bool((dataset.splits == SPLITS.index("train")).any())
+    train = dataset.where(split="train").present if own else round((1 - test) * dataset.present)
+    if not 0 < train < FEW:
+        return share
+    return max(share, round(min(TO_CHOOSE, train // 3) / train, 4))
 
 
 def every() -> list[dict[str, Any]]:

@@ -18,7 +18,9 @@ from lookalike.training import Plan, principal, train
 from lookalike.training.loop import Loop
 
 FOR_COMPONENTS = 2048  # images whose features give the principal components
+SHORT = 3.0  # minutes of a run in which fewer of them must do
 Progress = Callable[[int, int], None]
+Read = Callable[[Model, Dataset, Progress | None], Tensor]
 
 
 def embeddings(
@@ -65,15 +67,27 @@ def needs_features(recipe: Recipe) -> bool:
     return recipe.model.head == "principal" or recipe.head.steps > 0
 
 
-def prepare_head(recipe: Recipe, model: Model, dataset: Dataset, progress: Progress | None = None) -> float | None:
+def for_components(recipe: Recipe, dataset: Dataset) -> Dataset:
+    """The images whose features give the principal components."""
+    short = recipe.train.deliver == "best" and (recipe.train.minutes or SHORT) < SHORT
+    count = min(FOR_COMPONENTS // 4 if short else FOR_COMPONENTS, len(dataset))
+    return _sample(recipe, dataset, count)
+
+
+def _sample(recipe: Recipe, dataset: Dataset, count: int) -> Dataset:
+    rows = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(recipe.seed))[:count]
+    return dataset.subset(rows.sort().values)
+
+
+def prepare_head(
+    recipe: Recipe, model: Model, dataset: Dataset, progress: Progress | None = None, read: Read | None = None
+) -> float | None:
     """Start the head from features where the recipe says so; the images embedded per second on the way."""
     if not needs_features(recipe):
         return None
-    count = len(dataset) if recipe.head.steps else min(FOR_COMPONENTS, len(dataset))
-    rows = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(recipe.seed))[:count]
-    sample = dataset.subset(rows.sort().values)
+    sample = _sample(recipe, dataset, len(dataset)) if recipe.head.steps else for_components(recipe, dataset)
     start = time.monotonic()
-    points = backbone_features(recipe, model, sample, progress)
+    points = read(model, sample, progress) if read else backbone_features(recipe, model, sample, progress)
     rate = len(points) / (time.monotonic() - start)
     if recipe.model.head == "principal":
         principal(build.embedder_of(model), points)

@@ -6,10 +6,12 @@ model or the run decide them. A table with a field `settings` passes its other k
 checks them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from lookalike.errors import check
 from lookalike.geometry import Geometry
 from lookalike.models import Architecture, Unfreezing
 from lookalike.models.backends import BackendName
@@ -133,8 +135,18 @@ class Train:
     validate_epochs: int | None = None  # validate every so many epochs, whatever validate_every says
     blend: tuple[float, ...] = ()  # shares of the trained weights to try against those at the start
     chunk: int | None = None  # images that pass the network at a time, with the loss on all; None: all at once
+    deliver: Literal["trained", "best"] = "trained"  # "best": what validates best, trained or not (fit/candidates.py)
+    most_dim: int | None = None  # of the model that is delivered; None: as many as pay
     precision: Precision = "auto"
     device: str = "auto"
+
+    def __post_init__(self) -> None:
+        minutes = self.minutes
+        check(
+            minutes is None or (minutes > 0 and math.isfinite(minutes)),
+            f"train.minutes must be a positive number of minutes, not {minutes}: give for example 10",
+        )
+        check(self.most_dim is None or self.most_dim > 0, f"train.most_dim must be at least 1, not {self.most_dim}")
 
 
 @dataclass(frozen=True)

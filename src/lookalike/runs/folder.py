@@ -105,11 +105,11 @@ class RunFolder:
             if skipped:
                 log({"event": "note", "text": f"{skipped} damaged lines of the log were skipped"})
         else:
-            self._clear()
+            self.clear()
             write_text(self.recipe, recipe)
         return OpenRun(self, to_all(log, tell), resumed)
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """Remove everything but the lock: a run that is replaced, or one that was killed before it had a recipe."""
         self.recipe.unlink(missing_ok=True)  # first: half of a run is not a run
         for path in self.path.iterdir():

@@ -1,0 +1,72 @@
+"""What to expect of a run on these data, from their sizes and from the speed of a few images on this machine."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+from lookalike import data
+from lookalike.data import Dataset
+from lookalike.fit.choose import Source, choose
+from lookalike.fit.plan import REPORT, SPARE, STEP, embedding_rate
+from lookalike.models import Model
+from lookalike.protocols.class_disjoint import usable
+from lookalike.recipe import Recipe, build
+from lookalike.recipe.defaults import fit_batches
+
+MEASURED = 32  # images
+STEPS = 300  # that are usually enough to see what training gives
+FEW_CLASSES, FEW_IMAGES = 50, 8
+
+
+def advise(source: Source) -> Iterator[str]:
+    """About ten lines; nothing is trained."""
+    dataset, recipe = choose(source, None, [])
+    sizes = dataset.class_sizes()
+    sizes = sizes[sizes > 0]
+    yield f"data      {dataset.summary()}; {int(sizes.min())} to {int(sizes.max())} images per class"
+    yield f"classes   {usable(dataset):,} of {dataset.present:,} have two or more images and can be compared"
+    model = build.model(recipe)
+    pretrained = recipe.model.weights is not None
+    how = "pretrained, fine-tuned" if pretrained else "a small network, trained from scratch"
+    colours = "grey" if model.preprocessing.channels == 1 else "colour"
+    yield f"recipe    {recipe.model.architecture.backbone}: {how}"
+    yield f"images    {recipe.images.size} pixels, {colours}"
+    rate = _rate(model, dataset)
+    yield f"speed     {rate:,.0f} images per second on this machine, measured on {min(MEASURED, len(dataset))}"
+    yield f"minutes   {_minutes(recipe, dataset, rate)}: about {STEPS} steps, and the evaluation"
+    yield f"expect    {_expectation(dataset, pretrained)}"
+    yield f"why       {_reason(dataset, int(sizes.median()))}"
+    yield f"next      lookalike fit {source} --minutes {_minutes(recipe, dataset, rate)}"
+
+
+def _rate(model: Model, dataset: Dataset) -> float:
+    rows = torch.linspace(0, len(dataset) - 1, min(MEASURED, len(dataset))).long()
+    few = data.decoded(dataset.subset(rows), model.preprocessing.resize or model.preprocessing.crop)
+    embedding_rate(model, few)  # the first pass pays for memory
+    return embedding_rate(model, few)
+
+
+def _minutes(recipe: Recipe, dataset: Dataset, rate: float) -> int:
+    """Steps, three passes over the test images, and one and a half over the others."""
+    batch: int = fit_batches(recipe, dataset).sampler.settings["batch_size"]
+    seconds = STEPS * STEP * batch / rate + (2.5 * recipe.data.test + 1.5) * len(dataset) / rate + REPORT
+    return max(1, math.ceil(seconds / 60 / SPARE))
+
+
+def _expectation(dataset: Dataset, pretrained: bool) -> str:
+    if not pretrained:
+        return "raw pixels are hard to beat with few classes; with hundreds of them training is far better"
+    if dataset.present < FEW_CLASSES:
+        return "the pretrained network is hard to beat with so few classes; if it is not beaten, it is delivered"
+    return "fine-tuning usually beats the pretrained network; if it does not, that network is delivered"
+
+
+def _reason(dataset: Dataset, images: int) -> str:
+    if dataset.present < FEW_CLASSES:
+        return (
+            f"{dataset.present} classes: half of them test, and of the others up to a third validate; more would help"
+        )
+    if images < FEW_IMAGES:
+        return f"{images} images per class in the middle: more of them would help"
+    return "enough classes and images to learn from and to tell whether it helped"

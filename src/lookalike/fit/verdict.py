@@ -1,0 +1,101 @@
+"""The verdict of a run: what was delivered, how much better it is, whether training helped, what would help next."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lookalike.evaluation import compare
+from lookalike.fit.train_model import TrainedModel
+from lookalike.protocols.class_disjoint import Parts
+from lookalike.protocols.unseen import Judged
+from lookalike.recipe import Recipe
+from lookalike.runs import OpenRun
+from lookalike.runs.log import read_log
+
+FEW_CLASSES, FEW_IMAGES = 50, 8
+TIED = 0.01  # share of the queries
+GOOD = 0.95  # recall@1, above which there is little to gain
+STRONGER = {"efficientnet_lite0": "efficientnet_lite1", "efficientnet_lite1": "efficientnet_lite2"}
+
+
+def verdict(trained: TrainedModel, parts: Parts, entries: Sequence[Judged], run: OpenRun) -> dict[str, Any]:
+    """`verdict` in result.json (the page of the run shows it on top)."""
+    choice, main = trained.choice, entries[0]
+    delivered = f"trained network, {main.embeddings.shape[1]}-D" if choice is None else choice.delivered
+    sentences = [*_figures(main, [entry for entry in entries if entry.role == "baseline"])]
+    return {
+        "delivered": delivered,
+        "sentences": sentences + ([] if choice is None else choice.sentences),
+        "warnings": ([] if choice is None else choice.warnings) + list(_troubles(main, run)),
+        "next": _next(trained, parts, main),
+        "candidates": [] if choice is None else choice.rows,
+    }
+
+
+def _figures(main: Judged, baselines: Sequence[Judged]) -> list[str]:
+    """The model on test classes, and against each baseline."""
+    known = [name for name in ("recall@1", "map@r") if name in main.result]
+    if not known:
+        return []
+    values = ", ".join(f"{name} {main.result[name]:.3f}" for name in known)
+    result = [f"On classes never seen in training: {values}."]
+    for other in baselines:
+        shown = [name for name in known if name in main.result.per_query and name in other.result.per_query]
+        parts = [_gap(main, other, name) for name in shown]
+        if shown and all(_same(main, other, name) for name in shown):
+            result.append(f"That is what {other.name} gives, which is delivered.")
+        elif parts:
+            result.append(f"Against {other.name}: {', '.join(parts)} (95 % intervals over classes).")
+    return result
+
+
+def _same(main: Judged, other: Judged, metric: str) -> bool:
+    return np.array_equal(main.result.per_query[metric], other.result.per_query[metric], equal_nan=True)
+
+
+def _gap(main: Judged, other: Judged, metric: str) -> str:
+    pair = {other.name: other.result, f"{main.name}.": main.result}
+    part = compare(pair, [metric], over="classes").differences[1]
+    return f"{metric} {part.difference:+.3f} [{part.low:+.3f}, {part.high:+.3f}]"
+
+
+def _troubles(main: Judged, run: OpenRun) -> list[str]:
+    """What makes the figures or the space suspicious."""
+    result = []
+    spread = main.embeddings.float().std(0).norm()
+    if len(main.embeddings) > 1 and float(spread) < 1e-3 * float(main.embeddings.float().norm(dim=1).mean()):
+        result.append("the space is collapsed: all test images have nearly the same embedding")
+    for event in read_log(run.folder.log).of("health"):
+        result.append(f"step {event['step']}: {event['kind']}: {event['advice']}")
+    tied, counted = main.result.facts.get("tied", 0), main.result.facts.get("counted", 0)
+    if counted and tied > TIED * counted:
+        result.append(
+            f"{tied:,} of {counted:,} queries have neighbours at the same similarity: look for duplicate images"
+        )
+    return result
+
+
+def _next(trained: TrainedModel, parts: Parts, main: Judged) -> list[str]:
+    """What would help, the most helpful first."""
+    recipe, sizes = trained.recipe, parts.train.class_sizes()
+    if "recall@1" in main.result and main.result["recall@1"] >= GOOD:
+        return ["little is left to gain on these classes: look at the failures in the report"]
+    result = []
+    if trained.choice is not None and trained.choice.needed is not None:
+        result.append(f"more minutes: --minutes {trained.choice.needed}")
+    elif recipe.train.minutes is not None and trained.ending.steps < 300:
+        result.append(f"more minutes: {trained.ending.steps:,} steps are few")
+    if parts.train.present < FEW_CLASSES:
+        result.append(f"more classes: {parts.train.present:,} are few to learn from")
+    if float(np.median(sizes[sizes > 0].numpy())) < FEW_IMAGES:
+        result.append("more photos per class")
+    return result + _stronger(recipe)
+
+
+def _stronger(recipe: Recipe) -> list[str]:
+    name, size = recipe.model.architecture.backbone, recipe.images.size
+    if name not in STRONGER or recipe.model.weights is None:
+        return []
+    larger = [] if size is None or size >= 224 else ["larger images: --set images.size=224 --set images.short_side=256"]
+    return [*larger, f"a stronger backbone: --set model.backbone={STRONGER[name]}"]

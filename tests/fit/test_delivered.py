@@ -1,0 +1,139 @@
+"""What a default run delivers: always a model, never one worse than what was there, and a verdict that says so."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from lookalike import data
+from lookalike.errors import UserError
+from lookalike.evaluation import Result
+from lookalike.fit import fit
+from lookalike.fit.best_model import choose, doubts
+from lookalike.fit.candidates import AS_IT_WAS, NOT_TRAINED, TRAINED, Candidate
+from lookalike.models import Model
+from lookalike.recipe.defaults import default
+from tests.cli.photos import folder
+
+TINY = ["images.size=16", "images.short_side=16", "model.width=16", "model.dim=16"]
+QUICK = [*TINY, "train.steps=8", "train.validate_every=4", "sampler.batch_size=16", "sampler.per_class=4"]
+LONGER = ["train.steps=100", "train.validate_every=50", "sampler.batch_size=32"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def characters():
+    """Forty classes of glyphs in few images: ten of them validate, and a small network learns them in a few steps."""
+    glyphs = data.load("glyphs")
+    some = glyphs.subset(glyphs.labels % 20 == 0).dense()
+    return some.subset(some.labels < 40).dense()
+
+
+def test_too_few_minutes_still_give_a_model(characters, tmp_path):
+    run = fit(characters, tmp_path / "run", overrides=["train.minutes=0.02", *TINY], audit=False)
+    verdict = run.content["verdict"]
+    assert verdict["delivered"].startswith("raw pixels")  # of a random network nobody has anything
+    assert "fine-tuning would need about" in " ".join(verdict["sentences"])
+    assert any(line.startswith("more minutes") for line in verdict["next"])
+    assert run.content["training"]["steps"] == 0
+    assert run.report.is_file()
+    images = torch.randint(0, 255, (3, 1, 40, 40), dtype=torch.uint8)
+    loaded = Model.load(tmp_path / "run" / "model")
+    assert torch.equal(loaded.encode(images), run.model.encode(images))
+
+
+@pytest.mark.parametrize("minutes", ["0", "-3", "nan", "inf"])
+@pytest.mark.parametrize("recipe", [None, {"loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}}])
+def test_bad_minutes_are_refused_before_anything_is_read(tmp_path, minutes, recipe):
+    with pytest.raises(UserError, match="positive number of minutes"):
+        fit(tmp_path / "nowhere", tmp_path / "run", recipe=recipe, overrides=[f"train.minutes={minutes}"])
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_refused_run_does_not_block_its_folder(characters, tmp_path):
+    """A fixed method trains or is refused; the second attempt is refused for the same reason, not for the first one."""
+    for _ in range(2):
+        with pytest.raises(UserError, match="do not suffice for a step"):
+            fit(characters, tmp_path / "run", overrides=["train.deliver=trained", "train.minutes=0.001"], audit=False)
+
+
+def test_training_that_helps_is_delivered(characters, tmp_path):
+    run = fit(characters, tmp_path / "run", overrides=[*QUICK, *LONGER], audit=False)
+    content = run.content
+    verdict = content["verdict"]
+    assert verdict["delivered"].startswith("trained network")
+    assert "Training helped" in " ".join(verdict["sentences"])
+    assert any(sentence.startswith("Against raw pixels: recall@1 ") for sentence in verdict["sentences"])
+    rows = verdict["candidates"]
+    assert [row["name"] for row in rows if row["delivered"]] == [verdict["delivered"]]
+    assert {"raw pixels, 256-D", "untrained network, centred features, 16-D"} <= {row["name"] for row in rows}
+    assert all(row["bytes_per_item"] == 4 * row["dim"] and row["milliseconds_per_image"] > 0 for row in rows)
+    assert all(row["intervals"]["map@r"][0] <= row["metrics"]["map@r"] <= row["intervals"]["map@r"][1] for row in rows)
+    assert content["model"]["dim"] == run.model.embedder.dim == run.entries[0].embeddings.shape[1]
+    assert "Training helped" in run.report.read_text(encoding="utf-8")
+
+
+def test_training_that_harms_is_not(characters, tmp_path):
+    """Train labels that mean nothing; those of validation and test classes are as they should be."""
+    parts = data.class_disjoint(characters, {"train": 0.4, "validation": 0.3, "test": 0.3})
+    train = torch.nonzero(parts.splits == 0)[:, 0]
+    labels = parts.labels.clone()
+    labels[train] = labels[train[torch.randperm(len(train), generator=torch.Generator().manual_seed(0))]]
+    wrong = replace(parts, labels=labels)
+    run = fit(wrong, tmp_path / "run", overrides=[*QUICK, "optimiser.lr=0.1"], audit=False, full=False)
+    verdict = run.content["verdict"]
+    assert verdict["delivered"].startswith(("raw pixels", "untrained network"))
+    assert "Training did not help" in " ".join(verdict["sentences"])
+    assert run.content["training"]["steps"] == 8
+
+
+def test_most_dimensions(characters, tmp_path):
+    run = fit(
+        characters, tmp_path / "run", overrides=[*QUICK, "train.most_dim=12", "model.dim=12"], audit=False, full=False
+    )
+    assert run.model.embedder.dim <= 12
+    assert json.loads((tmp_path / "run" / "model" / "model.json").read_text())["dim"] <= 12
+
+
+def candidate(name, departure, values, dim=8):
+    """A candidate with these values of map@r, one per class of four queries."""
+    labels = [number for number in range(len(values)) for _ in range(4)]
+    queries = np.repeat(np.array(values, dtype=float), 4)
+    result = Result({"map@r": float(queries.mean())}, {"map@r": queries}, labels, {})
+    return Candidate(name, departure, dim, 1.0, result, lambda: None)
+
+
+def test_ties_go_to_what_was_there():
+    had = candidate("had", AS_IT_WAS, [0.5] * 10)
+    luck = candidate("luck", TRAINED, [0.9, *[0.5] * 8, 0.2])
+    sure = candidate("sure", TRAINED, [0.55] * 10)
+    assert choose([had, luck]) is had
+    assert choose([had, luck, sure]) is sure
+    assert choose([had, candidate("worse", NOT_TRAINED, [0.4] * 10)]) is had
+
+
+def test_dimensions_that_do_not_pay_are_left_out():
+    had = candidate("had", AS_IT_WAS, [0.1] * 10)
+    wide = candidate("wide", TRAINED, [0.500] * 10, dim=1280)
+    assert choose([had, wide, candidate("narrow", TRAINED, [0.497] * 10, dim=64)]).name == "narrow"
+    assert choose([had, wide, candidate("narrow", TRAINED, [0.490] * 10, dim=64)]).name == "wide"
+
+
+def test_doubts(characters):
+    three = characters.subset(characters.labels < 3)
+    good = [candidate("one", AS_IT_WAS, [0.99] * 3), candidate("other", TRAINED, [1.0] * 3)]
+    assert any("saturated" in warning for warning in doubts(good, three))
+    assert any("3 validation classes cannot tell" in warning for warning in doubts(good, three))
+    assert doubts([candidate("one", AS_IT_WAS, [0.5] * 3)], characters) == []
+
+
+@pytest.mark.parametrize(("classes", "held"), [(24, 4 / 12), (60, 10 / 30), (12, 2 / 6), (400, 0.1)])
+def test_few_classes_hold_back_more_for_validation(tmp_path, classes, held):
+    few = data.load(folder(tmp_path / "photos", classes=classes, each=2, side=8))
+    assert default(few)["data"]["validation"] == pytest.approx(held, abs=1e-3)
