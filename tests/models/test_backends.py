@@ -90,8 +90,33 @@ def test_torch_computes_what_the_graph_gets_wrong(network, reason):
     assert reason in backend.note
     assert backend.run(torch.rand(2, 1, 3, 4)).shape == (2, 12)
     assert choose("auto", wrapped, (1, 3, 4), "a fingerprint").note == backend.note
-    with pytest.raises(UserError, match=f"{reason}.*choose backend torch"):
+    with pytest.raises(UserError, match=f"{reason}.*or choose backend torch"):
         choose("onnx", wrapped, (1, 3, 4), "a fingerprint")
+
+
+@needs_onnx
+@pytest.mark.plain
+@pytest.mark.parametrize("file", ["graph.onnx", "check.json"])
+def test_a_damaged_graph_is_exported_again(cache, file):
+    model = small()
+    model.backend("onnx")
+    (damaged,) = cache.rglob(file)
+    damaged.write_bytes(damaged.read_bytes()[:40])
+    torch.testing.assert_close(model.encode(IMAGES, backend="onnx"), model.encode(IMAGES), atol=TOLERANCE, rtol=0)
+    assert damaged.stat().st_size > 40
+
+
+@needs_onnx
+@pytest.mark.plain
+def test_without_a_place_for_the_graph_torch_computes(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "file"))
+    model = small()
+    backend = model.backend("auto")
+    assert backend.name == "torch"
+    assert "LOOKALIKE_CACHE" in backend.note
+    with pytest.raises(UserError, match="LOOKALIKE_CACHE"):
+        model.backend("onnx")
 
 
 @needs_onnx

@@ -5,6 +5,7 @@ than 1e-5. Graph and difference are cached under the model's fingerprint, so eac
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -17,14 +18,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.cache import built
-from lookalike.errors import check, unknown
+from lookalike.cache import built, cache_folder
+from lookalike.errors import UserError, check, unknown
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import onnx_graph
 
 BackendName = Literal["torch", "onnx", "auto"]
 TOLERANCE = 1e-5
-GRAPH, CHECK = "graph.onnx", "check.json"
+KIND, GRAPH, CHECK = "onnx", "graph.onnx", "check.json"
 BATCHES = (1, 3, 16)  # sizes that are compared
 
 
@@ -76,13 +77,13 @@ def choose(name: BackendName, network: Normalised, inputs: tuple[int, ...], fing
     usable = device.type == "cpu" and fingerprint is not None and all(map(find_spec, onnx_graph.LIBRARIES))
     if name == "torch" or (name == "auto" and not usable):
         return _torch(network, device)
-    if fingerprint is None:
-        with TemporaryDirectory() as folder:
-            return _onnx(name, network, _write(Path(folder), network, inputs), device)
-    key = _key(fingerprint, inputs)
-    place = built("onnx", key, lambda folder: _export(folder, network, inputs))
-    facts = json.loads((place / CHECK).read_text(encoding="utf-8"))
-    return _onnx(name, network, Graph(place / GRAPH, **facts), device)
+    try:
+        check(device.type == "cpu", f"ONNX Runtime is used on the CPU, and this model is on {device}")
+        return Backend("onnx", _session(network, inputs, fingerprint))
+    except UserError as error:
+        if name == "onnx":
+            raise UserError(f"{error}; or choose backend torch") from error
+        return _torch(network, device, f"torch computes the embeddings: {error}")
 
 
 def _torch(network: Normalised, device: torch.device, note: str = "") -> Backend:
@@ -94,11 +95,29 @@ def _torch(network: Normalised, device: torch.device, note: str = "") -> Backend
     return Backend("torch", run, note)
 
 
-def _onnx(name: BackendName, network: Normalised, graph: Graph, device: torch.device) -> Backend:
-    if not graph.fault:
-        return Backend("onnx", onnx_graph.Session(graph.path))
-    check(name == "auto", f"{graph.fault}: choose backend torch")
-    return _torch(network, device, f"torch computes the embeddings: {graph.fault}")
+def _session(network: Normalised, inputs: tuple[int, ...], fingerprint: str | None) -> onnx_graph.Session:
+    """The network in ONNX Runtime; a graph that cannot be used is a UserError."""
+    if fingerprint is None:
+        with TemporaryDirectory() as folder:
+            return _opened(_write(Path(folder), network, inputs))
+    key = _key(fingerprint, inputs)
+    try:
+        return _opened(_kept(key, network, inputs))
+    except UserError:
+        raise
+    except Exception:  # the files are damaged, in whatever way: export once more
+        shutil.rmtree(cache_folder() / KIND / key, ignore_errors=True)
+        return _opened(_kept(key, network, inputs))
+
+
+def _kept(key: str, network: Normalised, inputs: tuple[int, ...]) -> Graph:
+    place = built(KIND, key, lambda folder: _export(folder, network, inputs))
+    return Graph(place / GRAPH, **json.loads((place / CHECK).read_text(encoding="utf-8")))
+
+
+def _opened(graph: Graph) -> onnx_graph.Session:
+    check(not graph.fault, graph.fault)
+    return onnx_graph.Session(graph.path)
 
 
 def _key(fingerprint: str, inputs: tuple[int, ...]) -> str:
@@ -123,6 +142,8 @@ def _write(folder: Path, network: Normalised, inputs: tuple[int, ...]) -> Graph:
         try:
             onnx.save(export(network, batches[1], "inputs"), str(path))
             written = Graph(path, _difference(network, onnx_graph.Session(path), batches))
+        except OSError as error:
+            raise UserError(f"cannot write {path} ({error.strerror or error})") from error
         except Exception as error:  # exporters and the runtime fail in ways of their own
             written = Graph(path, 0.0, _first_line(error))
         if not written.fault:
