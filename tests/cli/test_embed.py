@@ -67,7 +67,10 @@ def test_images_without_labels(lookalike, finished, photos, tmp_path):
 def test_a_table_whose_paths_are_all_wrong_shows_one(lookalike, finished, tmp_path):
     run, _ = finished
     table = tmp_path / "wrong.csv"
-    table.write_text("path,label\nphotos/a.png,a\nphotos/b.png,a\nphotos/c.png,b\nphotos/d.png,b\n")
+    table.write_text(
+        "path,label\n"
+        + "".join(f"photos/{name}.png,{name[0]}\n" for name in ("a", "a2", "b", "b2", "c", "c2", "d", "d2"))
+    )
     for verb in (("embed", run / "model", table), ("evaluate", run / "model", table)):
         lookalike(*verb).refused(str(tmp_path / "photos/"))
     lookalike("fit", table, "--out", tmp_path / "out").refused(str(tmp_path / "photos/a.png"))

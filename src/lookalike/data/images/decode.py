@@ -25,6 +25,7 @@ TURNED = (5, 6, 7, 8)  # EXIF orientations that swap height and width
 class Encoded:
     """An image file in memory: its size from the header, its pixels on demand.
 
+    >>> from io import BytesIO
     >>> from PIL import Image
     >>> file = BytesIO()
     >>> Image.new("L", (4, 2), 7).save(file, "PNG")
