@@ -38,7 +38,7 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     cheap = candidates.untrained(recipe, model, parts, judges, run.stage("judging what needs no training"))
     needed = _too_short(run)
     trained = TrainedModel(replace(model, classes=parts.train.label_names), before, recipe, _no_training(cheap))
-    if needed is None and parts.validation is not None:
+    if needed is None and parts.validation is not None and not _too_few_images(recipe, parts):
         try:
             trained = train_model(recipe, model, parts, run, clock, stop)
         except UserError as refusal:
@@ -53,6 +53,11 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     return _delivered(trained, found, parts, needed, run)
 
 
+def _too_few_images(recipe: Recipe, parts: Parts) -> bool:
+    """Whether the principal components that the head starts from cannot be computed."""
+    return recipe.model.head == "principal" and len(parts.train) < (recipe.model.architecture.dim or 0)
+
+
 def _delivered(
     trained: TrainedModel, found: Sequence[Candidate], parts: Parts, needed: int | None, run: OpenRun
 ) -> TrainedModel:
@@ -60,6 +65,11 @@ def _delivered(
     winner = choose(eligible or found)
     rows = [each.row(each is winner) for each in found]
     warnings = doubts(found, parts.validation)
+    if _too_few_images(trained.recipe, parts):
+        dim = trained.recipe.model.architecture.dim
+        warnings.append(
+            f"{len(parts.train)} train images cannot fill a head of {dim} dimensions: give fewer with --dim"
+        )
     choice = Choice(winner.name, rows, [_training_helped(winner, found, trained, needed)], warnings, needed)
     run.note(f"delivered: {winner.name}, validation map@r {winner.value:.3f}")
     model = replace(winner.create(), classes=parts.train.label_names)
