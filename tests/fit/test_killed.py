@@ -11,8 +11,8 @@ import pytest
 from tests.cli.processes import Death, Lookalike
 
 SHORT = [
-    "--set", "train.deliver=trained",
-    "--no-audit", "--set", "train.steps=12", "--set", "train.validate_every=4", "--set", "train.log_every=1",
+    "--no-audit", "--set", "train.deliver=trained",
+    "--set", "train.steps=12", "--set", "train.validate_every=4", "--set", "train.log_every=1",
     "--set", "train.patience=none", "--set", "miner.name=distance_weighted", "--set", "loss.name=margin",
     "--set", "sampler.batch_size=8", "--set", "sampler.per_class=2",
 ]  # fmt: skip
