@@ -149,7 +149,7 @@ def anonymous():
     return sum(part.anonymous for part in psutil.Process().memory_maps()) / 1e6
 before, began = anonymous(), time.perf_counter()
 store = SqliteStore(Path(sys.argv[1]))
-store.search(np.zeros((1, int(sys.argv[2])), np.float32), 1)
+store.search(np.eye(1, int(sys.argv[2]), dtype=np.float32), 1)
 print(time.perf_counter() - began, anonymous() - before)
 """
 

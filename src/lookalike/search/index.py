@@ -129,7 +129,7 @@ class Index:
     def ready(self) -> None:
         """Bring the cache up to date, so that the next search need not."""
         if len(self):
-            self.store.search(np.zeros((1, self.identity.dim), np.float32), 1)
+            self.store.search(np.eye(1, self.identity.dim, dtype=np.float32), 1)
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
         """The label of every readable picture, by the rule that calibration found best."""
