@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from lookalike import losses, miners, samplers
+from lookalike.cli import leave
 from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
 from lookalike.processes import Ranks
@@ -158,7 +159,8 @@ def killed(folder, ranks):
         run(folder, 10_000, stop)
     except UserError as error:
         (folder.parent / "message").write_text(str(error))
-        sys.exit(2)
+        return 2
+    return 0
 
 
 def main():
@@ -168,7 +170,8 @@ def main():
         assert ranks == Ranks(int(os.environ["RANK"]), 2)
         same_everywhere(folder, ranks)
         resumed(folder / "resumed", ranks)
-        killed(folder / "killed", ranks)
+        code = killed(folder / "killed", ranks)
+    leave(code)
 
 
 if __name__ == "__main__":
