@@ -220,6 +220,13 @@ def test_a_file_that_does_not_fit_leaves_the_checkpoint_before(tmp_path):
     assert kept == "1 10 ['latest', 'step-00000001']"
 
 
+def unsealed(place):
+    """The checkpoint as version 0.2.0 wrote it: without checksums."""
+    (place / "checksums").unlink()
+    plain = json.loads((place / "state.json").read_text())
+    (place / "state.json").write_text(json.dumps(plain | {"format": checkpoint.UNCHECKED}))
+
+
 def damages():
     def cut(name, share):
         def damage(place):
@@ -237,7 +244,7 @@ def damages():
     for content in ("[]", "3", "null", '{"value": 3}', "{}"):
         yield text("state.json", content)
     for state in ("3", "null", '{"mapping": 3}', '{"mapping": [["a", {"tensor": "x"}]]}', "{}"):
-        yield text("state.json", f'{{"format": {checkpoint.FORMAT}, "state": {state}}}')
+        yield text("state.json", f'{{"format": {checkpoint.UNCHECKED}, "state": {state}}}')
     yield lambda place: (place / "state.json").write_bytes(b"\xff\xfe")
     yield lambda place: (place / "state.json").unlink()
     yield lambda place: (place / "state.safetensors").unlink()
@@ -246,8 +253,11 @@ def damages():
 
 
 @pytest.mark.parametrize("damage", list(damages()))
-def test_damage_is_refused_with_one_line(tmp_path, damage):
+@pytest.mark.parametrize("sealed", [True, False])
+def test_damage_is_refused_with_one_line(tmp_path, damage, sealed):
     checkpoint.save(tmp_path, 3, {"weight": torch.arange(1000.0), "more": [1, 2]})
+    if not sealed:
+        unsealed(tmp_path / checkpoint.latest(tmp_path))
     damage(tmp_path / checkpoint.latest(tmp_path))
     with pytest.raises(UserError, match="damaged") as raised:
         checkpoint.load(tmp_path)
@@ -258,5 +268,88 @@ def test_damage_is_refused_with_one_line(tmp_path, damage):
 def test_nothing_is_pickled(tmp_path):
     checkpoint.save(tmp_path, 3, {"weight": torch.arange(3.0)})
     place = tmp_path / checkpoint.latest(tmp_path)
-    assert {file.suffix for file in place.iterdir()} == {".json", ".safetensors"}
+    assert {file.name for file in place.iterdir()} == {"state.json", "state.safetensors", "checksums"}
     json.loads((place / "state.json").read_text())
+
+
+def test_checksums_cannot_be_left_out(tmp_path):
+    checkpoint.save(tmp_path, 3, {"weight": torch.arange(3.0)})
+    file = tmp_path / checkpoint.latest(tmp_path) / "checksums"
+    file.write_text("")
+    assert "does not match" in refusal(lambda: checkpoint.load(tmp_path))
+    file.unlink()
+    assert "checksums are gone" in refusal(lambda: checkpoint.load(tmp_path))
+
+
+def test_a_flipped_bit_anywhere_is_noticed(tmp_path):
+    state = {"weight": torch.randn(40), "moments": {"step": torch.tensor(7)}, "seconds": 1.5, "names": ["a", "b"]}
+    checkpoint.save(tmp_path, 3, state)
+    place = tmp_path / checkpoint.latest(tmp_path)
+    for file in (*place.iterdir(), tmp_path / "latest"):
+        whole = file.read_bytes()
+        for position in range(len(whole)):
+            bit = 1 << position % 8
+            file.write_bytes(whole[:position] + bytes([whole[position] ^ bit]) + whole[position + 1 :])
+            for read in (checkpoint.load, checkpoint.check_whole):
+                line = refusal(lambda read=read: read(tmp_path))
+                assert line is not None, f"bit {bit} of byte {position} of {file.name} changed and nobody noticed"
+                assert "damaged" in line
+                assert line != "more than one line"
+        file.write_bytes(whole)
+    assert equal(checkpoint.load(tmp_path), state)
+
+
+def test_the_first_weights_of_a_run_are_checked_as_well(tmp_path):
+    tensors = {"a.weight": torch.randn(30), "b": torch.arange(4)}
+    checkpoint.save_tensors(tmp_path / "start", tensors)
+    assert equal(checkpoint.load_tensors(tmp_path / "start"), tensors)
+    file = tmp_path / "start" / "state.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 64
+    file.write_bytes(content)
+    assert "damaged" in refusal(lambda: checkpoint.load_tensors(tmp_path / "start"))
+
+
+def test_what_version_0_2_0_wrote_can_be_resumed(tmp_path):
+    from safetensors.torch import save_file
+
+    state = {"weight": torch.randn(30), "number": 3}
+    checkpoint.save(tmp_path, 3, state)
+    unsealed(tmp_path / checkpoint.latest(tmp_path))
+    checkpoint.check_whole(tmp_path)
+    assert equal(checkpoint.load(tmp_path), state)
+    save_file({"a": torch.ones(2)}, tmp_path / "start.safetensors")
+    assert equal(checkpoint.load_tensors(tmp_path / "start"), {"a": torch.ones(2)})
+    assert "damaged" in refusal(lambda: checkpoint.load_tensors(tmp_path / "nothing"))
+
+
+def test_every_file_is_on_the_disk_before_the_checkpoint_has_its_name(tmp_path, monkeypatch):
+    """Without that, a power cut leaves a folder of the right name with empty files."""
+    synced, real_sync, real_rename = set(), os.fsync, Path.rename
+
+    def sync(handle):
+        synced.add(os.fstat(handle).st_ino)
+        real_sync(handle)
+
+    def rename(path, target):
+        if target.name.startswith("step-"):
+            inner = {file.name: file.stat().st_ino for file in path.iterdir()} | {"folder": path.stat().st_ino}
+            missing.append(sorted(name for name, inode in inner.items() if inode not in synced))
+        return real_rename(path, target)
+
+    missing = []
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "rename", rename)
+    checkpoint.save(tmp_path, 3, {"weight": torch.arange(3.0)})
+    assert missing == [[]]
+
+
+def test_the_checksums_are_those_of_sha256sum(tmp_path):
+    from hashlib import sha256
+
+    checkpoint.save(tmp_path, 3, {"weight": torch.arange(3.0)})
+    place = tmp_path / checkpoint.latest(tmp_path)
+    lines = [line.split("  ") for line in (place / "checksums").read_text().splitlines()]
+    assert {name: digest for digest, name in lines} == {
+        name: sha256((place / name).read_bytes()).hexdigest() for name in ("state.json", "state.safetensors")
+    }

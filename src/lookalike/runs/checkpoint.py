@@ -1,23 +1,26 @@
 """The state of a run on disk: tensors in safetensors, everything else in JSON; nothing is pickled.
 
 A checkpoint is a folder of its own, complete before the file `latest` is replaced to name it. Whenever the process
-dies, `latest` names a whole checkpoint: the previous one, or the new one.
+dies, `latest` names a whole checkpoint: the previous one, or the new one. Its file `checksums` (as `sha256sum` writes
+and checks it) tells a bit that has changed on the disk since.
 """
 
 import json
 import re
 import shutil
 from collections.abc import Mapping
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from lookalike.errors import UserError, check
-from lookalike.files import whole_file, whole_folder, write_text
+from lookalike.files import whole_folder, write_text
 
-LATEST, TENSORS, PLAIN = "latest", "state.safetensors", "state.json"
-FORMAT = 2  # 0.1.0 wrote none
+LATEST, TENSORS, PLAIN, CHECKSUMS = "latest", "state.safetensors", "state.json", "checksums"
+FORMAT = 3
+UNCHECKED = 2  # as 0.2.0 wrote it, without checksums; 0.1.0 wrote no number
 NAME = re.compile(r"step-\d+(-again)?")
 AFRESH = "start again with --fresh or a new --out"
 Tensors = dict[str, Tensor]
@@ -60,57 +63,83 @@ def step(folder: Path) -> int:
     return int(latest(folder).split("-")[1]) if exists(folder) else -1
 
 
-def check_format(folder: Path) -> None:
-    """Refuse a checkpoint that another version of this program wrote."""
+def check_whole(folder: Path) -> None:
+    """Refuse a checkpoint that is damaged, or that another version of this program wrote."""
     if exists(folder):
         _read(folder / latest(folder))
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """The state that `save` wrote."""
+    """The state that `save` wrote, to the last bit; a damaged one is refused."""
+    check(exists(folder), f"there is no checkpoint in {folder}")
+    return _load(folder / latest(folder))
+
+
+def save_tensors(place: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors that do not change during a run, as a folder."""
+    with whole_folder(place) as folder:
+        _write(folder, tensors)
+
+
+def load_tensors(place: Path) -> Tensors:
+    """What `save_tensors` wrote, to the last bit."""
+    if place.is_dir():
+        return _load(place)
+    return _tensors(place.with_suffix(Path(TENSORS).suffix))  # as 0.2.0 wrote them: one file
+
+
+def _checksums(place: Path) -> str:
+    return "".join(f"{_digest(place / name)}  {name}\n" for name in (PLAIN, TENSORS))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _damaged(place: Path, why: object) -> UserError:
+    return UserError(f"the checkpoint {place} is damaged ({why}): {AFRESH}")
+
+
+def _load(place: Path) -> dict[str, Any]:
+    plain = _read(place)
+    tensors = _tensors(place / TENSORS)
+    try:
+        return dict(_joined(plain, tensors))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(place, error) from error
+
+
+def _tensors(path: Path) -> Tensors:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    check(exists(folder), f"there is no checkpoint in {folder}")
-    place = folder / latest(folder)
-    plain = _read(place)
     try:
-        state: dict[str, Any] = dict(_joined(plain, load_file(place / TENSORS)))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-        raise UserError(f"the checkpoint {place} is damaged ({error}): {AFRESH}") from error
-    return state
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise _damaged(path, error) from error
 
 
 def _read(place: Path) -> Any:
-    """The plain part of a checkpoint."""
+    """The plain part of a checkpoint whose files are what was written."""
+    sealed = (place / CHECKSUMS).exists()
     try:
-        content = json.loads((place / PLAIN).read_text(encoding="utf-8"))
+        same = not sealed or (place / CHECKSUMS).read_bytes() == _checksums(place).encode()
+        content = json.loads((place / PLAIN).read_text(encoding="utf-8")) if same else None
     except (OSError, ValueError) as error:
-        raise UserError(f"the checkpoint {place} is damaged ({error}): {AFRESH}") from error
-    known = isinstance(content, dict) and content.keys() == {"format", "state"}
-    old = isinstance(content, dict) and content.keys() == {"mapping"}  # as 0.1.0 wrote it
-    check(known or old, f"the checkpoint {place} is damaged ({PLAIN} holds no state): {AFRESH}")
+        raise _damaged(place, error) from error
+    if not same:
+        raise _damaged(place, f"its content does not match its {CHECKSUMS}")
+    kinds = content.keys() if isinstance(content, dict) else set()
+    if kinds not in ({"format", "state"}, {"mapping"}):
+        raise _damaged(place, f"{PLAIN} holds no state")
     check(
-        known and content["format"] == FORMAT,
+        content.get("format") in (FORMAT, UNCHECKED),
         f"the checkpoint {place} was written by another version of lookalike, which alone can resume it: {AFRESH}",
     )
+    if not sealed and content["format"] != UNCHECKED:
+        raise _damaged(place, f"its {CHECKSUMS} are gone")
     return content["state"]
-
-
-def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Write tensors that do not change during a run."""
-    from safetensors.torch import save
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
-        file.write(save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}))
-
-
-def load_tensors(path: Path) -> Tensors:
-    """What `save_tensors` wrote."""
-    from safetensors.torch import load_file
-
-    return load_file(path)
 
 
 def _write(folder: Path, state: Mapping[str, Any]) -> None:
@@ -124,6 +153,7 @@ def _write(folder: Path, state: Mapping[str, Any]) -> None:
     except SafetensorError as error:
         raise OSError(str(error)) from error
     (folder / PLAIN).write_text(json.dumps({"format": FORMAT, "state": plain}), encoding="utf-8")
+    (folder / CHECKSUMS).write_text(_checksums(folder), encoding="utf-8")
 
 
 def _split(value: Any, path: str, tensors: Tensors) -> Any:

@@ -31,9 +31,7 @@ class RunFolder:
         self.log = path / "log.jsonl"
         self.audit = path / "audit.json"
         self.checkpoint = path / "checkpoint"
-        self.start = (
-            self.checkpoint / "start.safetensors"
-        )  # the first weights, where trained ones are blended with them
+        self.start = self.checkpoint / "start"  # the first weights, where trained ones are blended with them
         self.model = path / "model"
         self.result = path / "result.json"
         self.measured = path / "measured.json"  # query by query
@@ -99,7 +97,7 @@ class RunFolder:
         resumed = self.begun and intent != "fresh"
         log = JsonLines(self.log)
         if resumed:
-            checkpoint.check_format(self.checkpoint)
+            checkpoint.check_whole(self.checkpoint)
             skipped = read_log(self.log).skipped
             log.rewind(checkpoint.step(self.checkpoint))
             if skipped:
