@@ -15,6 +15,10 @@ class UserError(ValueError):
     """Something only the user can put right. The message is one line and says what to do."""
 
 
+class NotFiniteError(UserError):
+    """Vectors that hold NaN or infinity: what a network gives whose training has diverged."""
+
+
 def check(holds: bool, message: str) -> None:
     if not holds:
         raise UserError(message)

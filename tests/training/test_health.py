@@ -169,3 +169,16 @@ def test_a_margin_on_squared_distances_reaches_further():
     assert unreachable_margin(losses.Triplet(margin=3.0, squared=True)) is None
     assert unreachable_margin(losses.Triplet(margin=5.0, squared=True)) is not None
     assert unreachable_margin(losses.Triplet(margin=5.0, normalise="none")) is None
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 3e38])
+def test_looking_at_what_is_not_a_number_is_survived(value):
+    good, bad = rows(), rows().index_fill(0, torch.tensor([3]), value)
+    kinds = {trouble.kind for trouble in Health().look(bad, good)} | {
+        trouble.kind for trouble in Health().look(good, bad)
+    }
+    assert kinds == ({"not numbers"} if value != 3e38 else set())
+    once = Health()
+    once.look(good, good)
+    assert [trouble.kind for trouble in once.look(bad, good)] == ["not numbers" if value != 3e38 else "exploding norms"]
+    assert all("lower the learning rate" in trouble.advice for trouble in Health().look(bad, good))

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lookalike.errors import UserError, check
+from lookalike.errors import NotFiniteError, check
 from lookalike.targets import check_embeddings
 
 Vectors = Float[Tensor, "n d"] | Float[np.ndarray, "n d"]
@@ -33,5 +33,5 @@ def as_vectors(vectors: Tensor | NDArray[Any], name: str = "embeddings") -> Tens
         part = vectors[start : start + CHUNK]
         if not all(math.isfinite(float(end)) for end in part.aminmax()):
             row = start + int((~torch.isfinite(part)).any(1).nonzero()[0])
-            raise UserError(f"{name} hold NaN or infinite values (first in row {row}): was training stable?")
+            raise NotFiniteError(f"{name} hold NaN or infinite values (first in row {row}): was training stable?")
     return vectors

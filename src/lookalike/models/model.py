@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check
+from lookalike.errors import NotFiniteError, UserError, check
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.models import model_folder, untrusted
 from lookalike.models.architecture import Architecture
@@ -138,8 +138,10 @@ class Model:
             run = (backend if isinstance(backend, Backend) else self.backend(backend)).run
             for inputs in batches:
                 rows.append(computed(run, inputs))
-                finite = bool(rows[-1].isfinite().all())
-                check(finite, "the embeddings are not numbers: the weights are damaged, or training diverged")
+                if not bool(rows[-1].isfinite().all()):
+                    raise NotFiniteError(
+                        "the embeddings are not numbers: the weights are damaged, or training diverged"
+                    )
                 done += len(inputs)
                 if progress is not None:
                     progress(done, total)

@@ -125,7 +125,7 @@ def _read(place: Path) -> Any:
     sealed = (place / CHECKSUMS).exists()
     try:
         same = not sealed or (place / CHECKSUMS).read_bytes() == _checksums(place).encode()
-        content = json.loads((place / PLAIN).read_text(encoding="utf-8")) if same else None
+        content: Any = json.loads((place / PLAIN).read_text(encoding="utf-8")) if same else None
     except (OSError, ValueError) as error:
         raise _damaged(place, error) from error
     if not same:

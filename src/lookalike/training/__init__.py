@@ -1,6 +1,7 @@
 """Training: an objective, a loop that knows nothing of it, and the course of a run around them."""
 
 from lookalike.runs.log import JsonLines, to_all
+from lookalike.training.divergence import DivergedError
 from lookalike.training.early_stop import EarlyStop
 from lookalike.training.head import principal
 from lookalike.training.health import Health, unreachable_margin
@@ -12,6 +13,7 @@ from lookalike.training.train import Ending, Plan, StoppedError, train
 
 __all__ = [
     "Clipping",
+    "DivergedError",
     "EarlyStop",
     "Ending",
     "Health",

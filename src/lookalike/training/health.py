@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import UserError
-from lookalike.geometry import normalise
+from lookalike.geometry import normalise, norms
+from lookalike.training.divergence import ADVICE
 
 ALIKE = 0.98  # mean cosine of different images above which nothing tells them apart
 ONE_DIRECTION = 0.98  # share of the spectrum in one singular value, of centred embeddings
@@ -27,6 +27,9 @@ class Trouble(NamedTuple):
 
     kind: str
     advice: str
+
+
+NOT_NUMBERS = Trouble("not numbers", f"embeddings or their gradient hold NaN or infinity: {ADVICE}")
 
 
 @dataclass
@@ -44,7 +47,10 @@ class Health:
 
     def look(self, embeddings: Float[Tensor, "n d"], gradient: Float[Tensor, "n d"]) -> list[Trouble]:
         """What is newly wrong with this batch."""
-        troubles = [self._collapse(embeddings), self._idle(gradient), self._norms(embeddings)]
+        numbers = bool(embeddings.isfinite().all()) and bool(gradient.isfinite().all())
+        troubles = (
+            [self._collapse(embeddings), self._idle(gradient), self._norms(embeddings)] if numbers else [NOT_NUMBERS]
+        )
         new = [trouble for trouble in troubles if trouble is not None and trouble.kind not in self.named]
         self.named.update(trouble.kind for trouble in new)
         return new
@@ -77,7 +83,7 @@ class Health:
         )
 
     def _norms(self, embeddings: Tensor) -> Trouble | None:
-        norm = float(embeddings.float().norm(dim=1).mean())
+        norm = float(norms(embeddings.double()).mean())
         if self.norm is None:
             self.norm = max(norm, 1e-6)
         if norm < EXPLODED * self.norm:
@@ -95,16 +101,6 @@ def mean_similarity(points: Float[Tensor, "n d"]) -> float:
     if count < 2:
         return 0.0
     return float((points.sum(0).square().sum() - points.square().sum()) / (count * (count - 1)))
-
-
-def check_finite(terms: Mapping[str, Tensor], step: int) -> None:
-    """Stop training at a loss that is not a number."""
-    for name, value in terms.items():
-        if not bool(value.isfinite()):
-            raise UserError(
-                f"{name} is {value.item()} at step {step}: lower the learning rate (optimiser.lr) or clip the gradient "
-                "(optimiser.clip_norm); the last checkpoint is from before that"
-            )
 
 
 MARGINS = ("margin", "negative_margin", "second_margin")

@@ -21,6 +21,7 @@ from lookalike.samplers import BatchSampler, EmbeddingBank
 from lookalike.training import optimisers
 from lookalike.training.chunked import InChunks, at_once, check_chunks
 from lookalike.training.distributed import Split, split
+from lookalike.training.divergence import check_gradient, check_outputs, check_terms, gradient_norm
 from lookalike.training.mixup import Mixer, Mixture
 from lookalike.training.schedules import Plateau, Schedule
 from lookalike.training.shared_norm import share_statistics
@@ -47,11 +48,15 @@ class Clipping:
     norm: float | None = None
     value: float | None = None
 
-    def __call__(self, parameters: list[nn.Parameter]) -> None:
+    def __call__(self, parameters: list[nn.Parameter]) -> Tensor:
+        """Clip in place; the norm there was before."""
         if self.norm is not None:
-            nn.utils.clip_grad_norm_(parameters, self.norm)
+            norm = nn.utils.clip_grad_norm_(parameters, self.norm)
+        else:
+            norm = gradient_norm(parameters)
         if self.value is not None:
             nn.utils.clip_grad_value_(parameters, self.value)
+        return norm
 
 
 class Batch(NamedTuple):
@@ -121,8 +126,10 @@ class Loop:
         mixture = Mixture() if self.mixer is None else self.mixer.draw(len(batch.labels))
         outputs, back = self.passage(lambda inputs: self._embed(inputs, mixture), batch.inputs)
         embeddings = whole(outputs, batch.split).requires_grad_()
+        check_outputs(embeddings, self.step + 1)
         clock.lap("forward")
         terms = self._terms(embeddings, mixture, batch)
+        check_terms(terms, self.step + 1)
         total = torch.stack(list(terms.values())).sum()
         clock.lap("loss")
         self.optimiser.zero_grad(set_to_none=True)
@@ -164,7 +171,8 @@ class Loop:
         self.ranks.add_up((parameter.grad for parameter in self.objective.parameters()), mean=True)
         if self.strategy is not None:
             self.strategy.gradients()
-        self.clipping([parameter for group in self.optimiser.param_groups for parameter in group["params"]])
+        trained = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
+        check_gradient(self.clipping(trained), self.step + 1)
         self.optimiser.step()
 
     def _epoch_started(self) -> None:

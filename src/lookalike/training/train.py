@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from lookalike.catalog import FACT
-from lookalike.errors import UserError, check
+from lookalike.errors import NotFiniteError, UserError, check
 from lookalike.runs import checkpoint
 from lookalike.runs.log import Event, Watcher, ignore
+from lookalike.training.divergence import DivergedError, check_weights, diverged
 from lookalike.training.early_stop import EarlyStop
-from lookalike.training.health import Health, check_finite
+from lookalike.training.health import Health
 from lookalike.training.loop import Loop, Trained
 
 Validate = Callable[[], Mapping[str, float]]
@@ -91,13 +92,18 @@ def train(
 ) -> Ending:
     """Train to the end of the plan and leave the best weights in the network; `folder` keeps checkpoints.
 
-    `stop` is called after every step; when it returns true, the state is saved and `StoppedError` raised.
+    `stop` is called after every step; when it returns true, the state is saved and `StoppedError` raised. Where
+    numbers end, `DivergedError` is raised: the best weights so far are in the network, the last good ones in `folder`.
     """
     run = _Training(loop, plan, validate, folder, tell)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
         run.restore()
-        return run.to_the_end(stop)
+        try:
+            return run.to_the_end(stop)
+        except DivergedError:
+            run.keep_best()
+            raise
 
 
 class _Training:
@@ -130,6 +136,7 @@ class _Training:
             self.tell(event)
 
     def save(self) -> None:
+        check_weights((self.loop.network, self.loop.objective), self.loop.step)
         if self.folder is not None and self.loop.ranks.first:
             course = self.progress.state_dict() | {"seconds": self.seconds}
             parts = {"loop": self.loop.state_dict(), "course": course, "health": self.health.state_dict()}
@@ -159,7 +166,6 @@ class _Training:
 
     def step(self) -> None:
         trained = self.loop.advance()
-        check_finite(trained.terms, self.loop.step)
         self.recent.append(trained)
         if self.loop.step % self.plan.log_every == 0 or self.loop.step == self.plan.steps:
             self.report_steps()
@@ -186,9 +192,15 @@ class _Training:
         if due and step != self.progress.validated_at:
             self.progress.validated_at = step
             if self.validate is not None:
-                values = {name: float(value) for name, value in self.validate().items()}
+                values = self.measured(self.validate)
                 self.judge(self.loop.ranks.from_first(lambda: values))  # what decides must be the same everywhere
             self.save()
+
+    def measured(self, validate: Validate) -> dict[str, float]:
+        try:
+            return {name: float(value) for name, value in validate().items()}
+        except NotFiniteError as error:
+            raise diverged("validation meets embeddings that are not numbers", self.loop.step) from error
 
     def judge(self, values: dict[str, float]) -> None:
         if self.plan.select not in values:
@@ -200,9 +212,12 @@ class _Training:
         if self.loop.strategy is not None and self.loop.step > 0 and self.why_end() is None:
             self.report_event(self.loop.strategy.validated(self.loop.step, values[self.plan.select]))
 
-    def end(self, why: str) -> Ending:
+    def keep_best(self) -> None:
         if self.progress.best_state:
             self.loop.network.load_state_dict(self.progress.best_state)
+
+    def end(self, why: str) -> Ending:
+        self.keep_best()
         best_step = self.progress.watch.best_step if self.validate is not None else self.loop.step
         ending = Ending(why, self.loop.step, best_step, self.progress.best, self.seconds)
         self.tell({
