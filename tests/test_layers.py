@@ -48,7 +48,7 @@ def test_files_import_only_from_lower_layers():
 def test_no_class_of_ours_inherits_from_another():
     trees = [ast.parse(file.read_text()) for file in ROOT.rglob("*.py")]
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    ours = {node.name for node in classes}
+    ours = {node.name for node in classes} - {"UserError"}  # `except` tells errors apart by their classes
     for node in classes:
         # a dotted base such as torch.utils.data.Dataset is somebody else's
         bases = {ast.unparse(base).split("[")[0] for base in node.bases}
