@@ -24,6 +24,7 @@ from lookalike.cli import (
     remove,
     report,
     search,
+    serve,
     status,
     study,
     train,
@@ -59,6 +60,7 @@ VERBS = {
     "duplicates": duplicates,
     "remove": remove,
     "status": status,
+    "serve": serve,
 }
 for name, verb in VERBS.items():
     app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)

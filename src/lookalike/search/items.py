@@ -43,6 +43,7 @@ class Item:
     columns: Mapping[str, Value] = field(default_factory=dict)
     root: str | None = None  # the folder, table or list it was added from
     stamp: Stamp | None = None
+    added: float | None = field(default=None, compare=False)  # seconds since 1970; the store knows
 
 
 @dataclass(frozen=True)
@@ -82,3 +83,14 @@ class Answer:
     hits: Sequence[Hit]
     verdict: Verdict = "uncalibrated"
     certified: bool = True  # proven by the first look at the rounded scores, without a second one
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A person's word on one hit of one query."""
+
+    query: str  # the digest of its picture, or "item:" and its id
+    query_item: str | None  # the item it was, if it was one
+    item: str
+    right: bool
+    number: int = 0  # the store counts them

@@ -5,7 +5,11 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Vectors
+from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
+
+
+class GenerationError(Exception):
+    """Vectors of a generation that does not answer any more: embed the pictures again."""
 
 
 @runtime_checkable
@@ -15,8 +19,14 @@ class Store(Protocol):
     @property
     def identity(self) -> Identity: ...
 
-    def put(self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None) -> None:
-        """Add items, or replace those with the same id, in one transaction; `pictures` of those that have no file."""
+    def put(
+        self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None,
+        generation: int | None = None,
+    ) -> None:  # fmt: skip
+        """Add items, or replace those with the same id, in one transaction; `pictures` of those that have no file.
+
+        Vectors of another `generation` than the one that answers raise `GenerationError`.
+        """
         ...
 
     def remove(self, ids: Sequence[str]) -> int:
@@ -64,6 +74,42 @@ class Store(Protocol):
 
     def distinct(self, column: str) -> int:
         """How many values a column has."""
+        ...
+
+    def version(self) -> str:
+        """Different after every change."""
+        ...
+
+    def newest(self, count: int) -> list[Item]:
+        """The items added last, the last first."""
+        ...
+
+    def counted(self, column: str, most: int) -> list[tuple[Value, int]]:
+        """The most frequent values of a column, and how many items have them."""
+        ...
+
+    def extent(self, column: str) -> tuple[Value, Value]:
+        """The least and the greatest value of a column."""
+        ...
+
+    def mark(self, mark: Mark, picture: bytes | None = None) -> int:
+        """Keep a person's word on a hit, with the picture of the query; the number of the mark."""
+        ...
+
+    def unmark(self, number: int) -> bool:
+        """Take a mark back; whether there was one."""
+        ...
+
+    def marks(self) -> list[Mark]:
+        """All marks, oldest first."""
+        ...
+
+    def marked(self) -> int:
+        """How many marks there are."""
+        ...
+
+    def asked(self, query: str) -> bytes | None:
+        """The picture of a marked query."""
         ...
 
     def check(self) -> list[str]:

@@ -35,6 +35,14 @@ def names_of(connection: sqlite3.Connection) -> dict[str, tuple[str, Kind]]:
     return OWN | {name: (f"c{position}", kind) for name, position, kind in rows}
 
 
+def physical(connection: sqlite3.Connection, column: str) -> str:
+    """What a column is called in the table."""
+    names = names_of(connection)
+    if column not in names:
+        raise unknown("column", column, names)
+    return names[column][0]
+
+
 def make_columns(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
     """Add the columns that these items bring, and turn numbers into text where a text comes."""
     known = names_of(connection)
@@ -96,16 +104,16 @@ def _adapted(value: Value, kind: Kind) -> Any:
 def select(connection: sqlite3.Connection, keys: Keys) -> list[Item]:
     """The items with these keys, in their order."""
     own = {name: place for name, place in names_of(connection).items() if name not in OWN}
-    fields = ", ".join(("key", *FIELDS, *(physical for physical, _ in own.values())))
-    found = {row[0]: _item(row[1:], list(own)) for row in _by_keys(connection, fields, keys)}
+    fields = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
+    found = {row[0]: _item(row[1], row[2:], list(own)) for row in _by_keys(connection, fields, keys)}
     return [found[int(key)] for key in keys]
 
 
-def _item(row: tuple[Any, ...], columns: Sequence[str]) -> Item:
+def _item(added: float, row: tuple[Any, ...], columns: Sequence[str]) -> Item:
     id_, path, label, root, size, modified, digest = row[: len(FIELDS)]
     own = {name: value for name, value in zip(columns, row[len(FIELDS) :], strict=True) if value is not None}
     stamp = None if digest is None else Stamp(size, modified, digest)
-    return Item(id_, os.fsdecode(path) if isinstance(path, bytes) else path, label, own, root, stamp)
+    return Item(id_, os.fsdecode(path) if isinstance(path, bytes) else path, label, own, root, stamp, added)
 
 
 def pairs(connection: sqlite3.Connection, physical: str, keys: Keys) -> list[tuple[str, Any]]:

@@ -22,8 +22,8 @@ from lookalike import files
 from lookalike.errors import UserError, check, unknown
 from lookalike.geometry import Geometry
 from lookalike.search.filters import Filter, Kind, as_sql
-from lookalike.search.items import Answer, Hit, Identity, Item, Vectors
-from lookalike.search.stores import rows, segments
+from lookalike.search.items import Answer, Hit, Identity, Item, Mark, Value, Vectors
+from lookalike.search.stores import GenerationError, marks, rows, segments
 from lookalike.search.stores.cache import Cache
 from lookalike.search.stores.database import Database, connect, explained
 from lookalike.search.stores.segments import Candidates, Keys, View
@@ -45,7 +45,6 @@ CREATE TABLE changes (number INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT N
 CREATE TABLE removals (key INTEGER PRIMARY KEY, change INTEGER NOT NULL);
 CREATE INDEX removals_change ON removals (change);
 CREATE TABLE pictures (key INTEGER PRIMARY KEY, content BLOB NOT NULL);
-CREATE TABLE feedback (query TEXT, id TEXT, mark TEXT NOT NULL, time REAL NOT NULL, PRIMARY KEY (query, id));
 """
 
 
@@ -95,11 +94,16 @@ class SqliteStore:
         with self.database.reading() as connection:
             return _identity(connection)
 
-    def put(self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None) -> None:
+    def put(
+        self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None,
+        generation: int | None = None,
+    ) -> None:  # fmt: skip
         ids = [item.id for item in items]
         check(len(set(ids)) == len(ids), "two items of one batch have the same id: ids must be unique")
         with self.database.writing() as connection:
             identity = _identity(connection)
+            if generation not in (None, identity.generation):
+                raise GenerationError
             vectors = checked(vectors, len(items), identity.dim)
             rows.remove(connection, list(rows.keys_of(connection, ids, complete=False).values()))
             first = rows.next_key(connection)
@@ -262,14 +266,54 @@ class SqliteStore:
 
     def distinct(self, column: str) -> int:
         with self.database.reading() as connection:
-            names = rows.names_of(connection)
-            if column not in names:
-                raise unknown("column", column, names)
-            return int(connection.execute(f"SELECT count(DISTINCT {names[column][0]}) FROM items").fetchone()[0])
+            name = rows.physical(connection, column)
+            return int(connection.execute(f"SELECT count(DISTINCT {name}) FROM items").fetchone()[0])
 
     def columns(self) -> Mapping[str, Kind]:
         with self.database.reading() as connection:
             return {name: kind for name, (_, kind) in rows.names_of(connection).items()}
+
+    def version(self) -> str:
+        with self.database.reading() as connection:
+            return str(connection.execute("SELECT token FROM changes ORDER BY number DESC LIMIT 1").fetchone()[0])
+
+    def newest(self, count: int) -> list[Item]:
+        with self.database.reading() as connection:
+            keys = connection.execute("SELECT key FROM items ORDER BY key DESC LIMIT ?", (count,))
+            return rows.select(connection, np.fromiter((row[0] for row in keys), np.int64))
+
+    def counted(self, column: str, most: int) -> list[tuple[Value, int]]:
+        with self.database.reading() as connection:
+            name = rows.physical(connection, column)
+            statement = f"""SELECT {name}, count(*) AS times FROM items WHERE {name} IS NOT NULL GROUP BY {name}
+                            ORDER BY times DESC, {name} LIMIT ?"""
+            return [(value, int(times)) for value, times in connection.execute(statement, (most,))]
+
+    def extent(self, column: str) -> tuple[Value, Value]:
+        with self.database.reading() as connection:
+            name = rows.physical(connection, column)
+            least, most = (f"SELECT {which}({name}) FROM items" for which in ("min", "max"))  # one each: by the index
+            return connection.execute(least).fetchone()[0], connection.execute(most).fetchone()[0]
+
+    def mark(self, mark: Mark, picture: bytes | None = None) -> int:
+        with self.database.writing() as connection:
+            return marks.add(connection, mark, picture)
+
+    def unmark(self, number: int) -> bool:
+        with self.database.writing() as connection:
+            return marks.remove(connection, number)
+
+    def marks(self) -> list[Mark]:
+        with self.database.reading() as connection:
+            return marks.every(connection)
+
+    def marked(self) -> int:
+        with self.database.reading() as connection:
+            return marks.count(connection)
+
+    def asked(self, query: str) -> bytes | None:
+        with self.database.reading() as connection:
+            return marks.picture(connection, query)
 
     def read_fact(self, name: str) -> str | None:
         with self.database.reading() as connection:

@@ -1,0 +1,65 @@
+"""`lookalike serve INDEX`: a page and an API for people and programs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lookalike.cli.allocator import keep_memory
+from lookalike.errors import UserError, check, install
+
+EXAMPLE = "lookalike serve shop.index --port 8000"
+LOCAL = ("127.0.0.1", "localhost", "::1")
+DEMO = Path("demo")
+
+
+def run(
+    place: Annotated[
+        Path | None, typer.Argument(metavar="[INDEX]", help="The folder of an index. Without: that of the demo.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option("--token", envvar="LOOKALIKE_TOKEN", help="What callers must send; needed beyond this machine."),
+    ] = None,
+    name: Annotated[list[str] | None, typer.Option("--name", help="A host name under which it is reached.")] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Processes that answer.")] = 1,
+    read_only: Annotated[bool, typer.Option("--read-only", help="No new items, no removals, no feedback.")] = False,
+    log: Annotated[bool, typer.Option("--log/--no-log", help="A line of JSON on stderr for every request.")] = True,
+) -> None:
+    """Serve an index as a page to search with and an API (docs at /docs), until Ctrl-C."""
+    check(host in LOCAL or bool(token), f"listening on {host} lets others in: give a --token that they must send")
+    check(token is None or (token.isascii() and bool(token.strip())), "a token is plain ASCII without spaces around it")
+    _check_libraries()
+    from lookalike.search import Index
+    from lookalike.search.serve.server import run as serve
+    from lookalike.search.serve.settings import Settings
+
+    keep_memory()
+    chosen = place or _demo()
+    Index.open(chosen).close()
+    settings = Settings(chosen, host, port, token, tuple(name or ()), read_only, workers, log=log)
+    serve(settings, lambda address: typer.echo(f"serving {chosen} at {address}, Ctrl-C stops it", err=True))
+
+
+def _check_libraries() -> None:
+    from importlib.util import find_spec
+
+    missing = [library for library in ("fastapi", "uvicorn", "python_multipart") if find_spec(library) is None]
+    if missing:
+        raise UserError(f"serving needs {', '.join(missing)}: {install('serve')}")
+
+
+def _demo() -> Path:
+    """The index of the demo, made where there is none yet."""
+    from lookalike.cli import fit, index
+    from lookalike.search import Index
+
+    place = DEMO / "unseen.index"
+    if not Index.exists(place):
+        if not (DEMO / "model").is_dir():
+            typer.echo(f"there is no demo in '{DEMO}' yet: training one takes some minutes", err=True)
+            fit.run(out=DEMO)
+        index.run(str(DEMO / "model"), [str(DEMO)], out=place)
+    return place

@@ -1,0 +1,1 @@
+"""An index as a page and an API: `lookalike serve INDEX` [architecture tree]."""

@@ -1,0 +1,121 @@
+"""The application of one worker. Whatever may block runs in a thread; the event loop only moves bytes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.exceptions import HTTPException
+
+import lookalike
+from lookalike.errors import UserError
+from lookalike.search.serve import feedback_routes, item_routes, page_routes, schema
+from lookalike.search.serve.engine import Engine
+from lookalike.search.serve.forms import search_of
+from lookalike.search.serve.guard import Guard
+from lookalike.search.serve.meters import Meters
+from lookalike.search.serve.refusals import Refusal, of_mistake
+from lookalike.search.serve.routes import as_json, body, errors
+from lookalike.search.serve.settings import Settings
+from lookalike.search.serve.views import Overview, answer_form
+
+LOOK = 1.0  # seconds between looks for a new generation
+
+
+def create_app(settings: Settings, meters: Meters | None = None) -> Guard:
+    """The ASGI application of one worker."""
+    meters = meters or Meters()
+    engine = Engine(settings, meters)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        task = asyncio.create_task(_kept_ready(engine))
+        yield
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(engine.stop)
+
+    app = FastAPI(
+        title="lookalike", version=lookalike.__version__, docs_url=None, redoc_url=None, openapi_url=None,
+        lifespan=lifespan, description="Search by image: what looks like this?",
+        redirect_slashes=False,
+    )  # fmt: skip
+    for kind in (Refusal, UserError, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _refused)
+    _search_routes(app, engine, settings)
+    item_routes.add_to(app, engine, settings)
+    feedback_routes.add_to(app, engine, settings)
+    _state_routes(app, engine, settings, meters)
+    page_routes.add_to(app)
+    return Guard(app, settings, meters)
+
+
+async def _kept_ready(engine: Engine) -> None:
+    await asyncio.to_thread(engine.start)
+    while True:
+        await asyncio.sleep(LOOK)
+        with suppress(UserError):
+            await asyncio.to_thread(engine.look_ahead)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """Any exception in the one form of errors."""
+    if isinstance(error, Refusal):
+        refusal = error
+    elif isinstance(error, UserError):
+        refusal = of_mistake(error)
+    elif isinstance(error, HTTPException):
+        refusal = Refusal(error.status_code, MESSAGES.get(error.status_code, f"{error.detail}."), error.headers or {})
+    elif isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        refusal = Refusal(422, f"'{'.'.join(map(str, first['loc']))}' is not as it should be: {first['msg']}.")
+    else:
+        refusal = Refusal(500, "Something went wrong inside the server. Report the request id to its operator.")
+    return JSONResponse(refusal.content(request.scope["request"]), refusal.status, dict(refusal.headers))
+
+
+MESSAGES = {
+    400: "The form cannot be read. Send multipart/form-data with a boundary.",
+    404: "There is nothing here. GET /docs lists what there is.",
+    405: "This address does not take that method. GET /docs lists what it takes.",
+}
+
+
+def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
+    described = body(
+        ("multipart/form-data", schema.SEARCH_FORM), ("application/json", schema.SearchRequest.model_json_schema())
+    )
+
+    @app.post("/v1/search", response_model=schema.AnswerForm, responses=errors(404, 415), openapi_extra=described)
+    async def search(request: Request) -> Response:
+        """The nearest items of pictures and items, and whether to believe the best of them."""
+        engine.check_free()  # before the body is read: who must wait should not send it in vain
+        asked = await search_of(request, settings)
+        found, times = await engine.search(asked)
+        digests = [upload.digest for upload in asked.images] or [f"item:{name}" for name in asked.items]
+        return as_json(answer_form(found, times, digests[0]))
+
+
+def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Meters) -> None:
+    overview = Overview(engine.index, settings)
+
+    @app.get("/v1/index", response_model=schema.IndexForm, responses=errors())
+    async def index() -> Response:
+        """What is in the index, what can be asked of it, and how far to believe its answers."""
+        return as_json(await asyncio.to_thread(overview.form))
+
+    @app.get("/v1/health", response_model=schema.HealthForm, responses=errors())
+    async def health() -> Response:
+        """Ready when the model and the cache are loaded; 503 before."""
+        if not engine.ready:
+            return as_json(schema.HealthForm(ready=False), 503)
+        return as_json(schema.HealthForm(ready=True))
+
+    @app.get("/v1/metrics", response_class=PlainTextResponse, responses=errors())
+    async def metrics() -> Response:
+        """Counters and histograms of all workers, as Prometheus reads them."""
+        form = await asyncio.to_thread(overview.form)
+        return PlainTextResponse(meters.text(form.items), media_type="text/plain; version=0.0.4")

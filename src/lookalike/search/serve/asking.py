@@ -1,0 +1,135 @@
+"""Questions of several people, answered in one pass over the index."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from lookalike.errors import UserError
+from lookalike.search.calibration import Calibration
+from lookalike.search.filters import Filter
+from lookalike.search.index import Index
+from lookalike.search.items import Answer, Vectors
+from lookalike.search.quality import Quality, improved, label_of
+from lookalike.search.queries import combined
+from lookalike.search.serve.refusals import no_item, of_mistake
+from lookalike.search.stores import GenerationError
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Vectors and items that are meant and that are not; `generation` is that of the vectors."""
+
+    like: Sequence[np.ndarray]
+    unlike: Sequence[np.ndarray]
+    items: Sequence[str]
+    not_items: Sequence[str]
+    where: Filter
+    group: str | None
+    k: int
+    generation: int | None
+
+    @property
+    def own(self) -> list[str]:
+        """The items it names: they are not among the hits."""
+        return list(dict.fromkeys([*self.items, *self.not_items]))
+
+
+@dataclass(frozen=True)
+class Found:
+    """An answer, its label, what the verdict means, and how many items there are."""
+
+    answer: Answer
+    label: str | None
+    meaning: str
+    items: int
+
+
+class Searcher:
+    """Answers to questions, for one thread."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._counted: tuple[str, int] = ("", 0)
+
+    def answers(self, questions: Sequence[Question]) -> list[Found | Exception]:
+        """One answer each; those whose vectors are of another generation are told so."""
+        identity, quality, calibration = self.index.identity, self.index.quality, self.index.calibration
+        fitting = [place for place, one in enumerate(questions) if one.generation in (None, identity.generation)]
+        vectors = {place: _tried(lambda place=place: self._vector(questions[place])) for place in fitting}  # type: ignore[misc]
+        good = {place: vector for place, vector in vectors.items() if not isinstance(vector, Exception)}
+        bad = {place: error for place, error in vectors.items() if isinstance(error, Exception)}
+        items = self._count()
+        found = _tried(lambda: self._together(questions, good, quality))  # vectors may not fit a new generation
+        if self.index.identity.generation != identity.generation:
+            return [GenerationError()] * len(questions)
+        if isinstance(found, Exception):
+            raise found
+        found |= bad
+        stale: Answer | Exception = GenerationError()
+        answers = [found.get(place, stale) for place in range(len(questions))]
+        return [each if isinstance(each, Exception) else _judged(each, calibration, quality, items) for each in answers]
+
+    def _count(self) -> int:
+        version = self.index.store.version()
+        if self._counted[0] != version:
+            self._counted = version, len(self.index)
+        return self._counted[1]
+
+    def _vector(self, question: Question) -> Vectors:
+        store, own = self.index.store, question.own
+        known: dict[str, np.ndarray] = {}
+        if own:
+            there = {item.id for item in store.with_ids(own)}
+            for name in own:
+                if name not in there:
+                    raise no_item(name)
+            known = dict(zip(own, store.vectors(own), strict=True))
+        positive = np.stack([*question.like, *(known[name] for name in question.items)])
+        against = [*question.unlike, *(known[name] for name in question.not_items)]
+        return combined(positive, np.stack(against) if against else None, self.index.identity.geometry)
+
+    def _together(
+        self, questions: Sequence[Question], vectors: dict[int, Vectors], quality: Quality
+    ) -> dict[int, Answer | Exception]:
+        """Plain questions in one pass, the others one by one."""
+        simple = not quality.expansion and not quality.reciprocal
+        plain = [place for place in vectors if simple and not questions[place].where and questions[place].group is None]
+        result: dict[int, Answer | Exception] = {}
+        if plain:
+            most = max(questions[place].k + len(questions[place].own) for place in plain)
+            answers = self.index.store.search(np.concatenate([vectors[place] for place in plain]), most)
+            for place, answer in zip(plain, answers, strict=True):
+                own = set(questions[place].own)
+                hits = [hit for hit in answer.hits if hit.id not in own]
+                result[place] = replace(answer, hits=hits[: questions[place].k])
+        for place in vectors.keys() - set(plain):
+            question = questions[place]
+            result[place] = _tried(
+                lambda place=place, question=question: improved(  # type: ignore[misc]
+                    self.index.store, vectors[place], question.k, quality, question.where, question.group, question.own
+                )
+            )
+        return result
+
+
+def _tried(work: Callable[[], Result]) -> Result | Exception:
+    """A result, or why there is none: one question's trouble is not that of the others."""
+    try:
+        return work()
+    except UserError as mistake:
+        return of_mistake(mistake)
+    except Exception as error:
+        return error
+
+
+def _judged(answer: Answer, calibration: Calibration | None, quality: Quality, items: int) -> Found:
+    label, _ = label_of(answer.hits, quality.rule)
+    if calibration is None:
+        meaning = "Nobody has measured yet what a similarity means here: lookalike calibrate does."
+        return Found(answer, label, meaning, items)
+    verdict = calibration.verdict(answer.hits[0].similarity) if answer.hits else "unknown"
+    return Found(replace(answer, verdict=verdict), label, calibration.meaning(verdict), items)

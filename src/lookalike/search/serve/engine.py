@@ -1,0 +1,249 @@
+"""What answers inside one worker: threads decode, one embeds, one searches, one writes; each takes what has come in.
+
+A picture is embedded by the model of one generation and searched for in the same one: where the index has moved on in
+between, it is embedded again by the new model. `start` loads everything; before that nothing is answered.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lookalike.models.backends import Backend
+from lookalike.models.encoding import computed, evaluating
+from lookalike.models.model import Model
+from lookalike.search.filters import Filter
+from lookalike.search.index import Index
+from lookalike.search.items import Identity, Item, Mark, Vectors
+from lookalike.search.model_copy import load_model
+from lookalike.search.queries import combined
+from lookalike.search.serve.asking import Found, Question, Searcher
+from lookalike.search.serve.meters import Meters
+from lookalike.search.serve.pictures import Upload, inputs_of, kept_picture
+from lookalike.search.serve.refusals import Refusal, busy, not_ready
+from lookalike.search.serve.settings import Settings
+from lookalike.search.serve.stages import Stage
+from lookalike.search.stores import GenerationError
+
+DECODERS = 2
+TOGETHER = 16  # pictures that go through the network at once
+QUERIES = 32  # that share one pass over the index
+ATTEMPTS = 5  # to ask within one generation: each new one is a new model
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Network:
+    """The model of one generation, ready to compute."""
+
+    identity: Identity
+    model: Model
+    backend: Backend
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A search as it came in."""
+
+    images: Sequence[Upload] = ()
+    items: Sequence[str] = ()
+    not_images: Sequence[Upload] = ()
+    not_items: Sequence[str] = ()
+    where: Filter = ()
+    group: str | None = None
+    k: int = 12
+
+
+@dataclass
+class Times:
+    """Milliseconds of one request in each stage."""
+
+    of: dict[str, float] = field(default_factory=lambda: {"decode": 0.0, "network": 0.0, "search": 0.0})
+
+    @contextmanager
+    def measure(self, stage: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.of[stage] += 1e3 * (time.perf_counter() - began)
+
+
+class Engine:
+    """One index, ready to answer many at a time."""
+
+    def __init__(self, settings: Settings, meters: Meters) -> None:
+        self.settings, self.meters = settings, meters
+        self.index = Index.open(settings.place)
+        self.ready = False
+        self.waiting = 0
+        self._network: Network | None = None
+        self._upcoming: Network | None = None
+        self._loading = threading.Lock()
+        self._decoders = ThreadPoolExecutor(DECODERS, "decode")
+        self._embedding: Stage[tuple[Network, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
+        self._searching: Stage[Question, Found] = Stage("search", Searcher(self.index).answers, QUERIES)
+        self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
+
+    def start(self) -> None:
+        """Load the model and the cache, and ask once: the first question compiles the scan."""
+        self._load()
+        self.index.ready()
+        network = self._network
+        if network is not None:
+            how = network.model.preprocessing
+            self._embed([(network, torch.zeros(1, how.channels, how.crop, how.crop))])
+        self.ready = True
+
+    def stop(self) -> None:
+        for stage in (self._embedding, self._searching, self._writing):
+            stage.stop()
+        self._decoders.shutdown()
+        self.index.close()
+
+    def look_ahead(self) -> None:
+        """Load the model of a generation that is being filled, so that the switch to it makes nobody wait."""
+        upcoming = self.index.store.next_generation()
+        known = self._upcoming
+        if upcoming is not None and upcoming.fingerprint and (known is None or known.identity != upcoming):
+            self._upcoming = self._network_of(upcoming)
+
+    def _load(self) -> None:
+        """The network of the generation that answers."""
+        with self._loading:
+            identity, known = self.index.identity, self._network
+            if identity.fingerprint is None or (known is not None and known.identity == identity):
+                return
+            upcoming = self._upcoming
+            if upcoming is not None and upcoming.identity == identity:
+                self._network, self._upcoming = upcoming, None
+            else:
+                self._network = self._network_of(identity)
+
+    def _network_of(self, identity: Identity) -> Network:
+        assert identity.fingerprint is not None
+        model = load_model(self.index.store, identity.fingerprint, self.settings.place / "model")
+        return Network(identity, model, model.backend("auto"))
+
+    def _embed(self, jobs: Sequence[tuple[Network, Tensor]]) -> list[Vectors]:
+        """Vectors for each job's inputs; jobs of different generations do not mix."""
+        result: dict[int, Vectors] = {}
+        for network in {id(network): network for network, _ in jobs}.values():
+            places = [place for place, (own, _) in enumerate(jobs) if own is network]
+            inputs = torch.cat([jobs[place][1] for place in places])
+            with evaluating(network.model.embedder):
+                vectors = np.asarray(computed(network.backend.run, inputs).numpy(), np.float32)
+            cuts = np.cumsum([len(jobs[place][1]) for place in places])[:-1]
+            result |= dict(zip(places, np.split(vectors, cuts), strict=True))
+        return [result[place] for place in range(len(jobs))]
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """A place among those that wait; none left: try again later."""
+        self.check_free()
+        self.waiting += 1
+        self.meters.waiting(self.waiting)
+        try:
+            yield
+        finally:
+            self.waiting -= 1
+            self.meters.waiting(self.waiting)
+
+    def check_free(self) -> None:
+        if not self.ready:
+            raise not_ready()
+        if self.waiting >= self.settings.waiting:
+            raise busy()
+
+    async def search(self, asked: Asked) -> tuple[Found, dict[str, float]]:
+        """The answer, and the milliseconds of its stages."""
+        times = Times()
+
+        async def ask(network: Network | None) -> Found:
+            vectors = await self._vectors([*asked.images, *asked.not_images], network, times)
+            question = Question(
+                vectors[: len(asked.images)], vectors[len(asked.images) :], asked.items, asked.not_items,
+                asked.where, asked.group, asked.k, None if network is None else network.identity.generation,
+            )  # fmt: skip
+            with times.measure("search"):
+                return await self._searching.do(question)
+
+        found = await self._within_a_generation(ask, needs_network=bool(asked.images or asked.not_images))
+        self.meters.stages(times.of)
+        return found, times.of
+
+    async def add(self, item: Item, upload: Upload) -> None:
+        """Embed a picture and keep it; returns when it is on the disk."""
+        times = Times()
+
+        async def put(network: Network | None) -> None:
+            assert network is not None
+            vectors = await self._vectors([upload], network, times, flip=False)
+            pictures, generation = {item.id: upload.content}, network.identity.generation
+            await self._write(lambda: self.index.store.put([item], np.stack(vectors), pictures, generation))
+
+        await self._within_a_generation(put, needs_network=True)
+
+    async def remove(self, id_: str) -> bool:
+        with self.admitted():
+            return bool(await self._write(lambda: self.index.store.remove([id_])))
+
+    async def upright(self, upload: Upload) -> bytes:
+        """A marked query as a picture that is kept: the part that was meant, upright, with nothing else of the file."""
+        with self.admitted():
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._decoders, kept_picture, upload, self.settings.pixels)
+
+    async def mark(self, mark: Mark, picture: bytes | None) -> int:
+        with self.admitted():
+            return await self._write(lambda: self.index.store.mark(mark, picture))
+
+    async def unmark(self, number: int) -> bool:
+        with self.admitted():
+            return await self._write(lambda: self.index.store.unmark(number))
+
+    async def _write(self, change: Callable[[], Result]) -> Result:
+        return await self._writing.do(change)  # type: ignore[return-value]
+
+    async def _within_a_generation(
+        self, ask: Callable[[Network | None], Awaitable[Result]], needs_network: bool
+    ) -> Result:
+        with self.admitted():
+            try:
+                async with asyncio.timeout(self.settings.patience):
+                    for _ in range(ATTEMPTS):
+                        network = self._network if needs_network else None
+                        if needs_network and network is None:
+                            raise Refusal(400, "This index holds vectors without a model. Search by the id of an item.")
+                        try:
+                            return await ask(network)
+                        except GenerationError:
+                            await asyncio.to_thread(self._load)
+            except TimeoutError:
+                pass
+            raise busy(5)
+
+    async def _vectors(
+        self, uploads: Sequence[Upload], network: Network | None, times: Times, flip: bool | None = None
+    ) -> list[Vectors]:
+        """One vector for each picture, with its mirror image where calibration switched that on."""
+        if network is None or not uploads:
+            return []
+        both = self.index.quality.flip if flip is None else flip
+        loop = asyncio.get_running_loop()
+        how, most = network.model.preprocessing, self.settings.pixels
+        with times.measure("decode"):
+            inputs = await asyncio.gather(
+                *(loop.run_in_executor(self._decoders, inputs_of, upload, most, how, both) for upload in uploads)
+            )
+        with times.measure("network"):
+            rows = await asyncio.gather(*(self._embedding.do((network, each)) for each in inputs))
+        return [combined(pair, None, network.identity.geometry)[0] if both else pair[0] for pair in rows]

@@ -1,0 +1,221 @@
+"""Requests as they come in: forms and JSON, every field checked, nothing that is not known."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from lookalike.errors import UserError
+from lookalike.search import filters
+from lookalike.search.items import Item, Value
+from lookalike.search.queries import Box
+from lookalike.search.serve.engine import Asked
+from lookalike.search.serve.pictures import Upload
+from lookalike.search.serve.refusals import Refusal, of_mistake, shortened
+from lookalike.search.serve.schema import FeedbackRequest, SearchRequest
+from lookalike.search.serve.settings import Settings
+
+FIELDS, FILES, LONGEST = 200, 40, 100_000  # of one form; bytes of a field that is not a file
+LONGEST_ID = 500
+LARGEST = 999_999  # of a number in a box
+Form = TypeVar("Form", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A form, field by field."""
+
+    form: FormData
+
+    def check(self, *known: str) -> None:
+        for name in self.form:
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                hint = f" Did you mean '{near[0]}'?" if near else ""
+                raise Refusal(422, f"There is no field '{shortened(name)}'.{hint} Possible: {', '.join(known)}.")
+
+    def texts(self, name: str) -> list[str]:
+        values = self.form.getlist(name)
+        if not all(isinstance(value, str) for value in values):
+            raise Refusal(422, f"The field '{name}' is a text, not a file.")
+        return [checked_text(str(value), name) for value in values]
+
+    def text(self, name: str) -> str | None:
+        values = self.texts(name)
+        if len(values) > 1:
+            raise Refusal(422, f"The field '{name}' may come once only.")
+        return values[0] if values else None
+
+    async def files(self, name: str) -> list[bytes]:
+        values = self.form.getlist(name)
+        if not all(isinstance(value, UploadFile) for value in values):
+            raise Refusal(422, f"The field '{name}' is a file: send the picture itself.")
+        contents = [await value.read() for value in values if isinstance(value, UploadFile)]
+        if not all(contents):
+            raise Refusal(422, f"A file of the field '{name}' is empty.")
+        return contents
+
+    async def file(self, name: str) -> bytes | None:
+        values = await self.files(name)
+        if len(values) > 1:
+            raise Refusal(422, f"The field '{name}' may come once only.")
+        return values[0] if values else None
+
+
+def kind_of(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+@asynccontextmanager
+async def form_of(request: Request) -> AsyncIterator[Fields]:
+    if kind_of(request) != "multipart/form-data":
+        raise Refusal(415, "Send multipart/form-data (curl -F) or, without pictures, application/json.")
+    async with request.form(max_files=FILES, max_fields=FIELDS, max_part_size=LONGEST) as form:
+        yield Fields(form)
+
+
+async def json_of(request: Request, form: type[Form]) -> Form:
+    try:
+        content = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise Refusal(400, "The body is not JSON.") from None
+    try:
+        return form.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the body"
+        raise Refusal(422, f"'{shortened(place)}' is not as it should be: {first['msg']}.") from None
+
+
+def checked_text(text: str, name: str) -> str:
+    """A text that can be stored: no zero bytes, no halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Refusal(422, f"The field '{name}' holds half a character.") from None
+    if "\x00" in text:
+        raise Refusal(422, f"The field '{name}' holds a zero byte.")
+    return text
+
+
+async def search_of(request: Request, settings: Settings) -> Asked:
+    """The search that a request describes."""
+    if kind_of(request) == "application/json":
+        content = await json_of(request, SearchRequest)
+        return _asked(settings, [], [], _list(content.item), _list(content.not_item), _list(content.where),
+                      content.group, content.k)  # fmt: skip
+    async with form_of(request) as fields:
+        fields.check("image", "not_image", "item", "not_item", "box", "where", "group", "k")
+        images = await fields.files("image")
+        box = box_of(fields.text("box"))
+        if box is not None and len(images) != 1:
+            raise Refusal(422, "A box belongs to exactly one image.")
+        k = fields.text("k")
+        if k is not None and not (k.isascii() and k.isdigit() and len(k) < 10):
+            raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
+        uploads, others = [Upload(image, box) for image in images], await fields.files("not_image")
+        return _asked(
+            settings, uploads, [Upload(other) for other in others],
+            fields.texts("item"), fields.texts("not_item"), fields.texts("where"), fields.text("group"),
+            12 if k is None else int(k),
+        )  # fmt: skip
+
+
+def _asked(
+    settings: Settings, images: Sequence[Upload], not_images: Sequence[Upload], items: Sequence[str],
+    not_items: Sequence[str], where: Sequence[str], group: str | None, k: int,
+) -> Asked:  # fmt: skip
+    for name, texts in (("item", items), ("not_item", not_items), ("where", where), ("group", [group or ""])):
+        for text in texts:
+            checked_text(text, name)
+    if not 1 <= k <= settings.hits:
+        raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
+    if not images and not items:
+        raise Refusal(422, "Send something to search for: image (a file) or item (an id).")
+    if len(images) + len(items) + len(not_images) + len(not_items) > settings.examples:
+        raise Refusal(422, f"A search takes at most {settings.examples} examples.")
+    try:
+        return Asked(images, items, not_images, not_items, filters.parse(list(where)), group, k)
+    except (UserError, RecursionError) as mistake:
+        raise of_mistake(UserError(str(mistake))) from None
+
+
+def _list(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def box_of(text: str | None) -> Box | None:
+    if text is None or text == "":
+        return None
+    parts = text.split(",")
+    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and int(part) <= LARGEST for part in parts):
+        raise Refusal(422, "A box is x,y,width,height in whole pixels, such as 10,20,100,80.")
+    x, y, width, height = (int(part) for part in parts)
+    return x, y, width, height
+
+
+async def item_of(request: Request) -> tuple[Item, Upload]:
+    """A new item and its picture."""
+    async with form_of(request) as fields:
+        fields.check("image", "id", "label", "columns")
+        content, id_, label = await fields.file("image"), fields.text("id"), fields.text("label")
+        columns = columns_of(fields.text("columns"))
+    if content is None:
+        raise Refusal(422, "Send the picture of the item as the field image.")
+    id_ = uuid4().hex if id_ is None else id_
+    if not 0 < len(id_) <= LONGEST_ID:
+        raise Refusal(422, f"An id has from 1 to {LONGEST_ID} characters.")
+    return Item(id_, None, label or None, columns), Upload(content)
+
+
+def columns_of(text: str | None) -> Mapping[str, Value]:
+    """The columns of a new item: a JSON object of texts and numbers."""
+    try:
+        content = json.loads(text or "{}", parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise Refusal(422, "The columns are not a JSON object.") from None
+    if not isinstance(content, dict) or len(content) > 100:
+        raise Refusal(422, "The columns are a JSON object of at most 100 names.")
+    for name, value in content.items():
+        checked_text(name, "columns")
+        if isinstance(value, str):
+            checked_text(value, "columns")
+        if not name.strip() or any(sign in name for sign in "=!<>"):
+            raise Refusal(
+                422, f"'{shortened(name)}' cannot be the name of a column: it is empty or holds =, !, < or >."
+            )
+        if not (value is None or isinstance(value, str | bool | float | int)) or not _fits(value):
+            raise Refusal(422, f"The column '{shortened(name)}' is a text, a number or null.")
+    return content
+
+
+def _fits(value: Any) -> bool:
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(text)
+
+
+async def feedback_of(request: Request) -> tuple[FeedbackRequest, Upload | None]:
+    """A mark, with the picture of its query where that was sent along."""
+    if kind_of(request) == "application/json":
+        mark = await json_of(request, FeedbackRequest)
+        for text in (mark.query, mark.query_item, mark.item):
+            checked_text(text or "", "feedback")
+        return mark, None
+    async with form_of(request) as fields:
+        fields.check("image", "box", "query", "query_item", "item", "right")
+        image, right, item = await fields.file("image"), fields.text("right"), fields.text("item")
+        if item is None or right not in ("true", "false"):
+            raise Refusal(422, "Feedback names the item of the hit, and says right: true or false.")
+        upload = None if image is None else Upload(image, box_of(fields.text("box")))
+        form = FeedbackRequest(query=None, query_item=fields.text("query_item"), item=item, right=right == "true")
+        return form, upload

@@ -1,0 +1,77 @@
+"""Pictures from strangers: only formats that browsers send, sizes read before anything is decoded."""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+from lookalike.data.images.decode import Encoded
+from lookalike.errors import UserError
+from lookalike.image_files import UnreadableError, open_image
+from lookalike.models.preprocess import Preprocessing, prepare
+from lookalike.search.pictures import as_jpeg
+from lookalike.search.queries import Box, pixels_of
+from lookalike.search.serve.refusals import Refusal, of_mistake
+
+KEPT = 1024  # the longer side of a marked query
+SCANS = 100  # of a progressive JPEG; each is a pass over all pixels, and few bytes can demand thousands
+FORMATS = ((b"\xff\xd8\xff", "JPEG"), (b"\x89PNG\r\n\x1a\n", "PNG"), (b"GIF8", "GIF"), (b"RIFF", "WebP"))
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A picture as it came, and the part of it that is meant."""
+
+    content: bytes
+    box: Box | None = None
+
+    @property
+    def digest(self) -> str:
+        return blake2b(self.content + repr(self.box).encode(), digest_size=16).hexdigest()
+
+
+def check_header(content: bytes, most: int) -> None:
+    """Refuse what is not a picture, or too many pixels, before any of them is decoded."""
+    kind = next((name for start, name in FORMATS if content.startswith(start)), None)
+    if kind is None or (kind == "WebP" and content[8:12] != b"WEBP"):
+        raise Refusal(415, "This is not a picture in JPEG, PNG, WebP or GIF. Send one of those.")
+    if kind == "JPEG" and content.count(b"\xff\xda") > SCANS:
+        raise Refusal(422, "This JPEG has more scans than any camera writes. Save it again and send that.")
+    try:
+        image = open_image(content)
+    except UnreadableError as error:
+        raise unreadable(error) from None
+    if image.width * image.height > most:
+        size = f"{image.width} × {image.height}"
+        raise Refusal(413, f"The picture has {size} pixels, more than {most:,}. Send a smaller one.")
+
+
+def unreadable(error: UnreadableError) -> Refusal:
+    if error.kind == "bomb":
+        return Refusal(413, "The picture has far too many pixels. Send a smaller one.")
+    return Refusal(422, f"The picture cannot be read: it is {error.kind}. Send another file.")
+
+
+def inputs_of(upload: Upload, most: int, how: Preprocessing, flip: bool) -> Float[Tensor, "_ c h w"]:
+    """What the network takes: one row, or two with the mirror image."""
+    pixels = decoded(upload, most)
+    views = [pixels, pixels.flip(2)] if flip else [pixels]
+    return torch.cat([prepare([view], how) for view in views])
+
+
+def decoded(upload: Upload, most: int) -> UInt8[Tensor, "3 h w"]:
+    """The part that is meant, upright."""
+    check_header(upload.content, most)
+    try:
+        return pixels_of(Encoded(upload.content).decode(), upload.box)
+    except UnreadableError as error:
+        raise unreadable(error) from None
+    except UserError as mistake:
+        raise of_mistake(mistake) from None
+
+
+def kept_picture(upload: Upload, most: int) -> bytes:
+    """A JPEG to keep: large enough to train on, upright, with nothing else of the file."""
+    return as_jpeg(decoded(upload, most).permute(1, 2, 0).numpy(), KEPT)

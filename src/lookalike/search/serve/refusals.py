@@ -1,0 +1,61 @@
+"""Every answer that is not the one hoped for has one form: a code for programs, a sentence for people, a request id."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lookalike.errors import UserError
+
+CODES = {
+    400: "bad_request",
+    401: "no_token",
+    403: "forbidden",
+    404: "not_found",
+    405: "wrong_method",
+    408: "too_slow",
+    409: "conflict",
+    413: "too_large",
+    415: "wrong_type",
+    422: "bad_value",
+    429: "busy",
+    500: "internal",
+    503: "not_ready",
+}
+
+
+@dataclass
+class Refusal(Exception):  # noqa: N818 - not every one is an error
+    """A request that is not answered, and why."""
+
+    status: int
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def content(self, request: str) -> dict[str, Any]:
+        code = CODES.get(self.status, "error")
+        return {"error": {"code": code, "message": self.message, "request_id": request}}
+
+
+def busy(seconds: int = 1) -> Refusal:
+    return Refusal(429, "The server is busy. Try again in a moment.", {"Retry-After": str(seconds)})
+
+
+def not_ready() -> Refusal:
+    return Refusal(503, "The index is being loaded. Try again in a few seconds.", {"Retry-After": "2"})
+
+
+def no_item(name: str) -> Refusal:
+    return Refusal(404, f"There is no item '{shortened(name)}'. Percent-encode its whole id, slashes included.")
+
+
+def of_mistake(mistake: UserError) -> Refusal:
+    """A mistake in the request; trouble of the storage does not show the caller where it is."""
+    if isinstance(mistake.__cause__, sqlite3.Error):
+        return Refusal(503, "The index cannot be read or written just now. Try again.", {"Retry-After": "5"})
+    text = str(mistake)
+    return Refusal(400, f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}")
+
+
+def shortened(text: str, length: int = 80) -> str:
+    return text if len(text) <= length else f"{text[:length]}…"

@@ -1,0 +1,180 @@
+"""The forms of answers, for the description of the API and for what is sent."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Value = str | int | float | bool | None
+
+
+class ErrorContent(BaseModel):
+    code: str
+    message: str = Field(description="One sentence that says what to do.")
+    request_id: str
+
+
+class Error(BaseModel):
+    error: ErrorContent
+
+
+class ItemForm(BaseModel):
+    id: str
+    label: str | None
+    path: str | None = Field(description="The name of its file, without folders.")
+    columns: dict[str, Value]
+    thumbnail: str = Field(description="Where its picture is, ready to fetch.")
+    added: str | None
+
+
+class HitForm(BaseModel):
+    item: ItemForm
+    similarity: float
+
+
+class Milliseconds(BaseModel):
+    decode: float
+    network: float
+    search: float
+
+
+class AnswerForm(BaseModel):
+    hits: list[HitForm]
+    verdict: Literal["sure", "maybe", "unknown"] | None
+    meaning: str
+    label: str | None
+    milliseconds: Milliseconds
+    query: str = Field(description="What feedback calls this query.")
+    items: int
+
+
+class LabelForm(BaseModel):
+    label: str
+    items: int
+
+
+class ValueForm(BaseModel):
+    value: Value
+    items: int
+
+
+class ColumnForm(BaseModel):
+    name: str
+    type: Literal["text", "number"]
+    values: list[ValueForm] = Field(description="The most frequent ones of a text.")
+    least: float | None = None
+    most: float | None = None
+
+
+class CalibrationForm(BaseModel):
+    precision: float
+    coverage: float
+    date: str
+    stale: bool
+    meaning: str
+
+
+class LimitsForm(BaseModel):
+    body: int
+    pixels: int
+    k: int
+
+
+class IndexForm(BaseModel):
+    name: str
+    items: int
+    classes: int
+    labels: list[LabelForm]
+    columns: list[ColumnForm]
+    newest: list[ItemForm]
+    sample: ItemForm | None
+    calibration: CalibrationForm | None
+    read_only: bool
+    feedback: int
+    limits: LimitsForm
+
+
+class HealthForm(BaseModel):
+    ready: bool
+
+
+class RemovedForm(BaseModel):
+    removed: str
+
+
+class MarkForm(BaseModel):
+    feedback: int = Field(description="Its number: DELETE /v1/feedback/NUMBER takes it back.")
+    query: str
+    item: str
+    right: bool
+
+
+class UnmarkedForm(BaseModel):
+    undone: int
+
+
+class SearchRequest(BaseModel):
+    """A search without pictures."""
+
+    model_config = ConfigDict(extra="forbid")
+    item: list[str] | str = Field(default_factory=list, description="Ids of items that are meant.")
+    not_item: list[str] | str = Field(default_factory=list, description="Ids of items that are not meant.")
+    where: list[str] | str = Field(default_factory=list, description="Conditions: brand=x, price<20.")
+    group: str | None = Field(None, description="A column: the best item of each of its values.")
+    k: int = Field(12, ge=1, le=200)
+
+
+class FeedbackRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    query: str | None = Field(None, max_length=64, description="The digest that the search answered with.")
+    query_item: str | None = Field(None, description="The item that was searched for.")
+    item: str = Field(description="The id of the hit.")
+    right: bool
+
+
+def binary() -> dict[str, Any]:
+    return {"type": "string", "format": "binary"}
+
+
+def many(kind: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": kind}
+
+
+TEXT: dict[str, Any] = {"type": "string"}
+SEARCH_FORM = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "image": many(binary()) | {"description": "JPEG, PNG, WebP or GIF."},
+        "not_image": many(binary()),
+        "item": many(TEXT),
+        "not_item": many(TEXT),
+        "box": TEXT | {"pattern": r"^\d{1,6},\d{1,6},\d{1,6},\d{1,6}$", "description": "x,y,width,height in pixels."},
+        "where": many(TEXT),
+        "group": TEXT,
+        "k": {"type": "integer", "minimum": 1, "maximum": 200, "default": 12},
+    },
+}
+ITEM_FORM = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["image"],
+    "properties": {
+        "image": binary(),
+        "id": TEXT | {"minLength": 1, "maxLength": 500},
+        "label": TEXT,
+        "columns": TEXT | {"description": "A JSON object of texts and numbers."},
+    },
+}
+FEEDBACK_FORM = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["item", "right"],
+    "properties": {
+        "image": binary() | {"description": "The picture that was searched for; it is kept with the mark."},
+        "box": SEARCH_FORM["properties"]["box"],  # type: ignore[index]
+        "query": TEXT,
+        "query_item": TEXT,
+        "item": TEXT,
+        "right": {"type": "boolean"},
+    },
+}

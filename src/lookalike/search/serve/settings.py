@@ -1,0 +1,27 @@
+"""What a server is told when it starts, and the limits it keeps to."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where to listen, who may ask, and how much at a time; sizes in bytes, times in seconds."""
+
+    place: Path  # the index
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    names: tuple[str, ...] = ()  # host names that requests may be addressed to, beside the usual ones
+    read_only: bool = False
+    workers: int = 1
+    body: int = 20_000_000  # of one request
+    pixels: int = 50_000_000  # of one picture
+    hits: int = 200  # of one answer
+    examples: int = 16  # of one search
+    waiting: int = 64  # searches and writes at a time, in one worker
+    uploads: int = 256  # bodies at a time, in one worker
+    silence: float = 10.0  # without a byte of a body that was announced
+    upload: float = 60.0  # for a whole body
+    patience: float = 30.0  # for one answer
+    log: bool = True  # a line for every request

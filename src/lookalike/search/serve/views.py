@@ -1,0 +1,149 @@
+"""Items and the whole index, as the API shows them."""
+
+import threading
+import time
+from collections import OrderedDict
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from lookalike.search.filters import Condition
+from lookalike.search.index import Index
+from lookalike.search.items import Hit, Item
+from lookalike.search.pictures import thumbnail
+from lookalike.search.serve.asking import Found
+from lookalike.search.serve.refusals import no_item
+from lookalike.search.serve.schema import (
+    AnswerForm,
+    CalibrationForm,
+    ColumnForm,
+    HitForm,
+    IndexForm,
+    ItemForm,
+    LabelForm,
+    LimitsForm,
+    Milliseconds,
+    ValueForm,
+)
+from lookalike.search.serve.settings import Settings
+from lookalike.search.stores.rows import OWN
+
+VALUES, NEWEST = 50, 12
+PATIENCE = 20  # an overview may be as many times as old as it took to make
+KEPT = 64 << 20  # bytes of thumbnails in memory
+
+
+def item_form(item: Item) -> ItemForm:
+    added = None if item.added is None else datetime.fromtimestamp(item.added, UTC).isoformat(timespec="seconds")
+    return ItemForm(
+        id=item.id, label=item.label, path=None if item.path is None else Path(item.path).name,
+        columns=dict(item.columns), thumbnail=f"/v1/items/{quote(item.id, safe='')}/thumbnail", added=added,
+    )  # fmt: skip
+
+
+def hit_form(hit: Hit) -> HitForm:
+    return HitForm(item=item_form(hit.item), similarity=hit.similarity)
+
+
+def answer_form(found: Found, times: dict[str, float], query: str) -> AnswerForm:
+    verdict = found.answer.verdict
+    return AnswerForm(
+        hits=[hit_form(hit) for hit in found.answer.hits], verdict=None if verdict == "uncalibrated" else verdict,
+        meaning=found.meaning, label=found.label, items=found.items, query=query,
+        milliseconds=Milliseconds(**{stage: round(value, 3) for stage, value in times.items()}),
+    )  # fmt: skip
+
+
+class Overview:
+    """The index as a whole, made again after a change, but not all the time."""
+
+    def __init__(self, index: Index, settings: Settings) -> None:
+        self.index, self.settings = index, settings
+        self._lock = threading.Lock()
+        self._version, self._until = "", 0.0
+        self._form: IndexForm | None = None
+
+    def form(self) -> IndexForm:
+        with self._lock:
+            version = self.index.store.version()
+            if self._form is None or (version != self._version and time.monotonic() >= self._until):
+                began = time.monotonic()
+                self._form, self._version = self._made(), version
+                self._until = time.monotonic() + PATIENCE * (time.monotonic() - began)
+            return self._form
+
+    def _made(self) -> IndexForm:
+        store = self.index.store
+        labels = [LabelForm(label=str(label), items=number) for label, number in store.counted("label", VALUES)]
+        place = self.settings.place.resolve()
+        return IndexForm(
+            name=place.name.removesuffix(".index"), items=store.count(), classes=store.distinct("label"),
+            labels=labels, columns=self._columns(), newest=[item_form(item) for item in store.newest(NEWEST)],
+            sample=self._sample(labels), calibration=self._calibration(), read_only=self.settings.read_only,
+            feedback=store.marked(),
+            limits=LimitsForm(body=self.settings.body, pixels=self.settings.pixels, k=self.settings.hits),
+        )  # fmt: skip
+
+    def _columns(self) -> list[ColumnForm]:
+        store, result = self.index.store, []
+        for name, kind in store.columns().items():
+            if name in OWN:
+                continue
+            if kind == "number":
+                least, most = store.extent(name)
+                result.append(ColumnForm(name=name, type=kind, values=[], least=least, most=most))  # type: ignore[arg-type]
+            else:
+                values = [ValueForm(value=value, items=number) for value, number in store.counted(name, VALUES)]
+                result.append(ColumnForm(name=name, type=kind, values=values))
+        return result
+
+    def _sample(self, labels: list[LabelForm]) -> ItemForm | None:
+        """Something to try: an item that has company in its class."""
+        where = (Condition("label", "=", (labels[0].label,)),) if labels else ()
+        item = next(self.index.store.listed(where), None)
+        return None if item is None else item_form(item)
+
+    def _calibration(self) -> CalibrationForm | None:
+        calibration = self.index.calibration
+        if calibration is None:
+            return None
+        stale = calibration.stale(len(self.index), self.index.identity.generation)
+        meaning = (
+            f"At least {calibration.target:.0%} of the answers called sure are right; "
+            f"{calibration.coverage:.0%} of what can be answered gets one."
+        )
+        if calibration.sure is None:
+            meaning = f"No similarity here promises {calibration.target:.0%} right answers, so none is called sure."
+        return CalibrationForm(
+            precision=calibration.target, coverage=calibration.coverage, date=calibration.date,
+            stale=stale is not None, meaning=meaning + (f" Calibrate again: {stale}." if stale else ""),
+        )  # fmt: skip
+
+
+class Thumbnails:
+    """Pictures of items, the last ones in memory."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, float | None], bytes] = OrderedDict()
+        self._size = 0
+
+    def get(self, id_: str) -> bytes | None:
+        """A JPEG, or None where the picture cannot be read."""
+        items = self.index.store.with_ids([id_])
+        if not items:
+            raise no_item(id_)
+        name = (id_, items[0].added)  # an item that is written again has a new time
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return self._kept[name]
+        content = thumbnail(self.index.store, items[0])
+        if content is not None:
+            with self._lock:
+                self._size += len(content) - len(self._kept.get(name, b""))
+                self._kept[name] = content
+                while self._size > KEPT:
+                    self._size -= len(self._kept.popitem(last=False)[1])
+        return content

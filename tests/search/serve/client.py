@@ -1,0 +1,117 @@
+"""A real server in a process of its own, and a plain client: one connection per request, nothing hidden."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def message(self) -> str:
+        """The sentence of a refusal; every refusal has the one form."""
+        assert set(self.json) == {"error"}, self.body
+        assert set(self.json["error"]) == {"code", "message", "request_id"}, self.body
+        assert self.json["error"]["request_id"] == self.headers["x-request-id"]
+        assert "Traceback" not in self.body.decode()
+        return self.json["error"]["message"]
+
+
+@dataclass
+class Server:
+    """`lookalike serve PLACE …` as a user starts it."""
+
+    place: Path
+    words: tuple[str, ...] = ()
+    token: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> "Server":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def start(self, port: int = 0) -> None:
+        self.log = Path(f"{self.place}.{uuid4().hex}.log")
+        words = ["serve", str(self.place), "--port", str(port), *self.words]
+        words += ["--token", self.token] if self.token else []
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "LOOKALIKE_SHAPES": "off", **self.environment}
+        with self.log.open("wb") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", "from lookalike.cli import main; main()", *words], stderr=file, env=environment
+            )
+        self.port = int(self.wait_for(lambda: re.search(r"http://[^ ]*:(\d+)", self.errors), "an address")[1])
+        self.wait_for(self.ready, "readiness")
+
+    @property
+    def errors(self) -> str:
+        return self.log.read_text()
+
+    def wait_for(self, condition, what: str, seconds: float = 120):
+        until = time.monotonic() + seconds
+        while not (result := condition()):
+            assert self.process.poll() is None, self.errors
+            assert time.monotonic() < until, f"no {what}: {self.errors}"
+            time.sleep(0.02)
+        return result
+
+    def ready(self) -> bool:
+        try:
+            return self("GET", "/v1/health").status == 200
+        except OSError:
+            return False
+
+    def __call__(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            own = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+            names = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, {**own, **names})
+            reply = connection.getresponse()
+            return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+        finally:
+            connection.close()
+
+    def json(self, method: str, path: str, content: object) -> Reply:
+        return self(method, path, json.dumps(content).encode(), Content_Type="application/json")
+
+    def form(self, path: str, *fields: tuple[str, str | bytes], **headers: str) -> Reply:
+        body, kind = multipart(fields)
+        return self("POST", path, body, Content_Type=kind, **headers)
+
+    def search(self, *fields: tuple[str, str | bytes], **headers: str) -> Reply:
+        return self.form("/v1/search", *fields, **headers)
+
+
+def multipart(fields) -> tuple[bytes, str]:
+    """A form; bytes are files."""
+    boundary, parts = uuid4().hex, []
+    for name, value in fields:
+        file = '; filename="photo.jpg"\r\nContent-Type: image/jpeg' if isinstance(value, bytes) else ""
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{file}\r\n\r\n'
+        parts += [head.encode(), value if isinstance(value, bytes) else value.encode(), b"\r\n"]
+    return b"".join([*parts, f"--{boundary}--\r\n".encode()]), f"multipart/form-data; boundary={boundary}"

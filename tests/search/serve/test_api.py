@@ -1,0 +1,119 @@
+"""The API as its callers see it, against a real server."""
+
+import json
+
+import pytest
+
+from lookalike.search import Index
+from tests.search.conftest import CLASSES
+from tests.search.serve.client import Server
+from tests.search.serve.conftest import encoded
+
+
+def test_an_image_finds_its_class(server):
+    reply = server.search(("image", encoded("figs")), ("k", "3"))
+    assert reply.status == 200
+    answer = reply.json
+    assert [hit["item"]["label"] for hit in answer["hits"]] == ["figs"] * 3
+    assert answer["hits"][0]["similarity"] >= answer["hits"][1]["similarity"]
+    assert (answer["label"], answer["verdict"], answer["items"]) == ("figs", None, 36)
+    assert set(answer["milliseconds"]) == {"decode", "network", "search"}
+    item = answer["hits"][0]["item"]
+    assert item["path"].startswith("figs")
+    assert "/" not in item["path"]
+    assert item["columns"]["brand"] in ("odd", "even")
+    assert server("GET", item["thumbnail"]).headers["content-type"] == "image/jpeg"
+
+
+def test_answers_are_those_of_the_command_line(server, template):
+    own = Index.open(template)
+    for label in CLASSES:
+        hits = server.search(("image", encoded(label, 77)), ("k", "5")).json["hits"]
+        expected = own.search(encoded(label, 77), 5).hits
+        assert [hit["item"]["id"] for hit in hits] == [hit.id for hit in expected]
+        assert [hit["similarity"] for hit in hits] == pytest.approx([hit.similarity for hit in expected], abs=1e-6)
+
+
+def test_items_examples_filters_and_groups(server):
+    one = server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 5, "where": ["brand=odd", "price<40"]})
+    assert {hit["item"]["columns"]["brand"] for hit in one.json["hits"]} == {"odd"}
+    assert all(hit["item"]["columns"]["price"] < 40 for hit in one.json["hits"])
+    grouped = server.json("POST", "/v1/search", {"item": ["table/figs0.png", "table/figs1.png"], "group": "label"})
+    labels = [hit["item"]["label"] for hit in grouped.json["hits"]]
+    assert sorted(labels) == sorted(CLASSES)
+    assert labels[0] == "figs"
+    ids = [hit["item"]["id"] for hit in grouped.json["hits"]]
+    assert not {"table/figs0.png", "table/figs1.png"} & set(ids)
+    away = server.search(("item", "table/figs0.png"), ("not_item", "table/apple0.png"), ("not_image", encoded("bread")))
+    assert away.json["label"] == "figs"
+
+
+def test_a_box_is_searched_alone(server):
+    whole = server.search(("image", encoded("figs")), ("k", "1")).json
+    part = server.search(("image", encoded("figs")), ("box", "0,0,20,20"), ("k", "1")).json
+    assert whole["query"] != part["query"]
+    assert whole["hits"][0]["similarity"] != part["hits"][0]["similarity"]
+    assert "outside" in server.search(("image", encoded("figs")), ("box", "400,0,20,20")).message
+
+
+def test_the_index_describes_itself(server):
+    content = server("GET", "/v1/index").json
+    assert (content["name"], content["items"], content["classes"]) == ("shop", 36, 6)
+    assert content["labels"][0]["items"] == 6
+    columns = {column["name"]: column for column in content["columns"]}
+    assert columns["brand"]["values"] == [{"value": "even", "items": 18}, {"value": "odd", "items": 18}]
+    assert (columns["price"]["least"], columns["price"]["most"]) == (0, 50)
+    assert len(content["newest"]) == 12
+    assert content["sample"]["label"] in CLASSES
+    assert content["calibration"] is None
+    assert content["limits"]["k"] == 200
+
+
+def test_items_come_and_go(shop):
+    with Server(shop) as server:
+        made = server.form("/v1/items", ("image", encoded("figs", 50)), ("id", "new/one"), ("label", "figs"),
+                           ("columns", json.dumps({"brand": "x", "price": 3})))  # fmt: skip
+        assert made.status == 201
+        assert made.json["thumbnail"] == "/v1/items/new%2Fone/thumbnail"
+        assert server("GET", "/v1/items/new%2Fone").json["columns"] == {"brand": "x", "price": 3}
+        assert server("GET", "/v1/items/new%2Fone/thumbnail").status == 200
+        assert server.search(("image", encoded("figs", 50)), ("k", "1")).json["hits"][0]["item"]["id"] == "new/one"
+        assert server("GET", "/v1/index").json["newest"][0]["id"] == "new/one"
+        assert server("DELETE", "/v1/items/new%2Fone").status == 200
+        assert server("DELETE", "/v1/items/new%2Fone").status == 404
+        assert "new/one" not in str(server.search(("image", encoded("figs", 50))).json)
+
+
+def test_feedback_is_kept_replaced_and_undone(shop):
+    with Server(shop) as server:
+        query = server.search(("image", encoded("figs"))).json["query"]
+        fields = (("image", encoded("figs")), ("item", "table/figs1.png"))
+        first = server.form("/v1/feedback", *fields, ("right", "true"))
+        assert (first.status, first.json["query"]) == (201, query)
+        second = server.form("/v1/feedback", *fields, ("right", "false")).json
+        third = server.json("POST", "/v1/feedback", {"query_item": "table/figs0.png", "item": "table/figs1.png",
+                                                     "right": True}).json  # fmt: skip
+        assert server("GET", "/v1/index").json["feedback"] == 2
+        assert server("DELETE", f"/v1/feedback/{first.json['feedback']}").status == 404  # it was replaced
+        assert server("DELETE", f"/v1/feedback/{third['feedback']}").status == 200
+    store = Index.open(shop).store
+    (mark,) = store.marks()
+    assert (mark.query, mark.item, mark.right, mark.number) == (query, "table/figs1.png", False, second["feedback"])
+    assert store.asked(query).startswith(b"\xff\xd8")
+    store.unmark(mark.number)
+    assert store.asked(query) is None  # no query is kept beyond its marks
+
+
+def test_a_read_only_server_changes_nothing(shop):
+    with Server(shop, ("--read-only",)) as server:
+        for reply in (
+            server.form("/v1/items", ("image", encoded())),
+            server("DELETE", "/v1/items/table%2Ffigs0.png"),
+            server.json("POST", "/v1/feedback", {"query_item": "table/figs0.png", "item": "table/figs1.png",
+                                                 "right": True}),
+            server("DELETE", "/v1/feedback/1"),
+        ):  # fmt: skip
+            assert reply.status == 403
+            assert "read-only" in reply.message
+        assert server("GET", "/v1/index").json["read_only"] is True
+    assert len(Index.open(shop)) == 36
