@@ -147,3 +147,46 @@ def test_items_left_out_do_not_answer(tmp_path):
     assert items[0].id not in [hit.id for hit in answer.hits]
     assert len(answer.hits) == 5
     store.close()
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("kind", ["random", "collapsed", "duplicated"])
+def test_many_queries_in_one_pass(tmp_path, geometry, kind):
+    """Several blocks, a segment that is no multiple of one, removed items, more queries than go together."""
+    draw = np.random.default_rng(5)
+    store, brute = SqliteStore.create(tmp_path / "index", Identity("f", geometry, DIM)), Brute(geometry)
+    items, vectors = some_items(9500, draw=draw), on(geometry, clouds(kind, 9500, draw))
+    for part in (slice(0, 9000), slice(9000, 9500)):
+        store.put(items[part], vectors[part])
+        brute.put(items[part], vectors[part])
+    gone = [item.id for item in items[4090:4100]]
+    store.remove(gone)
+    brute.remove(gone)
+    queries = np.concatenate([vectors[4080:4100], on(geometry, clouds(kind, 3, draw))])
+    for query, answer in zip(queries, store.search(queries, 7), strict=True):
+        assert same(answer, brute.search(query, 7))
+    store.close()
+
+
+@pytest.mark.parametrize("width", [16, 20, 128, 1280])
+def test_both_ways_to_multiply_agree(width, monkeypatch):
+    """Products by the processor's instructions and by the loop: the same integers, so the same scores."""
+    from lookalike.search import dot_products, scan
+
+    draw = np.random.default_rng(width)
+    rounded = scan.round_vectors(on("sphere", draw.standard_normal((9001, width))), True)
+    queries = on("sphere", draw.standard_normal((5, width)))
+    scores = np.empty((2, 5, 9001), np.float32)
+    scan.rounded_scores(rounded, queries, scores[0])
+    monkeypatch.setattr(dot_products, "usable", lambda *_: False)
+    scan.rounded_scores(rounded, queries, scores[1])
+    assert np.abs(scores[0] - scores[1]).max() <= 2**-22
+
+
+def test_a_processor_that_multiplies_wrongly_is_not_used(monkeypatch):
+    import torch
+
+    from lookalike.search import dot_products
+
+    monkeypatch.setattr(torch, "_int_mm", lambda one, other: (one.int() @ other.int()).clamp(-32768, 32767))
+    assert not dot_products._exact.__wrapped__(128)

@@ -32,6 +32,15 @@ def scan(items, offsets, queries, scales, shifts, scores):
                 scores[q, row] = scales[q] * whole[row - start] + offsets[row] + shifts[q]
 
 
+@njit(nogil=True, fastmath=True, cache=True)
+@no_type_check
+def scaled(whole, offsets, scales, shifts, scores):
+    """The same scores from integer products that are there already."""
+    for q in range(whole.shape[0]):
+        for row in range(whole.shape[1]):
+            scores[q, row] = scales[q] * whole[q, row] + offsets[row] + shifts[q]
+
+
 @njit(nogil=True, cache=True)
 @no_type_check
 def at_least(scores, floor, places):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int8, Int64
+from jaxtyping import Float32, Float64, Int8, Int16, Int64
 
 LEVELS = 127
 SAMPLE = 4096  # scores that a floor is guessed from
@@ -71,8 +71,6 @@ def rounded_scores(
     rounded: Rounded, queries: Float32[np.ndarray, "queries d"], scores: Scores
 ) -> Float64[np.ndarray, " queries"]:
     """Fill in the rounded scores of every item; how far each query's may be from the exact ones."""
-    from lookalike.search import kernel  # numba is not light
-
     exact = queries.astype(np.float64)
     centred = exact - rounded.mean
     largest = np.abs(centred).max(1)
@@ -83,17 +81,36 @@ def rounded_scores(
         shifts -= np.square(exact).sum(1) / 2
     scales = (steps * rounded.step).astype(np.float32)
     floats = shifts.astype(np.float32)
-    cuts = np.linspace(0, len(rounded), _threads(len(rounded)) + 1).astype(int)
-
-    def part(start: int, stop: int) -> None:
-        columns = slice(start, stop)
-        kernel.scan(rounded.items[columns], rounded.offsets[columns], whole, scales, floats, scores[:, columns])
-
-    _in_parallel(part, list(pairwise(cuts.tolist())))
+    _fill(rounded, whole, scales, floats, scores)
     lengths, errors = np.linalg.norm(centred, axis=1), np.linalg.norm(centred - steps[:, None] * whole, axis=1)
     hidden = lengths * rounded.error + errors * (rounded.reach + rounded.error)
     summed = lengths * rounded.reach + rounded.size + np.abs(shifts)
     return np.asarray(hidden + FLOAT_ROUNDING * summed)
+
+
+def _fill(
+    rounded: Rounded, whole: Int16[np.ndarray, "queries d"], scales: Float32[np.ndarray, " queries"],
+    shifts: Float32[np.ndarray, " queries"], scores: Scores,
+) -> None:  # fmt: skip
+    """The scores by the compiled loop, or by products of whole blocks where the processor has them."""
+    from lookalike.search import dot_products, kernel  # numba is not light
+
+    cuts = np.linspace(0, len(rounded), _threads(len(rounded)) + 1).astype(int).tolist()
+    small = whole.astype(np.int8)
+    in_blocks = dot_products.usable(len(whole), min(stop - start for start, stop in pairwise(cuts)), whole.shape[1])
+
+    def part(start: int, stop: int) -> None:
+        if not in_blocks:
+            kernel.scan(rounded.items[start:stop], rounded.offsets[start:stop], whole, scales, shifts,
+                        scores[:, start:stop])  # fmt: skip
+            return
+        for first in range(start, stop, dot_products.ROWS):
+            first = min(first, stop - dot_products.ROWS)  # the last block overlaps the one before: one shape for all
+            rows = slice(first, first + dot_products.ROWS)
+            products = dot_products.products(small, rounded.items[rows])
+            kernel.scaled(products, rounded.offsets[rows], scales, shifts, scores[:, rows])
+
+    _in_parallel(part, list(pairwise(cuts)))
 
 
 def shortlist(scores: Float32[np.ndarray, " n"], count: int) -> Int64[np.ndarray, " m"]:

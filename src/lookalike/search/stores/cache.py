@@ -47,7 +47,9 @@ class Cache:
         entry = json.loads((place / ENTRY).read_text(encoding="utf-8"))
         arrays = {}
         for kind, expected in entry["checksums"].items():
-            arrays[kind] = np.load(place / f"{kind}.npy", mmap_mode="r", allow_pickle=False)
+            arrays[kind] = np.load(
+                place / f"{kind}.npy", mmap_mode="c", allow_pickle=False
+            )  # torch refuses read-only ones
             if check and checksum(arrays[kind]) != expected:
                 raise ValueError(f"{place / kind} is damaged")
         rounded = Rounded(arrays["items"], arrays["offsets"], arrays["mean"], **entry["rounding"])

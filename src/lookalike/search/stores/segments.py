@@ -4,6 +4,7 @@ A segment never changes once it is built; new items become a new segment, and ne
 that there are never more than a few. Removed items are masked until then.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,8 @@ Keys = Int64[np.ndarray, " keys"]
 Places = Int64[np.ndarray, " m"]
 Mask = Bool[np.ndarray, " n"]
 NOTHING: Keys = np.empty(0, np.int64)
-TOGETHER = 8  # queries in one pass over the items
+TOGETHER = 16  # queries in one pass over the items
+SCRATCH = 1 << 25  # scores of one pass, at most
 FEW = 50_000  # items that a filter leaves: scored exactly, without a scan
 
 
@@ -111,18 +113,24 @@ class View:
             yield from (self._among(query, k, allowed) for query in queries)
             return
         masks = [self._mask(segment, allowed) for segment in self.segments]
-        for start in range(0, len(queries), TOGETHER):
-            some = queries[start : start + TOGETHER]
-            scores = [np.empty((len(some), len(segment)), np.float32) for segment in self.segments]
-            bounds = [scan.rounded_scores(segment.rounded, some, out)
-                      for segment, out in zip(self.segments, scores, strict=True)]  # fmt: skip
-            for hidden, out in zip(masks, scores, strict=True):
-                out[:, hidden] = -np.inf
-            living = [len(segment) - _count(hidden) for segment, hidden in zip(self.segments, masks, strict=True)]
-            for row, query in enumerate(some):
-                parts = zip(self.segments, scores, bounds, living, strict=True)
-                looks = [_Look(segment, out[row], float(bound[row]), count) for segment, out, bound, count in parts]
-                yield self._proven(query, k, looks)
+        together = max(1, min(TOGETHER, SCRATCH // max(1, sum(map(len, self.segments)))))
+        for start in range(0, len(queries), together):
+            yield from self._pass(queries[start : start + together], k, masks)
+
+    def _pass(self, queries: Vectors, k: int, masks: Sequence[np.ndarray]) -> list[Candidates]:
+        """One pass over the items for some queries."""
+        scores = _own.arrays(len(queries), [len(segment) for segment in self.segments])
+        bounds = [scan.rounded_scores(segment.rounded, queries, out)
+                  for segment, out in zip(self.segments, scores, strict=True)]  # fmt: skip
+        for hidden, out in zip(masks, scores, strict=True):
+            out[:, hidden] = -np.inf
+        living = [len(segment) - _count(hidden) for segment, hidden in zip(self.segments, masks, strict=True)]
+        result = []
+        for row, query in enumerate(queries):
+            parts = zip(self.segments, scores, bounds, living, strict=True)
+            looks = [_Look(segment, out[row], float(bound[row]), count) for segment, out, bound, count in parts]
+            result.append(self._proven(query, k, looks))
+        return result
 
     def _mask(self, segment: Segment, allowed: Keys | None) -> Mask | Places:
         """What is not looked at: places where it is little, a mask where it may be much."""
@@ -154,6 +162,22 @@ class View:
                 places[number] = scan.places_above(look.scores, last - look.bound)
                 exact[number] = look.exact(places[number], query, self.spherical)
         return _best([look.segment.keys[near] for look, near in zip(looks, places, strict=True)], exact, k, certified)
+
+
+class _Scratch(threading.local):
+    """Room for scores, one per thread and used again: fetching it anew for every search takes as long as the scan."""
+
+    room: Float32[np.ndarray, " room"] = np.empty(0, np.float32)
+
+    def arrays(self, queries: int, lengths: Sequence[int]) -> list[np.ndarray]:
+        if len(self.room) < queries * sum(lengths):
+            self.room = np.empty(queries * sum(lengths), np.float32)
+        ends = np.cumsum([queries * length for length in lengths]).tolist()
+        return [self.room[end - queries * length : end].reshape(queries, length)
+                for end, length in zip(ends, lengths, strict=True)]  # fmt: skip
+
+
+_own = _Scratch()
 
 
 @dataclass(frozen=True)
