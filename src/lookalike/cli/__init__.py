@@ -20,6 +20,7 @@ from lookalike.cli import (
     export,
     fit,
     index,
+    labels,
     list_members,
     remove,
     report,
@@ -59,6 +60,7 @@ VERBS = {
     "classify": classify,
     "duplicates": duplicates,
     "remove": remove,
+    "labels": labels,
     "status": status,
     "serve": serve,
 }

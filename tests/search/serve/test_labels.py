@@ -1,0 +1,87 @@
+"""Marks become a table that fit and calibrate read."""
+
+import csv
+from io import BytesIO
+
+import pytest
+
+from lookalike import data
+from lookalike.search import Index
+from lookalike.search.items import Item, Mark
+from tests.cli.processes import Lookalike
+from tests.search.conftest import CLASSES, photo
+from tests.search.serve.conftest import encoded
+
+
+def mark(store, query, item, right, label="figs", number=0):
+    """An uploaded query, with its picture, marked with an item."""
+    store.mark(Mark(query, None, item, right), encoded(label, number))
+
+
+def table(place):
+    with place.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def store(shop):
+    return Index.open(shop).store
+
+
+def test_marked_queries_get_the_class_of_their_hits(store, shop, tmp_path):
+    for number, label in enumerate(CLASSES):
+        for query in range(3):
+            mark(store, f"{label}{query}", f"table/{label}{query}.png", True, label, 200 + query)
+        mark(store, f"{label}0", f"table/{CLASSES[number - 1]}0.png", False)
+    done = Lookalike(tmp_path)("labels", shop, "--out", tmp_path / "marked.csv")
+    assert done.code == 0, done.error
+    assert "36 images of 6 classes" in done.out
+    rows = table(tmp_path / "marked.csv")
+    assert {row["label"] for row in rows} == set(CLASSES)
+    assert len([row for row in rows if "marked.pictures" in row["path"]]) == 18
+    pairs = table(tmp_path / "marked.pairs.csv")
+    assert [pair["right"] for pair in pairs].count("no") == 6
+    assert len(pairs) == 24
+    dataset = data.load(str(tmp_path / "marked.csv"))
+    assert (len(dataset), len(dataset.label_names)) == (36, 6)
+    calibrated = Lookalike(tmp_path)("calibrate", shop, tmp_path / "marked.csv", "--precision", "0.8")
+    assert calibrated.code == 0, calibrated.error
+
+
+def test_classes_without_a_name_are_joined(tmp_path, model):
+    from lookalike.search.feedback import labels
+
+    file = BytesIO()
+    photo("figs", 0).save(file, "PNG")
+    index = Index.create(tmp_path / "bare.index", model)
+    for name in ("one/../x", "two"):
+        index.store.put([Item(name)], index._encode([photo("figs", 0)]), {name: file.getvalue()})
+    mark(index.store, "a", "one/../x", True)
+    mark(index.store, "b", "one/../x", True)
+    mark(index.store, "c", "two", True)
+    index.store.mark(Mark("item:two", "two", "one/../x", False))
+    result = labels(index.store, tmp_path / "pictures")
+    assert sorted(label for _, label in result.rows) == ["marked 1"] * 3 + ["marked 2"] * 2
+    assert all(path.parent == (tmp_path / "pictures").resolve() and path.is_file() for path, _ in result.rows)
+    assert [pair.right for pair in result.pairs] == [True, True, True, False]
+
+
+def test_contradictions_and_lost_pictures_are_left_out(store, tmp_path):
+    from lookalike.search.feedback import labels
+
+    mark(store, "two classes", "table/figs0.png", True)
+    mark(store, "two classes", "table/apple0.png", True)
+    mark(store, "denied", "table/bread0.png", True)
+    mark(store, "denied", "table/bread1.png", False)
+    store.mark(Mark("no picture", None, "table/dates0.png", True))
+    mark(store, "gone", "table/dates1.png", True)
+    store.remove(["table/dates1.png"])
+    mark(store, "good", "table/cheese0.png", True)
+    result = labels(store, tmp_path / "pictures")
+    assert {label for _, label in result.rows} == {"cheese", "dates"}
+    assert (result.contradicted, result.lost) == (2, 2)
+
+
+def test_nothing_marked_is_said(shop, tmp_path):
+    Lookalike(tmp_path)("labels", shop, "--out", tmp_path / "t.csv").refused("no feedback")
+    Lookalike(tmp_path)("labels", shop, "--out", tmp_path / "t.txt").refused(".csv")
