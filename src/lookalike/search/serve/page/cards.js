@@ -1,0 +1,76 @@
+// One hit, one card: its picture first, then what it is, how similar, and what can be done with it.
+
+import { button, make } from "./dom.js";
+import { icon } from "./icons.js";
+import { markOf } from "./marks.js";
+import { thumbnail } from "./pictures.js";
+
+const COLUMNS = 3; // of an item's columns that a card shows
+export const nameOf = (item) => item.label ?? item.path ?? item.id;
+export const ICONS = { sure: "right", maybe: "maybe", unknown: "unknown" };
+
+/** A similarity as a share of the bar: cosines as they are; −‖a − b‖²/2, which is never above 0, from 1 downwards. */
+const shareOf = (similarity, best) => Math.min(1, Math.max(0, best > 0 ? similarity : 1 + similarity));
+
+export const badge = (verdict) => make("span", { class: `badge ${verdict}` }, icon(ICONS[verdict]), verdict);
+
+function meter(similarity, best) {
+  const fill = make("span", { class: "fill" });
+  fill.style.width = `${shareOf(similarity, best) * 100}%`;
+  return make("div", { class: "similarity" },
+    make("span", { class: "track", "aria-hidden": "true" }, fill),
+    make("span", { class: "value" }, make("span", { class: "unseen" }, "Similarity "), similarity.toFixed(3)));
+}
+
+function facts(item) {
+  const shown = Object.entries(item.columns ?? {}).filter(([, value]) => value !== null);
+  return make("dl", { class: "facts" }, ...shown.slice(0, COLUMNS).map(([column, value]) =>
+    make("div", {}, make("dt", {}, column), make("dd", {}, String(value)))));
+}
+
+function tool(name, drawing, action, properties = {}) {
+  return button(icon(drawing), action, { class: `tool ${drawing}`, title: name, "aria-label": name, tabindex: "-1", ...properties });
+}
+
+/** `place` counts from 0; `act` has moreLike, add and mark; without `marks` the index takes no feedback. */
+export function card(hit, place, answer, act, marks) {
+  const { item, similarity } = hit;
+  const name = nameOf(item);
+  const verdict = place === 0 ? answer.verdict : null;
+  const said = [`More like ${name}`, `hit ${place + 1}`, `similarity ${similarity.toFixed(3)}`, ...(verdict ? [verdict] : [])];
+  const picture = button(thumbnail(item), () => act.moreLike(item), {
+    class: "picture", "aria-label": said.join(", "), tabindex: place === 0 ? "0" : "-1",
+    "aria-keyshortcuts": marks ? "Enter y n" : "Enter",
+  });
+  picture.append(make("span", { class: "hover", "aria-hidden": "true" }, "More like this"));
+  const words = make("div", { class: "words" },
+    make("h2", { class: "label" }, make("span", { title: name }, name), verdict ? badge(verdict) : null),
+    meter(similarity, answer.hits[0].similarity),
+    facts(item));
+  const tools = make("div", { class: "tools", role: "group", "aria-label": `What to do with ${name}` });
+  if (marks) {
+    tools.append(tool(`${name} is right`, "right", () => act.mark(item, true), { "aria-pressed": "false", "aria-keyshortcuts": "y" }),
+      tool(`${name} is wrong`, "wrong", () => act.mark(item, false), { "aria-pressed": "false", "aria-keyshortcuts": "n" }));
+  }
+  tools.append(make("span", { class: "gap" }),
+    tool(`Add ${name} as an example`, "plus", () => act.add(item, false)),
+    tool(`Not like ${name}`, "minus", () => act.add(item, true)));
+  words.append(tools);
+  return make("li", { class: "card", data: { id: item.id, place } }, picture, words);
+}
+
+/** Show on the cards what is marked. */
+export function showMarks(list, query) {
+  for (const each of list.children) {
+    const right = markOf(query, each.dataset.id);
+    each.classList.toggle("is-right", right === true);
+    each.classList.toggle("is-wrong", right === false);
+    each.querySelector(".tool.right")?.setAttribute("aria-pressed", String(right === true));
+    each.querySelector(".tool.wrong")?.setAttribute("aria-pressed", String(right === false));
+  }
+}
+
+/** Grey cards where hits will be. */
+export const skeletons = (count) => Array.from({ length: count }, () =>
+  make("li", { class: "card skeleton", "aria-hidden": "true" }, make("span", { class: "picture" }),
+    make("span", { class: "words" }, make("i"), make("i"))));

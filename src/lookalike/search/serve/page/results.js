@@ -1,0 +1,68 @@
+// The answer: its verdict, its hits, or what to do where there are none.
+
+import { badge, card, nameOf, showMarks, skeletons } from "./cards.js";
+import { button, find, make, number, plural } from "./dom.js";
+
+const HEADLINES = {
+  sure: (name) => `This is ${name}`,
+  maybe: (name) => `This may be ${name}`,
+  unknown: () => "Probably not in this index",
+};
+
+function showVerdict(answer) {
+  const element = find("verdict");
+  const { verdict, meaning, hits } = answer;
+  element.hidden = !hits.length || !(verdict || meaning);
+  element.className = `verdict ${verdict ?? "none"}`;
+  const name = answer.label ?? (hits.length ? nameOf(hits[0].item) : "");
+  element.replaceChildren(
+    ...(verdict ? [badge(verdict), make("b", {}, HEADLINES[verdict](name))] : []), make("span", {}, meaning ?? ""));
+}
+
+function showEmpty(state, act) {
+  const filtered = state.where.length > 0;
+  find("empty").replaceChildren(
+    make("h2", {}, "Nothing was found"),
+    make("p", {}, filtered ? "No item passes these filters. Remove some of them." : "The index holds nothing to compare with. Add pictures with “lookalike index”."),
+    filtered ? button("Remove all filters", () => act.where([]), { class: "primary" }) : button("Back to the start", act.home));
+  find("empty").hidden = false;
+}
+
+/** Before the answer is there. */
+export function showBusy(count) {
+  find("empty").hidden = true;
+  find("bar").hidden = false;
+  find("answers").setAttribute("aria-busy", "true");
+  find("progress").hidden = false;
+  find("summary").textContent = "Searching…";
+  if (!find("cards").querySelector(".card:not(.skeleton)")) {
+    find("verdict").hidden = true;
+    find("cards").replaceChildren(...skeletons(Math.min(count, 12)));
+  }
+}
+
+export function endBusy(words = "") {
+  find("answers").setAttribute("aria-busy", "false");
+  find("summary").textContent = words;
+  find("progress").hidden = true;
+}
+
+export function showNothing() {
+  endBusy();
+  for (const id of ["cards", "chips"]) find(id).replaceChildren();
+  for (const id of ["verdict", "bar", "more", "empty"]) find(id).hidden = true;
+}
+
+export function showAnswer(answer, state, index, act) {
+  endBusy();
+  showVerdict(answer);
+  const time = Object.values(answer.milliseconds ?? {}).reduce((sum, part) => sum + part, 0);
+  const noun = state.group ? `best of each ${state.group}` : plural(answer.hits.length, "hit");
+  const found = state.group ? `${number(answer.hits.length)} hits, the ${noun},` : noun;
+  find("summary").textContent = `${found} among ${plural(answer.items, "item")} in ${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
+  find("cards").replaceChildren(...answer.hits.map((hit, place) => card(hit, place, answer, act, !index.read_only)));
+  showMarks(find("cards"), answer.query);
+  find("empty").hidden = answer.hits.length > 0;
+  if (!answer.hits.length) showEmpty(state, act);
+  find("more").hidden = answer.hits.length < state.k || state.k >= Math.min(index.limits.k, index.items);
+}
