@@ -1,6 +1,6 @@
 """A small shop of drawn products, for the pictures of docs/serve.md and for the tests of the page.
 
-Sixteen products of eight kinds, each photographed from a few sides on different grounds; `shop.csv` names their columns.
+Sixteen products of eight kinds, each seen from a few sides on different grounds; `shop.csv` names their columns.
 """
 
 import csv
@@ -131,7 +131,8 @@ def cushion(pen: Pen, c: Colour) -> None:
 
 
 DRAWERS: dict[str, Callable[[Pen, Colour], None]] = {
-    "mug": mug, "bottle": bottle, "lamp": lamp, "vase": vase, "chair": chair, "clock": clock, "bowl": bowl, "cushion": cushion,
+    "mug": mug, "bottle": bottle, "lamp": lamp, "vase": vase,
+    "chair": chair, "clock": clock, "bowl": bowl, "cushion": cushion,
 }  # fmt: skip
 
 

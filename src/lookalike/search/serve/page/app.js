@@ -110,7 +110,7 @@ function askForToken(again) {
 
 async function receive(files, before = []) {
   if (!index) return;
-  const share = index.limits.body / (files.length + before.length);
+  const share = { ...index.limits, body: index.limits.body / (files.length + before.length) };
   const photos = [];
   for (const file of files) photos.push(keepPhoto(await sendable(file, share)));
   go({ examples: [...before, ...photos], box: null, k: FIRST });

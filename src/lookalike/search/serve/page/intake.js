@@ -2,7 +2,6 @@
 
 import { find } from "./dom.js";
 
-const PIXELS = 50e6; // the server refuses more
 const SIDE = 2048; // of a photo that was made smaller
 
 const imageIn = (transfer) => [...(transfer?.files ?? [])];
@@ -48,12 +47,12 @@ function listenToDrops(receive) {
 }
 
 /** The photo as it can be sent. What the browser cannot read is left as it is: the server says what is wrong. */
-export async function sendable(file, limit) {
+export async function sendable(file, { body, pixels }) {
   const bitmap = await createImageBitmap(file).catch(() => null);
   if (!bitmap) return file;
   const { width, height } = bitmap;
   const scale = SIDE / Math.max(width, height);
-  if ((file.size < limit * 0.95 && width * height <= PIXELS) || scale >= 1) {
+  if ((file.size < body * 0.95 && width * height <= pixels) || scale >= 1) {
     bitmap.close();
     return file;
   }

@@ -28,9 +28,7 @@ export function showFacts(index) {
   const size = `${plural(index.items, "item")}${index.classes ? ` in ${plural(index.classes, "class", "classes")}` : ""}`;
   find("about").replaceChildren(make("b", {}, index.name), ` ${size}`);
   document.title = `${index.name} · lookalike`;
-  const { calibration } = index;
-  const stale = calibration?.stale ? " It has changed since: calibrate it again." : "";
-  find("calibration").textContent = calibration ? `${calibration.meaning}${stale}` : "Not calibrated: hits come without a verdict.";
+  find("calibration").textContent = index.calibration?.meaning ?? "Not calibrated: hits come without a verdict.";
   for (const each of document.querySelectorAll(".marking")) each.hidden = index.read_only;
   find("class-names").replaceChildren(...index.labels.map(({ label }) => make("option", { value: label })));
 }

@@ -1,0 +1,47 @@
+"""An index to look at: drawn products, one of which has names that would be HTML where nobody is careful."""
+
+import csv
+import json
+from pathlib import Path
+
+from docs.shop import PRODUCTS, draw, photo
+from lookalike.models import Model
+from lookalike.search import Index
+from lookalike.search.calibration import Calibration
+
+SOLD = (0, 1, 4, 9)  # of the drawn products
+EACH = 4
+HOSTILE = "<img src=x onerror=alert(1)>"
+COLUMN = "<b>note</b>"
+NAMES = [PRODUCTS[product][0] for product in SOLD]
+
+
+def make_shop(root: Path, model: Model) -> Path:
+    """The folder of the index; photos that are not in it lie beside it as query.jpg and so on."""
+    table = draw(root / "photos", SOLD, range(EACH))
+    with table.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    file = f"{HOSTILE}.jpg"
+    photo(14, 0).save(table.parent / file)
+    rows = [{**row, COLUMN: "plain"} for row in rows]
+    rows.append({**rows[0], "path": file, "label": HOSTILE, "brand": "</script><script>alert(2)</script>",
+                 "price": "7", COLUMN: "\"'><svg onload=alert(3)>"})  # fmt: skip
+    with table.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    index = Index.create(root / "shop.index", model)
+    index.add(table)
+    calibrate(index, sure=-1.0)
+    index.ready()
+    index.close()
+    for product in SOLD:
+        photo(product, 90).save(root / f"{PRODUCTS[product][1]}.jpg")
+    return root / "shop.index"
+
+
+def calibrate(index: Index, sure: float) -> None:
+    """A calibration by which every answer at least as similar as `sure` is sure, and no other one is likely."""
+    facts = {"classes": 9, "queries": 90, "items": 17, "generation": 1, "date": "2026-11-16", "source": "index"}
+    made = Calibration(0.9, sure, sure, 0.95, (0.9, 1.0), 0.8, curve=((sure, 0.95, 0.8),), **facts)
+    index.store.write_fact("calibration", json.dumps(made.as_json()))

@@ -1,0 +1,275 @@
+"""Searching on the page as people do, in a real browser against a real server."""
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
+
+from lookalike.search import Index
+from tests.search.serve.page.drawn_shop import EACH, HOSTILE, NAMES, calibrate
+from tests.search.serve.page.opened import ANSWERED
+
+ALL = EACH * len(NAMES) + 1
+ITEM = "/?item=shop%2Falva-mug-0.jpg"
+MARKS = """
+return [...document.querySelectorAll(".card")].map(({ classList }) =>
+  classList.contains("is-right") ? "y" : classList.contains("is-wrong") ? "n" : "-").join("")"""
+FOCUS = "return Number(document.activeElement.closest('.card')?.dataset.place ?? -1)"
+
+
+def test_the_start_shows_the_index_and_something_to_try(page):
+    page.open()
+    assert f"{ALL} items in {len(NAMES) + 1} classes" in page.text("#about")
+    assert sorted(page.texts("#classes b")) == sorted([*NAMES, HOSTILE])
+    assert len(page.texts("#newest b")) == 12
+    page.click("#newest .tile")
+    page.answered()
+    assert len(page.labels()) == 12
+    page.window.back()
+    page.wait("return !document.getElementById('start').hidden")
+    page.click(".try")
+    page.answered()
+    assert page.labels()
+
+
+def test_a_class_shows_its_items(page):
+    page.open()
+    place = page.texts("#classes b").index(NAMES[1])
+    page.click("#classes .tile", place)
+    page.answered()
+    assert set(page.labels()) == {NAMES[1]}
+    assert page.texts("#chips button") == [f"label: {NAMES[1]} ✕"]
+    page.click("#chips button")
+    page.wait("return document.querySelectorAll('.card').length === 12")
+
+
+def test_a_photo_is_answered_with_a_verdict_and_its_meaning(page, shop):
+    page.open()
+    page.upload(shop.parent / "lamp.jpg")
+    assert page.text(".verdict .badge") == "sure"
+    assert "At least 90% of answers this similar are right." in page.text(".verdict")
+    assert page.texts(".card .badge") == ["sure"]
+    values = [float(text.removeprefix("Similarity ")) for text in page.texts(".card .value")]
+    assert values == sorted(values, reverse=True)
+    shares = page.run(
+        "return [...document.querySelectorAll('.card .fill')].map((e) => e.offsetWidth / e.parentElement.offsetWidth)"
+    )
+    assert shares == pytest.approx(values, abs=0.02)
+    assert f"12 hits among {ALL} items in " in page.text("#summary")
+    assert page.run("return document.getElementById('summary').getAttribute('aria-live')") == "polite"
+    page.click("#more")
+    page.wait(f"return document.querySelectorAll('.card').length === {ALL}")
+    page.wait(f"{FOCUS} === 12")
+
+
+def test_no_calibration_means_no_verdict_and_a_strict_one_says_unknown(page, shop, server):
+    index = Index.open(shop)
+    try:
+        for sure, verdict, words in ((2.0, ["unknown"], "Probably not in this index"), (None, [], "calibrat")):
+            if sure is None:
+                index.store.write_fact("calibration", None)
+            else:
+                calibrate(index, sure)
+            server.wait_for(lambda verdict=verdict: [asked(server)] == (verdict or [None]), "the index as it is now")
+            page.open(ITEM, until=ANSWERED)
+            assert page.texts(".card .badge") == verdict
+            assert words in page.text(".verdict")
+    finally:
+        calibrate(index, -1.0)
+        index.close()
+    server.wait_for(lambda: asked(server) == "sure", "the index as it was")
+
+
+def asked(server):
+    return server.json("POST", "/v1/search", {"item": "shop/alva-mug-0.jpg"}).json["verdict"]
+
+
+def test_dropped_and_pasted_photos_count(page, shop):
+    data = list((shop.parent / "chair.jpg").read_bytes())
+    give = """
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([new Uint8Array(arguments[1])], "chair.jpg", { type: "image/jpeg" }));
+        const more = arguments[0] === "paste" ? { clipboardData: transfer } : { dataTransfer: transfer };
+        const kind = arguments[0] === "paste" ? ClipboardEvent : DragEvent;
+        document.body.dispatchEvent(new kind(arguments[0], { bubbles: true, cancelable: true, ...more }));
+    """
+    for kind in ("drop", "paste"):
+        page.open()
+        if kind == "drop":
+            page.run(give, "dragenter", data)
+            assert page.one("#overlay").is_displayed()
+        page.run(give, kind, data)
+        page.wait("return document.querySelector('.card:not(.skeleton)')")
+        page.answered()
+        assert not page.one("#overlay").is_displayed()
+        assert page.one("#frame img").get_attribute("alt") == "Query: chair.jpg"
+
+
+def test_a_box_is_drawn_moved_and_taken_away_with_the_mouse(page, shop):
+    page.open()
+    page.upload(shop.parent / "mug.jpg")
+    whole = page.texts(".card .value")
+    left, top, width, height = page.run(
+        "const b = document.querySelector('.stage').getBoundingClientRect(); return [b.left, b.top, b.width, b.height]"
+    )
+
+    def drag(x0, y0, x1, y1):
+        places = [(left + width * x, top + height * y) for x, y in ((x0, y0), ((x0 + x1) / 2, (y0 + y1) / 2), (x1, y1))]
+        page.mouse("mousePressed", *places[0], button="left", clickCount=1)
+        for place in places[1:]:
+            page.mouse("mouseMoved", *place, button="left", buttons=1)
+        page.mouse("mouseReleased", *places[2], button="left", clickCount=1)
+
+    drag(0.1, 0.1, 0.5, 0.5)
+    page.wait("return history.state.box")
+    page.answered()
+    assert page.run("return history.state.box") == pytest.approx([32, 32, 128, 128], abs=3)
+    inside = page.texts(".card .value")
+    assert inside != whole
+    drag(0.3, 0.3, 0.5, 0.4)  # moves it
+    page.wait("return history.state.box[0] > 60")
+    assert page.run("return history.state.box") == pytest.approx([96, 64, 128, 128], abs=3)
+    drag(0.7, 0.6, 0.9, 0.9)  # takes hold of its corner
+    page.wait("return history.state.box[2] > 150")
+    assert page.run("return history.state.box") == pytest.approx([96, 64, 192, 224], abs=3)
+    page.answered()
+    page.click("#box-clear")
+    page.wait("return history.state.box === null")
+    page.answered()
+    assert page.texts(".card .value") == whole
+
+
+def test_a_box_by_the_keyboard_also_on_an_item(page):
+    page.open(ITEM, until=ANSWERED)
+    whole = page.texts(".card .value")
+    page.one("#box-make").send_keys(Keys.ENTER)
+    page.press(Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.SHIFT + Keys.ARROW_RIGHT + Keys.NULL, Keys.ENTER)
+    page.wait("return history.state.box")
+    page.answered()
+    side = page.run("return document.querySelector('#frame img').naturalWidth")
+    assert [each / side for each in page.run("return history.state.box")] == pytest.approx(
+        [0.16, 0.16, 0.64, 0.6], abs=0.01
+    )
+    assert page.texts(".card .value") != whole
+    page.one(".box").send_keys(Keys.ESCAPE)
+    page.wait("return history.state.box === null")
+    page.answered()
+    assert page.texts(".card .value") == whole
+
+
+def test_filters_come_from_the_columns_and_go_into_the_address(page):
+    page.open(ITEM, until=ANSWERED)
+    names = page.texts("#filter-form summary")
+    assert names == ["kind", "brand", "colour", "price", "label"]  # a name that a condition cannot say is left out
+    tick = "return [...document.querySelectorAll('.tick')].findIndex((e) => e.textContent.startsWith(arguments[0]))"
+    for kind in ("lamp", "chair"):
+        page.click(".tick input", page.run(tick, kind))
+        page.wait("return document.getElementById('chips').textContent.includes(arguments[0])", kind)
+        page.answered()
+    assert set(page.texts(".card .facts div:first-child dd")) == {"lamp", "chair"}
+    assert "where=kind" in page.run("return location.search")
+    page.run("document.querySelector('#filter-form details[data-column=price]').open = true")
+    field = page.one('.range input[aria-label="At most, price"]')
+    assert field.get_attribute("placeholder") == "165"
+    field.send_keys("100", Keys.TAB)
+    page.wait("return document.querySelectorAll('#chips li').length === 3")
+    page.answered()
+    assert set(page.labels()) == {"Dome lamp"}
+    page.window.back()
+    page.wait("return document.querySelectorAll('#chips li').length === 1")
+    page.answered()
+    assert set(page.labels()) == {"Dome lamp", "Ink chair"}
+    page.window.forward()
+    page.wait("return document.querySelectorAll('#chips li').length === 3")
+    page.window.refresh()
+    page.wait(ANSWERED)
+    assert set(page.labels()) == {"Dome lamp"}
+
+
+def test_grouping_gives_the_best_of_each(page):
+    page.open(ITEM, until=ANSWERED)
+    Select(page.one("#group")).select_by_visible_text("label")
+    page.wait("return document.querySelectorAll('.card').length < 12")
+    assert sorted(page.labels()) == sorted([*NAMES, HOSTILE])
+    assert "best of each label" in page.text("#summary")
+    page.open(f"{ITEM}&group=brand", until=ANSWERED)
+    assert page.run("return document.getElementById('group').value") == "brand"
+    assert len(page.labels()) == 4
+
+
+def test_examples_for_and_against(page, shop):
+    page.open()
+    page.upload(shop.parent / "mug.jpg")
+    page.click(".card .plus", 2)
+    page.wait("return document.querySelectorAll('.examples li').length === 2")
+    page.answered()
+    page.upload(shop.parent / "lamp.jpg", field="#add-photo")
+    page.wait("return document.querySelectorAll('.examples li').length === 3")
+    page.answered()
+    assert page.texts(".examples b") == ["Like", "Like", "Like"]
+    both = page.texts(".card .value")
+    page.click(".examples li:nth-child(3) button[title*='against']")
+    page.wait("return document.querySelectorAll('.examples .not').length === 1")
+    page.answered()
+    assert page.texts(".card .value") != both
+    for _ in range(2):
+        page.click(".examples li:first-child button[title='Leave it out']")
+        page.wait("return document.activeElement.closest('.examples, .button') !== null")
+        page.answered()
+    assert "One example has to say what it looks like." in page.text("#toast")
+    assert page.texts(".examples b") == ["Like", "Not like"]
+
+
+def test_marks_are_kept_and_can_be_taken_back(page, shop, server):
+    def kept():
+        return server("GET", "/v1/index").json["feedback"]
+
+    page.open()
+    before = kept()
+    page.upload(shop.parent / "chair.jpg")
+    page.click(".card .right", 0)
+    page.wait(f"{MARKS} === 'y' + '-'.repeat(11)")
+    page.click(".card .wrong", 1)
+    page.wait(f"{MARKS} === 'yn' + '-'.repeat(10)")
+    assert page.run("return document.querySelector('.card .right').ariaPressed") == "true"
+    server.wait_for(lambda: kept() == before + 2, "two marks")
+    page.click("#toast button")  # undo
+    page.wait(f"{MARKS} === 'y' + '-'.repeat(11)")
+    page.click(".card .wrong", 0)  # another opinion
+    page.wait(f"{MARKS} === 'n' + '-'.repeat(11)")
+    server.wait_for(lambda: kept() == before + 1, "one mark")
+    page.click(".card .wrong", 0)  # the same again
+    page.wait(f"{MARKS} === '-'.repeat(12)")
+    server.wait_for(lambda: kept() == before, "no mark")
+
+
+def test_everything_by_the_keyboard(page):
+    page.open()
+    page.press("/")
+    assert page.run("return document.activeElement.id") == "find-field"
+    page.press(NAMES[0], Keys.ENTER)
+    page.wait("return document.querySelector('.card:not(.skeleton)')")
+    page.answered()
+    page.wait(f"{FOCUS} === 0")
+    page.press(Keys.TAB)
+    assert page.run("return document.activeElement.className") == "tool right"
+    page.one("#chips button").send_keys(Keys.ENTER)
+    page.wait("return document.querySelectorAll('.card').length === 12")
+    page.answered()
+    page.one(".card .picture").send_keys(Keys.ARROW_RIGHT)
+    page.press(Keys.ARROW_DOWN)
+    assert page.run(FOCUS) == 5  # four in a row
+    page.press(Keys.ARROW_UP, Keys.ARROW_LEFT, Keys.END)
+    assert page.run(FOCUS) == 11
+    page.press("y")
+    page.wait(f"{MARKS} === '-'.repeat(11) + 'y'")
+    page.press("n")
+    page.wait(f"{MARKS} === '-'.repeat(11) + 'n'")
+    page.press("u")
+    page.wait(f"{MARKS} === '-'.repeat(12)")
+    name = page.labels()[11]
+    page.press(Keys.ENTER)
+    page.wait("return document.title.startsWith(arguments[0])", f"Like {name}")
+    page.wait(f"{FOCUS} === 0")
+    page.press(Keys.ESCAPE)
+    page.wait("return !document.getElementById('start').hidden")
+    assert page.run("return location.search") == ""
