@@ -60,6 +60,7 @@ def test_the_index_describes_itself(server):
     content = server("GET", "/v1/index").json
     assert (content["name"], content["items"], content["classes"]) == ("shop", 36, 6)
     assert content["labels"][0]["items"] == 6
+    assert all(entry["example"]["label"] == entry["label"] for entry in content["labels"])
     columns = {column["name"]: column for column in content["columns"]}
     assert columns["brand"]["values"] == [{"value": "even", "items": 18}, {"value": "odd", "items": 18}]
     assert (columns["price"]["least"], columns["price"]["most"]) == (0, 50)

@@ -50,6 +50,7 @@ class AnswerForm(BaseModel):
 class LabelForm(BaseModel):
     label: str
     items: int
+    example: ItemForm | None = Field(description="One of its items.")
 
 
 class ValueForm(BaseModel):

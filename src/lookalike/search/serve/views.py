@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from lookalike.search.filters import Condition
 from lookalike.search.index import Index
 from lookalike.search.items import Hit, Item
 from lookalike.search.pictures import thumbnail
@@ -74,7 +73,7 @@ class Overview:
 
     def _made(self) -> IndexForm:
         store = self.index.store
-        labels = [LabelForm(label=str(label), items=number) for label, number in store.counted("label", VALUES)]
+        labels = self._labels()
         place = self.settings.place.resolve()
         return IndexForm(
             name=place.name.removesuffix(".index"), items=store.count(), classes=store.distinct("label"),
@@ -83,6 +82,14 @@ class Overview:
             feedback=store.marked(),
             limits=LimitsForm(body=self.settings.body, pixels=self.settings.pixels, k=self.settings.hits),
         )  # fmt: skip
+
+    def _labels(self) -> list[LabelForm]:
+        counted = self.index.store.counted("label", VALUES)
+        examples = self.index.store.first_of("label", [label for label, _ in counted])
+        return [
+            LabelForm(label=str(label), items=number, example=item_form(examples[label]) if label in examples else None)
+            for label, number in counted
+        ]
 
     def _columns(self) -> list[ColumnForm]:
         store, result = self.index.store, []
@@ -99,9 +106,9 @@ class Overview:
 
     def _sample(self, labels: list[LabelForm]) -> ItemForm | None:
         """Something to try: an item that has company in its class."""
-        where = (Condition("label", "=", (labels[0].label,)),) if labels else ()
-        item = next(self.index.store.listed(where), None)
-        return None if item is None else item_form(item)
+        if labels:
+            return labels[0].example
+        return next(map(item_form, self.index.store.newest(1)), None)
 
     def _calibration(self) -> CalibrationForm | None:
         calibration = self.index.calibration

@@ -88,6 +88,10 @@ class Store(Protocol):
         """The most frequent values of a column, and how many items have them."""
         ...
 
+    def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
+        """The oldest item with each value of a column."""
+        ...
+
     def extent(self, column: str) -> tuple[Value, Value]:
         """The least and the greatest value of a column."""
         ...

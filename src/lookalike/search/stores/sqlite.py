@@ -289,6 +289,14 @@ class SqliteStore:
                             ORDER BY times DESC, {name} LIMIT ?"""
             return [(value, int(times)) for value, times in connection.execute(statement, (most,))]
 
+    def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
+        with self.database.reading() as connection:
+            statement = f"SELECT min(key) FROM items WHERE {rows.physical(connection, column)} = ?"
+            keys = [connection.execute(statement, (value,)).fetchone()[0] for value in values]
+            known = [(value, key) for value, key in zip(values, keys, strict=True) if key is not None]
+            items = rows.select(connection, np.array([key for _, key in known], np.int64))
+            return {value: item for (value, _), item in zip(known, items, strict=True)}
+
     def extent(self, column: str) -> tuple[Value, Value]:
         with self.database.reading() as connection:
             name = rows.physical(connection, column)

@@ -21,6 +21,7 @@ def test_the_start_shows_the_index_and_something_to_try(page):
     assert f"{ALL} items in {len(NAMES) + 1} classes" in page.text("#about")
     assert sorted(page.texts("#classes b")) == sorted([*NAMES, HOSTILE])
     assert len(page.texts("#newest b")) == 12
+    assert page.texts("#start .lost") == []
     page.click("#newest .tile")
     page.answered()
     assert len(page.labels()) == 12
