@@ -114,3 +114,18 @@ def test_leftovers_of_killed_writers_are_removed(tmp_path):
     (tmp_path / "log.jsonl").write_text("{}")
     files.remove_leftovers(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are those of posix")
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_all_files_of_a_folder_have_the_same_readers(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        with files.whole_folder(tmp_path / "model") as folder:
+            (folder / "plain").write_text("")
+            (folder / "inner").mkdir()
+            os.close(os.open(folder / "inner" / "secretive", os.O_CREAT | os.O_WRONLY, 0o600))
+    finally:
+        os.umask(before)
+    modes = {file.stat().st_mode & 0o777 for file in (tmp_path / "model").rglob("*") if file.is_file()}
+    assert modes == {0o666 & ~mask}

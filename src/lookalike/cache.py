@@ -1,17 +1,20 @@
 """Results that are computed once and kept: a folder per key, complete or not there at all.
 
 Folders are written as `files.whole_folder` does, so a process killed half-way leaves nothing that looks finished. A
-lock lets a second builder wait for the first instead of doing the work twice.
+lock lets a second builder wait for the first instead of doing the work twice. What was damaged since is built again.
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from lookalike.errors import UserError
 from lookalike.files import lock, remove_leftovers, whole_folder
 
+Content = TypeVar("Content")
 VARIABLE = "LOOKALIKE_CACHE"
 
 
@@ -51,6 +54,31 @@ def built(kind: str, key: str, build: Callable[[Path], None]) -> Path:
             remove_leftovers(parent, key)
             _build(place, build)
     return place
+
+
+def loaded(kind: str, key: str, build: Callable[[Path], None], load: Callable[[Path], Content]) -> Content:
+    """What `load` reads from the finished folder; one that it cannot read is built again.
+
+    >>> import tempfile
+    >>> os.environ[VARIABLE] = tempfile.mkdtemp()
+    >>> def build(folder): (folder / "number.txt").write_text("7")
+    >>> def load(folder): return int((folder / "number.txt").read_text())
+    >>> (built("numbers", "a1", build) / "number.txt").write_text("damaged")
+    7
+    >>> loaded("numbers", "a1", build, load)
+    7
+    """
+    place = built(kind, key, build)
+    try:
+        return load(place)
+    except Exception:  # a damaged file fails in whatever way its reader does
+        with lock(place.parent / f"{key}.lock"):
+            try:
+                return load(place)  # another process has built it again
+            except Exception:
+                shutil.rmtree(place, ignore_errors=True)
+                _build(place, build)
+        return load(place)
 
 
 def _build(place: Path, build: Callable[[Path], None]) -> None:

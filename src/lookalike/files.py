@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 from unicodedata import category
 
+import numpy as np
+
 from lookalike.errors import UserError
 
 PARTIAL = ".partial"  # ends the name of everything that is not finished
@@ -58,6 +60,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
         partial.mkdir(parents=True)
         yield partial
         for file in partial.rglob("*"):
+            _same_readers(file, partial)
             sync(file)
         sync(partial)
         _replace_folder(partial, path)
@@ -66,6 +69,12 @@ def whole_folder(path: Path) -> Iterator[Path]:
         raise cannot_write(path, error) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _same_readers(file: Path, folder: Path) -> None:
+    """Whoever may read the folder may read the file: some libraries write files for their owner alone."""
+    if file.is_file():
+        file.chmod(folder.stat().st_mode & 0o666)
 
 
 def _replace_folder(new: Path, path: Path) -> None:
@@ -86,18 +95,37 @@ def read_regular(path: Path, limit: int) -> bytes:
 
     Anything else is an OSError at once: a pipe would block, a device has no end, a sparse file fills the memory.
     """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(limit + 1) if size <= limit else b""
+        if size > limit or len(content) > limit:
+            raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes")
+        return content
+
+
+@contextmanager
+def open_regular(path: Path) -> Iterator[IO[bytes]]:
+    """An ordinary file, open to be read; anything else is an OSError at once."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except ValueError:  # a zero byte in the name
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.ENXIO, "it is not an ordinary file")
     with os.fdopen(handle, "rb") as file:
-        state = os.fstat(handle)
-        if not stat.S_ISREG(state.st_mode):
-            raise OSError(errno.ENXIO, "it is not an ordinary file")
-        content = file.read(limit + 1) if state.st_size <= limit else b""
-        if state.st_size > limit or len(content) > limit:
-            raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes")
-        return content
+        yield file
+
+
+def read_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of an .npz file, compared with its checksums; whatever is wrong is an OSError or a ValueError."""
+    try:
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as content:
+            return dict(content)
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # zip files and headers of arrays can be broken in many ways
+        raise ValueError(str(error) or type(error).__name__) from error
 
 
 def printable(name: str) -> str:

@@ -7,15 +7,15 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 
 from lookalike import data
 from lookalike.cache import built, cache_folder
 from lookalike.data.images.decoded_cache import Decoded, decoded
-from lookalike.data.images.digests import content_digests
+from lookalike.data.images.digests import content_digests, pixel_digest
 from lookalike.errors import UserError
+from lookalike.image_files import UnreadableError
 
 SLOW_BUILDER = """
 import sys, time
@@ -173,5 +173,63 @@ def test_data_in_memory_needs_no_cache():
 def test_images_in_the_cache_know_the_digests_of_their_pixels(photos):
     images = decoded(data.folder(photos.root), 20).subset([3, 0]).images
     assert len(images.digests) == 2
-    assert (content_digests(replace(images, digests=None)) == images.digests).all()
+    pictures = [images.open(row).decode().permute(1, 2, 0).contiguous().numpy() for row in range(2)]
+    assert [digest.tobytes() for digest in content_digests(images)] == [pixel_digest(picture) for picture in pictures]
     assert (images.digests[0] != images.digests[1]).any()
+
+
+def test_a_renamed_file_is_reported_under_its_new_name(photos):
+    decoded(data.folder(photos.root), 20)
+    (photos.root / "owl" / "bad.jpg").rename(photos.root / "owl" / "bald.jpg")
+    (photos.root / "hen" / "5.png").rename(photos.root / "hen" / "6.png")
+    again = decoded(data.folder(photos.root), 20)
+    assert [problem.path for problem in again.problems] == ["owl/bald.jpg"]
+    assert [again.images.name(row) for row in (5, 6)] == ["hen/6.png", "owl/small.png"]
+
+
+def flipped(file, position):
+    content = bytearray(file.read_bytes())
+    content[position] ^= 16
+    file.write_bytes(content)
+
+
+DAMAGES = {
+    "cut": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
+    "empty": lambda file: file.write_bytes(b""),
+    "gone": lambda file: file.unlink(),
+    "flipped": lambda file: flipped(file, file.stat().st_size // 2),
+    "other": lambda file: file.write_bytes(b"nothing of the kind"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["index.npz", "pixels.bin", "digests.npz"])
+def test_a_damaged_cache_is_built_again(photos, name, damage):
+    expected = decoded(data.folder(photos.root), 20)
+    pictures = [expected.images.open(row).decode().clone() for row in range(len(expected))]
+    (file,) = cache_folder().rglob(name)
+    DAMAGES[damage](file)
+    again = decoded(data.folder(photos.root), 20)
+    assert again.problems == expected.problems
+    assert all((again.images.open(row).decode() == picture).all() for row, picture in enumerate(pictures))
+    assert [again.images.name(row) for row in range(7)] == [expected.images.name(row) for row in range(7)]
+
+
+def test_a_damaged_picture_whose_file_is_gone_is_one_line(photos):
+    dataset = decoded(data.folder(photos.root), 20)
+    (file,) = cache_folder().rglob("pixels.bin")
+    flipped(file, 5)
+    (photos.root / "hen" / "0.png").unlink()
+    with pytest.raises(UnreadableError):
+        decoded(dataset, 20).images.open(0)
+    assert dataset.images.open(1).decode().shape == (3, 20, 29)
+
+
+@pytest.mark.slow
+def test_damaged_glyphs_are_drawn_again():
+    expected = data.glyphs(size=8)
+    (file,) = cache_folder().rglob("glyphs.npz")
+    DAMAGES["flipped"](file)
+    again = data.glyphs(size=8)
+    assert (again.labels == expected.labels).all()
+    assert (again.images.open(77).decode() == expected.images.open(77).decode()).all()

@@ -104,3 +104,16 @@ def test_half_and_read_only_are_welcome():
     frozen = GOOD.copy()
     frozen.flags.writeable = False
     assert dict(evaluate(frozen, LABELS)) == dict(evaluate(torch.tensor(GOOD), torch.tensor(LABELS)))
+
+
+@pytest.mark.plain  # the hook knows no other byte order and no long double
+def test_arrays_of_any_layout_are_welcome():
+    vectors, labels = np.random.default_rng(0).standard_normal((30, 4)), np.arange(30) // 3
+    expected = dict(evaluate(vectors, labels))
+    fortran, wide = np.asfortranarray(vectors), np.repeat(vectors, 2, axis=1)
+    for form in (vectors.astype(">f8"), vectors.astype(np.longdouble), vectors[::-1][::-1], fortran, wide[:, ::2]):
+        assert dict(evaluate(form, labels.astype(">i4"))) == expected
+    backwards = evaluate(vectors[::-1, ::-1], labels[::-1])
+    assert dict(backwards) == pytest.approx(expected, abs=1e-12)
+    gallery = evaluate(vectors, labels, gallery=vectors[::-1].astype(">f4"), gallery_labels=labels[::-1])
+    assert gallery["recall@1"] == 1.0

@@ -230,3 +230,38 @@ def test_progress_reaches_its_total():
     calls = []
     evaluate(*crowded(), progress=lambda done, total: calls.append((done, total)))
     assert calls[-1][0] == calls[-1][1] == len(calls)
+
+
+@pytest.mark.parametrize("largest", [1, 3, 10, 3000])
+@pytest.mark.parametrize("shift", [1.0, 2.0**100, 2.0**-100, 2.0**1000])
+def test_equal_distances_of_whole_numbers_are_ties_even_without_a_tolerance(largest, shift):
+    """No division on the way to the scores may round: every pessimistic first rank is that of integer arithmetic."""
+    draw = np.random.default_rng(largest)
+    points, labels = draw.integers(-largest, largest + 1, (70, 3)), np.arange(70) // 2
+    squares = ((points[:, None] - points[None]) ** 2).sum(2)
+    relevant = squares[np.arange(70), np.arange(70) ^ 1]
+    other = labels[:, None] != labels
+    worse = (squares <= relevant[:, None]) & other
+    result = evaluate(points * shift, labels, normalise="none", tie_tolerance=0, metrics=["mrr"])
+    np.testing.assert_array_equal(result.per_query["mrr"], 1 / (1 + worse.sum(1)))
+    assert result.facts["tied"] == int(((squares == relevant[:, None]) & other).any(1).sum())
+
+
+def test_the_tolerance_is_measured_in_squares_of_the_longest_vector():
+    """−‖a − b‖²/2 of the query and its two neighbours differ by just less, or just more, than the tolerance."""
+    for share, tied in ((0.9, 1), (1.1, 0)):
+        places = np.array([[0.0], [1.0], [-np.sqrt(1 + 2 * share * 0.01 * 9)], [3.0]])
+        result = evaluate(places, [0, 0, 1, 2], normalise="none", tie_tolerance=0.01, metrics=["mrr"])
+        assert result.facts["tied"] >= tied
+        assert result.per_query["mrr"][0] == (0.5 if tied else 1.0)
+
+
+def test_the_ball_is_not_the_sphere():
+    """Inside the ball lengths count; beyond it they do not."""
+    vectors, labels = np.array([[0.1, 0.0], [0.0, 0.1], [0.9, 0.0], [90.0, 0.0]]), [0, 0, 1, 1]
+    inside = evaluate(vectors, labels, normalise="ball", metrics=["mrr"]).per_query["mrr"]
+    np.testing.assert_array_equal(inside, [1, 1, 1, 1])
+    on_sphere = evaluate(vectors, labels, normalise="sphere", metrics=["mrr"]).per_query["mrr"]
+    assert on_sphere[0] < 1
+    raw = evaluate(vectors, labels, normalise="none", metrics=["mrr"]).per_query["mrr"]
+    assert raw[2] < 1

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from lookalike.errors import UserError
 from lookalike.evaluation import Result, compare, evaluate
@@ -119,3 +120,16 @@ def test_compare_is_paired():
     other = evaluate(np.eye(4, dtype="f"), [0, 0, 1, 1])
     with pytest.raises(UserError, match="different queries"):
         compare({"old": results["old"], "other": other}, ["map@r"])
+
+
+def test_the_interval_ends_at_the_quantiles_of_the_resampled_means():
+    """Against the binomial distribution: of n zeros and ones the resampled sum is one, and both its ends count."""
+    from lookalike.evaluation.statistics.bootstrap import interval
+
+    count, ones = 400, 120
+    values = np.repeat([1.0, 0.0], [ones, count - ones])
+    for level in (0.5, 0.8, 0.95):
+        low, high = interval(values, level=level, resamples=20_000, seed=3)
+        for end, share in ((low, (1 - level) / 2), (high, (1 + level) / 2)):
+            exact = stats.binom.ppf(share, count, ones / count) / count
+            assert abs(end - exact) <= 1.5 / count

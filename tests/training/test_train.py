@@ -125,6 +125,22 @@ def test_the_time_budget_ends_a_run():
     assert ending.seconds < 10
 
 
+def test_the_time_spent_before_a_stop_counts(tmp_path):
+    spent = []
+    for until in (3, 6):
+        ours = loop(steps=100_000)
+        with pytest.raises(StoppedError):
+            train(ours, Plan(100_000), folder=tmp_path, stop=lambda ours=ours, until=until: ours.step >= until)
+        spent.append(checkpoint.load(tmp_path)["course"]["seconds"])
+    assert 0 < spent[0] < spent[1]
+    state = checkpoint.load(tmp_path)
+    state["course"]["seconds"] = 5000.0
+    checkpoint.save(tmp_path, 6, state)
+    ending = train(loop(steps=100_000), Plan(100_000, seconds=4000.0), folder=tmp_path)
+    assert ending.why == "the time budget ended it at step 6 of 100000"
+    assert 5000 < ending.seconds < 6000
+
+
 def test_a_rehearsal_leaves_no_trace():
     ours, other = with_everything(), with_everything()
     assert seconds_per_step(ours) > 0

@@ -90,13 +90,15 @@ def measure_ranking(
     """Fill in the ranking metrics, per query and on average, and the curves over ranks."""
     why = "no class has two samples" if question.leave_one_out else "no label of a query is among gallery_labels"
     check(len(question.queries) > 0, f"no query has a relevant item: {why}")
-    gallery = sets.space(question.gallery, of_gallery=True)
-    queries = gallery if question.leave_one_out else sets.space(question.queries, of_gallery=False)
+    unit = sets.binary_unit
+    tolerance = result.facts["tie_tolerance"] * (sets.unit / unit) ** 2  # which is measured in the unit itself
+    gallery = sets.space(question.gallery, of_gallery=True, unit=unit)
+    queries = gallery if question.leave_one_out else sets.space(question.queries, of_gallery=False, unit=unit)
     values = {name: np.full(len(sets.queries), np.nan) for name in requested.ranking}
     sums: dict[str, Values] = {name: np.zeros(1) for name in requested.curves if name in ("cmc", "retrieval_pr")}
     tied = counted = 0
     largest = max((int(name.partition("@")[2]) for name in requested.ranking if name not in PLAIN), default=0)
-    for piece in rank(question, queries, gallery, result.facts["tie_tolerance"], progress):
+    for piece in rank(question, queries, gallery, tolerance, progress):
         ranks = with_relevant(piece)
         if not len(ranks.queries):
             continue

@@ -22,8 +22,7 @@ def as_vectors(vectors: Tensor | NDArray[Any], name: str = "embeddings") -> Tens
     """The embeddings as a detached tensor; refused unless a finite, non-empty matrix of floating-point numbers."""
     if isinstance(vectors, np.ndarray):
         check(vectors.dtype.kind == "f", f"{name} must be floating point, not {vectors.dtype}: use .astype('float32')")
-        # torch warns about arrays it may not write to; nothing is written, so a view made writable is safe
-        vectors = torch.from_numpy(vectors if vectors.flags.writeable else vectors.copy())
+        vectors = torch.from_numpy(_plain(vectors))
     check(isinstance(vectors, Tensor), f"{name} must be a torch tensor or numpy array, not {type(vectors).__name__}")
     vectors = vectors.detach()
     check(vectors.dim() == 2, f"{name} must be a matrix n × d, not of shape {tuple(vectors.shape)}")
@@ -35,3 +34,11 @@ def as_vectors(vectors: Tensor | NDArray[Any], name: str = "embeddings") -> Tens
             row = start + int((~torch.isfinite(part)).any(1).nonzero()[0])
             raise NotFiniteError(f"{name} hold NaN or infinite values (first in row {row}): was training stable?")
     return vectors
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """The array as torch takes it: of this machine's byte order, forwards, writable; a copy only where it is not."""
+    known = array.dtype.newbyteorder("=") if array.dtype.itemsize <= 8 else np.dtype(np.float64)
+    backwards = any(stride < 0 for stride in array.strides)
+    as_it_is = array.dtype == known and array.flags.writeable and not backwards
+    return array if as_it_is else np.array(array, known, order="C")

@@ -1,5 +1,7 @@
 """The embeddings of an evaluation: queries, and a gallery unless the queries are their own."""
 
+import math
+import sys
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -27,9 +29,15 @@ class Sets:
     geometry: Geometry
     unit: float
 
-    def space(self, order: Codes, of_gallery: bool) -> Space:
+    def space(self, order: Codes, of_gallery: bool, unit: float | None = None) -> Space:
         vectors = self.gallery if of_gallery and self.gallery is not None else self.queries
-        return place(vectors, order, self.geometry, self.unit)
+        return place(vectors, order, self.geometry, self.unit if unit is None else unit)
+
+    @property
+    def binary_unit(self) -> float:
+        """The power of two from the unit up: dividing by it rounds nothing, so scores that are equal stay equal."""
+        fraction, exponent = math.frexp(self.unit)
+        return math.ldexp(1.0, min(exponent - (fraction == 0.5), sys.float_info.max_exp - 1))
 
     def everything(self) -> tuple[Tensor, Codes]:
         """Queries and gallery together, placed, in the user's order, with their classes."""
@@ -57,4 +65,4 @@ def read_sets(embeddings: Any, labels: Any, gallery: Any, gallery_labels: Any, g
 
 def unit_of(geometry: Geometry, *sets: Tensor) -> float:
     """Un-normalised vectors are measured in units of the longest, so that no square over- or underflows."""
-    return (largest_norm(*sets) or 1.0) if geometry == "none" else 1.0
+    return min(largest_norm(*sets) or 1.0, sys.float_info.max) if geometry == "none" else 1.0

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lookalike.errors import UserError
-from lookalike.files import lock, remove_leftovers, whole_file
+from lookalike.files import lock, read_arrays, remove_leftovers, whole_file
 
 BUCKETS = 16
 BLOCK = 256  # vectors in a file
@@ -99,14 +98,14 @@ class Store:
                 present.update(_load(path))
             except FileNotFoundError:
                 continue  # damaged, and removed by whoever holds the lock
-            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            except (OSError, ValueError, KeyError):
                 damaged.append(path)
         return present, damaged
 
 
 def _load(path: Path) -> Iterator[tuple[bytes, Vectors]]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # checksums are compared on the way
-        digests, vectors = arrays["digests"], arrays["vectors"]
+    arrays = read_arrays(path)
+    digests, vectors = arrays["digests"], arrays["vectors"]
     if len(digests) != len(vectors):
         raise ValueError(f"{len(digests)} digests for {len(vectors)} vectors")
     return zip((digest.tobytes() for digest in digests), vectors, strict=True)

@@ -8,7 +8,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.cache import built, cache_folder
+from lookalike.cache import cache_folder, loaded
 from lookalike.errors import UserError, check, unknown
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import onnx_graph
@@ -111,8 +111,22 @@ def _session(network: Normalised, inputs: tuple[int, ...], fingerprint: str | No
 
 
 def _kept(key: str, network: Normalised, inputs: tuple[int, ...]) -> Graph:
-    place = built(KIND, key, lambda folder: _export(folder, network, inputs))
-    return Graph(place / GRAPH, **json.loads((place / CHECK).read_text(encoding="utf-8")))
+    return loaded(KIND, key, lambda folder: _export(folder, network, inputs), _read)
+
+
+def _read(folder: Path) -> Graph:
+    """The graph as it was exported; a bit that has changed since is a ValueError."""
+    facts = json.loads((folder / CHECK).read_text(encoding="utf-8"))
+    if facts.pop("digest") != _digest(folder / GRAPH):
+        raise ValueError(f"{folder / GRAPH} is damaged")
+    return Graph(folder / GRAPH, **facts)
+
+
+def _digest(path: Path) -> str:
+    if not path.exists():  # of a network that cannot be exported
+        return ""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _opened(graph: Graph) -> onnx_graph.Session:
@@ -127,7 +141,7 @@ def _key(fingerprint: str, inputs: tuple[int, ...]) -> str:
 
 def _export(folder: Path, network: Normalised, inputs: tuple[int, ...]) -> None:
     written = _write(folder, network, inputs)
-    facts = {"difference": written.difference, "problem": written.problem}
+    facts = {"difference": written.difference, "problem": written.problem, "digest": _digest(written.path)}
     (folder / CHECK).write_text(json.dumps(facts), encoding="utf-8")
 
 

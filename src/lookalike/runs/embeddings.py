@@ -14,7 +14,7 @@ from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check, unknown
-from lookalike.files import whole_file
+from lookalike.files import read_arrays, whole_file
 
 Arrays = dict[str, np.ndarray]
 
@@ -47,8 +47,7 @@ def save_arrays(path: Path, arrays: Arrays, **facts: str) -> None:
 def read_embeddings(path: Path, known: Collection[str] | None = None) -> Arrays:
     """The arrays of such a file; `embeddings` and `labels` are always among them. With `known`, others are refused."""
     try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = dict(content)
+        arrays = read_arrays(path)
     except (OSError, ValueError) as error:
         raise UserError(f"'{path}' cannot be read as .npz ({error}): write it with numpy.savez") from None
     for name in arrays:

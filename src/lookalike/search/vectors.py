@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lookalike.errors import UserError, check, install
-from lookalike.files import printable
+from lookalike.files import printable, read_arrays
 from lookalike.search.items import Item, Value, Vectors
 from lookalike.search.sources import RESERVED
 
@@ -68,8 +68,7 @@ def _columns(file: Path) -> dict[str, Any]:
         table = _parquet(file).read()
         return {name: _as_array(name, table.column(name)) for name in table.column_names}
     try:
-        content = np.load(file, allow_pickle=False)
-        return {"vectors": content} if isinstance(content, np.ndarray) else dict(content)
+        return read_arrays(file) if zipfile.is_zipfile(file) else {"vectors": np.load(file, allow_pickle=False)}
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise UserError(
             f"'{file}' cannot be read as vectors ({error}): write it with numpy.savez or numpy.save"

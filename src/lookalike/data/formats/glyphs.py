@@ -14,17 +14,19 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate, pad
 
-from lookalike.cache import built
+from lookalike.cache import loaded
 from lookalike.data.dataset import Dataset
 from lookalike.data.formats.glyph_shapes import FONTS, draw, draws, glyph_classes
 from lookalike.data.images.source import Arrays
 from lookalike.data.splits import assign_classes
 from lookalike.data.vocabulary import numbered
 from lookalike.errors import check
+from lookalike.files import read_arrays
 
 VERSION = 2  # raise it when the drawing changes, so that older caches are not used
 FINE = 64  # pixels of the drawing before it is distorted and reduced
 CHUNK = 1024
+DRAWN = "glyphs.npz"
 Progress = Callable[[int, int], None]
 
 
@@ -38,9 +40,8 @@ def glyphs(difficulty: float = 0.6, seed: int = 0, size: int = 32, progress: Pro
     characters = glyph_classes()
     names = "".join(character for character, _ in characters)
     key = sha256(f"{VERSION} {difficulty:.6f} {seed} {size} {names}".encode()).hexdigest()[:24]
-    place = built("glyphs", key, lambda folder: _write(folder, difficulty, seed, size, progress))
-    images = np.load(place / "images.npy", mmap_mode="c")
-    rows = torch.from_numpy(np.load(place / "classes.npy"))
+    images, classes = loaded("glyphs", key, lambda folder: _write(folder, difficulty, seed, size, progress), _load)
+    rows = torch.from_numpy(classes)
     # classes keep the order of the file: sorting names would mix the scripts
     scripts, script_names = numbered([name for _, name in characters])
     halves = assign_classes(scripts, {"train": 0.5, "test": 0.5}, torch.Generator().manual_seed(seed))
@@ -75,8 +76,13 @@ def _write(folder: Path, difficulty: float, seed: int, size: int, progress: Prog
         if progress is not None:
             share = min(1.0, len(images) * CHUNK / len(drawings))
             progress(len(FONTS) + int(share * len(FONTS)), 2 * len(FONTS))
-    np.save(folder / "images.npy", torch.cat(images).numpy())
-    np.save(folder / "classes.npy", np.asarray(classes, np.int64)[order])
+    # with checksums, unlike .npy
+    np.savez(folder / DRAWN, images=torch.cat(images).numpy(), classes=np.asarray(classes, np.int64)[order])
+
+
+def _load(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    arrays = read_arrays(folder / DRAWN)
+    return arrays["images"], arrays["classes"]
 
 
 def distort(plain: Float[Tensor, "n 1 h h"], difficulty: float, size: int, generator: torch.Generator) -> Tensor:

@@ -13,16 +13,18 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from lookalike.cache import built
+from lookalike.cache import loaded
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import resize
 from lookalike.data.images.digests import DIGEST, content_digests, pixel_digest
 from lookalike.data.images.source import Files, Pixels
 from lookalike.errors import check
+from lookalike.files import read_arrays
 from lookalike.image_files import UnreadableError
 from lookalike.ordered_map import in_order
 
 VERSION = 1
+Build = Callable[[Path], None]
 Progress = Callable[[int, int], None]
 
 
@@ -34,7 +36,9 @@ class Decoded:
     begins: np.ndarray
     sizes: np.ndarray  # n × 2: height, width
     names: Files
-    digests: np.ndarray | None = None  # n × 16, of the pixels; None: written before there were any
+    digests: np.ndarray  # n × 16, of the pixels
+    short_side: int
+    checked: np.ndarray  # n: whether this process has compared the pixels with their digest
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -45,11 +49,23 @@ class Decoded:
     def open(self, row: int) -> Pixels:
         height, width = (int(side) for side in self.sizes[row])
         begin = int(self.begins[row])
-        return Pixels(self.pixels[begin : begin + height * width * 3].reshape(height, width, 3))
+        pixels = self.pixels[begin : begin + height * width * 3].reshape(height, width, 3)
+        if not self.checked[row]:
+            self._check(row, pixels)
+        return Pixels(pixels)
+
+    def _check(self, row: int, pixels: np.ndarray) -> None:
+        """Where the disk has changed a bit, the file is decoded again, for this process alone."""
+        if pixel_digest(pixels) != self.digests[row].tobytes():
+            again = _one(self.names, row, self.short_side)
+            if isinstance(again, UnreadableError):
+                raise again
+            pixels[...] = again  # the map is private to this process
+        self.checked[row] = True
 
     def take(self, rows: np.ndarray) -> "Decoded":
-        digests = None if self.digests is None else self.digests[rows]
-        return Decoded(self.pixels, self.begins[rows], self.sizes[rows], self.names.take(rows), digests)
+        columns = (self.begins[rows], self.sizes[rows], self.names.take(rows), self.digests[rows])
+        return Decoded(self.pixels, *columns, self.short_side, self.checked[rows])
 
     def __getstate__(self) -> dict[str, object]:
         """A worker process maps the file again instead of receiving its content."""
@@ -72,13 +88,21 @@ def decoded(dataset: Dataset, short_side: int = 256, *, threads: int = 2, progre
     if not isinstance(images, Files):
         return dataset
     key = _key(images, short_side)
-    place = built("decoded", key, lambda folder: _write(folder, images, short_side, threads, progress))
-    index = np.load(place / "index.npz")
-    problems = [Problem(**problem) for problem in json.loads((place / "problems.json").read_text("utf-8"))]
-    pixels = np.memmap(place / "pixels.bin", np.uint8, mode="c")
-    source = Decoded(pixels, index["begins"], index["sizes"], images, index.get("digests"))
-    good = torch.from_numpy(index["sizes"][:, 0] > 0)
-    return replace(dataset, images=source, problems=dataset.problems + tuple(problems)).subset(good)
+    build: Build = lambda folder: _write(folder, images, short_side, threads, progress)  # noqa: E731
+    source, problems = loaded("decoded", key, build, lambda folder: _load(folder, images, short_side))
+    good = torch.from_numpy(source.sizes[:, 0] > 0)
+    return replace(dataset, images=source, problems=dataset.problems + problems).subset(good)
+
+
+def _load(folder: Path, images: Files, short_side: int) -> tuple[Decoded, tuple[Problem, ...]]:
+    """The pixels themselves are checked image by image, when they are read: a large cache takes minutes to read."""
+    index = read_arrays(folder / "index.npz")
+    begins, sizes, digests, problems = (index[name] for name in ("begins", "sizes", "digests", "problems"))
+    pixels = np.memmap(folder / "pixels.bin", np.uint8, mode="c")
+    if len(pixels) != 1 + int(3 * sizes.astype(np.int64).prod(1).sum()):
+        raise ValueError(f"{folder} does not hold as many pixels as it should")
+    source = Decoded(pixels, begins, sizes, images, digests, short_side, np.zeros(len(sizes), bool))
+    return source, tuple(Problem(**problem) for problem in json.loads(str(problems)))
 
 
 def _key(images: Files, short_side: int) -> str:
@@ -104,8 +128,8 @@ def _write(folder: Path, images: Files, short_side: int, threads: int, progress:
                 progress(row + 1, len(images))
     bytes_each = 3 * sizes.astype(np.int64).prod(1)
     begins = 1 + np.concatenate([np.zeros(1, np.int64), np.cumsum(bytes_each)[:-1]])
-    np.savez(folder / "index.npz", begins=begins, sizes=sizes, digests=digests)
-    (folder / "problems.json").write_text(json.dumps([asdict(problem) for problem in problems]), "utf-8")
+    listed = json.dumps([asdict(problem) for problem in problems])
+    np.savez(folder / "index.npz", begins=begins, sizes=sizes, digests=digests, problems=np.array(listed))
 
 
 def _one(images: Files, row: int, short_side: int) -> np.ndarray | UnreadableError:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from lookalike.cache import built
+from lookalike.cache import loaded
 from lookalike.data.images.source import Files, Source
+from lookalike.files import read_arrays
 from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
 
@@ -31,9 +32,7 @@ def content_digests(images: Source, threads: int = 2) -> UInt8[np.ndarray, "n 16
     """One digest per image: of its file, or of its pixels where there is none. Files are read again only when their
     names or times of change differ."""
     if isinstance(images, Files):
-        place = built("digests", stamp(images), lambda folder: np.save(folder / "digests.npy", digests(images)))
-        kept: np.ndarray = np.load(place / "digests.npy")
-        return kept
+        return loaded("digests", stamp(images), lambda folder: _write(folder, images), _load)
     known: np.ndarray | None = getattr(images, "digests", None)
     if known is not None:
         return known
@@ -43,6 +42,15 @@ def content_digests(images: Source, threads: int = 2) -> UInt8[np.ndarray, "n 16
 
     listed = list(in_order(digest, len(images), threads))
     return np.frombuffer(b"".join(listed), np.uint8).reshape(len(images), DIGEST)
+
+
+def _write(folder: Path, images: Files) -> None:
+    np.savez(folder / "digests.npz", digests=digests(images))  # with a checksum, unlike .npy
+
+
+def _load(folder: Path) -> UInt8[np.ndarray, "n 16"]:
+    result: np.ndarray = read_arrays(folder / "digests.npz")["digests"]
+    return result
 
 
 def pixel_digest(pixels: UInt8[np.ndarray, "h w 3"]) -> bytes:

@@ -13,7 +13,7 @@ import torch
 
 from lookalike.data.images.decode import Encoded, resize
 from lookalike.errors import check
-from lookalike.files import whole_file
+from lookalike.files import read_arrays, whole_file
 from lookalike.image_files import UnreadableError
 from lookalike.image_files import read as read_image
 from lookalike.report.charts.drawing import Pixels
@@ -75,8 +75,11 @@ def _sized(picture: Pixels, side: int) -> Pixels:
 def _saved(file: Path) -> dict[int, Pixels]:
     if not file.is_file():
         return {}
-    with np.load(file, allow_pickle=False) as content:
+    try:
+        content = read_arrays(file)
         return dict(zip(content["rows"].tolist(), content["pixels"], strict=True))
+    except (OSError, ValueError, KeyError):
+        return {}  # damaged: the pictures are read from their own files
 
 
 def _reader(run: RunRecord) -> Images:
