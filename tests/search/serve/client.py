@@ -5,12 +5,23 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
+
+PROGRAM = """
+from functools import partial
+from lookalike.cli import main
+from lookalike.search.serve import settings
+if {limits!r}:
+    settings.Settings = partial(settings.Settings, **{limits!r})
+main()
+"""
 
 
 @dataclass
@@ -40,7 +51,7 @@ class Server:
     place: Path
     words: tuple[str, ...] = ()
     token: str | None = None
-    environment: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, object] = field(default_factory=dict)  # of Settings, which the command line does not offer
 
     def __enter__(self) -> "Server":
         self.start()
@@ -59,17 +70,20 @@ class Server:
         self.log = Path(f"{self.place}.{uuid4().hex}.log")
         words = ["serve", str(self.place), "--port", str(port), *self.words]
         words += ["--token", self.token] if self.token else []
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "LOOKALIKE_SHAPES": "off", **self.environment}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "LOOKALIKE_SHAPES": "off"}
+        program = PROGRAM.format(limits=self.limits)
         with self.log.open("wb") as file:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", "from lookalike.cli import main; main()", *words], stderr=file, env=environment
-            )
+            self.process = subprocess.Popen([sys.executable, "-c", program, *words], stderr=file, env=environment)
         self.port = int(self.wait_for(lambda: re.search(r"http://[^ ]*:(\d+)", self.errors), "an address")[1])
         self.wait_for(self.ready, "readiness")
 
     @property
     def errors(self) -> str:
         return self.log.read_text()
+
+    def log_lines(self) -> list[dict]:
+        """What the access log says, request by request."""
+        return [json.loads(line) for line in self.errors.splitlines() if line.startswith("{")]
 
     def wait_for(self, condition, what: str, seconds: float = 120):
         until = time.monotonic() + seconds
@@ -95,6 +109,16 @@ class Server:
             return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
         finally:
             connection.close()
+
+    def raw(self, content: bytes, patience: float = 60) -> bytes:
+        """What comes back for these bytes, until the server closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=patience) as connection:
+            parts = []
+            with suppress(ConnectionError):
+                connection.sendall(content)
+                while part := connection.recv(65536):
+                    parts.append(part)
+            return b"".join(parts)
 
     def json(self, method: str, path: str, content: object) -> Reply:
         return self(method, path, json.dumps(content).encode(), Content_Type="application/json")

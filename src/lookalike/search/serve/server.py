@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lookalike.errors import UserError
 from lookalike.search.serve.meters import Meters
@@ -56,14 +57,18 @@ def run(settings: Settings, announce: Callable[[str], None]) -> None:
 
 def answer(settings: Settings, listener: socket.socket, meters: Path | None, worker: int) -> None:
     """One process that answers."""
+    import torch
     import uvicorn
 
     from lookalike.search.serve.app import create_app
+    from lookalike.search.serve.connections import Patient
 
+    torch.set_num_threads(1)  # each stage is a thread already
     app = create_app(settings, Meters(meters, worker))
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, date_header=True, lifespan="on",
-        timeout_graceful_shutdown=GRACE, timeout_keep_alive=30, h11_max_incomplete_event_size=64 << 10,
+        app, http=cast(Any, partial(Patient, settings.silence)), log_level="warning", access_log=False,
+        server_header=False, lifespan="on",
+        timeout_graceful_shutdown=GRACE, timeout_keep_alive=30,
         limit_concurrency=4 * settings.uploads, proxy_headers=False, ws="none",
     )  # fmt: skip
     uvicorn.Server(config).run([listener])

@@ -1,0 +1,349 @@
+"""Every line of the table in docs/serve.md: what a stranger may try, against a real server."""
+
+import asyncio
+import hmac
+import json
+import socket
+import time
+from io import BytesIO
+from urllib.parse import quote
+
+import pytest
+from PIL import Image
+
+from lookalike.search import Index
+from lookalike.search.serve import guard
+from lookalike.search.serve.guard import Guard
+from lookalike.search.serve.meters import Meters
+from lookalike.search.serve.settings import Settings
+from tests.cli.processes import Lookalike
+from tests.search.conftest import photo
+from tests.search.serve.broken import bombs, kinds
+from tests.search.serve.client import Server, multipart
+from tests.search.serve.conftest import encoded
+
+TOKEN = "a-long-token"
+
+
+@pytest.fixture(scope="module")
+def strict(template, tmp_path_factory):
+    """A server with a token, small limits and little patience."""
+    import shutil
+
+    place = shutil.copytree(template, tmp_path_factory.mktemp("strict") / "shop.index")
+    limits = {"body": 100_000, "silence": 1.5, "upload": 4.0, "uploads": 8}
+    with Server(place, token=TOKEN, limits=limits) as running:
+        yield running
+
+
+def head(server, length=None, path="/v1/search", kind="multipart/form-data; boundary=b"):
+    size = f"Content-Length: {length}" if length is not None else "Transfer-Encoding: chunked"
+    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+            f"Content-Type: {kind}\r\n{size}\r\n\r\n").encode()  # fmt: skip
+
+
+def test_body_announced_too_large(strict):
+    reply = strict.raw(head(strict, 10**9))
+    assert b" 413 " in reply.splitlines()[0]
+    assert b"too_large" in reply
+
+
+def test_body_grows_too_large(strict):
+    part = b"--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"x\"\r\n\r\n" + bytes(60_000)  # fmt: skip
+    body = b"".join(f"{len(each):x}\r\n".encode() + each + b"\r\n" for each in (part, bytes(60_000)))
+    reply = strict.raw(head(strict) + body)
+    assert b" 413 " in reply.splitlines()[0]
+    assert b"too_large" in reply
+
+
+def test_upload_that_stops(strict):
+    began = time.monotonic()
+    reply = strict.raw(head(strict, 5000) + b"--b\r\n")
+    assert b" 408 " in reply.splitlines()[0]
+    assert b"too_slow" in reply
+    assert time.monotonic() - began < 60
+
+
+def test_upload_that_trickles(strict):
+    with socket.create_connection(("127.0.0.1", strict.port), timeout=60) as connection:
+        connection.sendall(head(strict, 5000, kind="application/json"))
+        connection.settimeout(0.2)
+        reply = b""
+        for _ in range(200):
+            try:
+                connection.sendall(b"-")
+                reply += connection.recv(65536)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+            if b"too_slow" in reply:
+                break
+    assert b" 408 " in reply.splitlines()[0]
+
+
+def test_headers_that_never_end(strict):
+    assert strict.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-") == b""
+    assert strict.raw(b"") == b""
+    assert strict.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 2_000_000) == b""
+
+
+def test_too_many_uploads_at_once(strict):
+    open_ = [socket.create_connection(("127.0.0.1", strict.port), timeout=60) for _ in range(8)]
+    for connection in open_:
+        connection.sendall(head(strict, 5000))
+    try:
+        strict.wait_for(lambda: strict.search(("image", encoded())).status == 429, "a refusal", 30)
+        refused = strict.search(("image", encoded()))
+        assert refused.status in (200, 429)  # the first of them may have been given up by now
+    finally:
+        for connection in open_:
+            connection.close()
+    strict.wait_for(lambda: strict.search(("image", encoded())).status == 200, "an answer afterwards", 30)
+
+
+@pytest.mark.parametrize("name", list(bombs()))
+def test_bombs(server, name):
+    reply = server.search(("image", bombs()[name]))
+    assert reply.status in (413, 422), reply.body
+    assert reply.message
+
+
+def test_broken_pictures(server):
+    files = kinds()
+    assert len(files) >= 30
+    for name, content in files.items():
+        for path in ("/v1/search", "/v1/feedback"):
+            fields = [("image", content)] + ([("item", "table/figs0.png"), ("right", "true")] if "f" in path[4] else [])
+            reply = server.form(path, *fields)
+            assert reply.status in (200, 201, 413, 415, 422), (name, reply.body)
+            if reply.status >= 400:
+                assert reply.message.endswith("."), name
+    for name in ("html", "svg", "postscript", "bmp", "tiff", "tga", "text", "python"):
+        assert server.search(("image", files[name])).status == 415, name
+
+
+def turned(number: int = 99) -> bytes:
+    """A photo that lies on its side, with EXIF that says so, a place and an owner."""
+    image, file = photo("figs", number).rotate(90, expand=True), BytesIO()
+    exif = Image.Exif()
+    exif[0x0112], exif[0x013B], exif[0x8825] = 6, "Secret Owner", {1: "N", 2: (48.0, 51.0, 29.9)}
+    image.save(file, "JPEG", exif=exif, quality=95)
+    return file.getvalue()
+
+
+def test_exif_rotation_is_honoured_and_nothing_leaks(shop):
+    upright = BytesIO()
+    photo("figs", 99).save(upright, "JPEG", quality=95)
+    with Server(shop) as server:
+        best = server.search(("image", turned()), ("k", "1")).json["hits"][0]
+        same = server.search(("image", upright.getvalue()), ("k", "1")).json["hits"][0]
+        assert best["item"]["id"] == same["item"]["id"]
+        assert best["similarity"] == pytest.approx(same["similarity"], abs=2e-3)
+        assert server.form("/v1/items", ("image", turned()), ("id", "exif")).status == 201
+        picture = server("GET", "/v1/items/exif/thumbnail").body
+        query = server.form("/v1/feedback", ("image", turned()), ("item", "exif"), ("right", "true")).json["query"]
+    for content in (picture, Index.open(shop).store.asked(query)):
+        assert b"Secret" not in content
+        assert b"Exif" not in content
+        assert not Image.open(BytesIO(content)).getexif()
+
+
+TRAVERSALS = ("../../etc/passwd", "..%2f..%2fetc%2fpasswd", "/etc/passwd", "..\\..\\windows", "index.sqlite",
+              "%2e%2e/%2e%2e/index.sqlite", "....//....//etc/passwd", "\x00", "file:///etc/passwd",
+              "table/../table/figs0.png")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TRAVERSALS)
+def test_path_traversal(server, text):
+    for path in (f"/v1/items/{quote(text, safe='')}", f"/v1/items/{quote(text, safe='')}/thumbnail",
+                 f"/v1/items/{quote(text, safe='/%')}/thumbnail", f"/static/{quote(text, safe='/%')}",
+                 f"/{quote(text, safe='/%')}"):  # fmt: skip
+        reply = server("GET", path)
+        assert reply.status in (404, 422), (path, reply.body[:200])
+        assert b"root:" not in reply.body
+        assert b"SQLite format" not in reply.body
+    assert server.search(("item", text)).status in (404, 422)  # never a file of the server
+    assert server.search(("item", str(server.place / "index.sqlite"))).status == 404
+
+
+HOSTILE = ("'; DROP TABLE items; --", '" OR 1=1 --', "<script>alert(1)</script>", "{{7*7}}", "${jndi:ldap://x}",
+           "x' UNION SELECT content FROM models --", "\u202e\ud7ff", "%s%n", "-1", "null", "A" * 5000,
+           "a\r\nSet-Cookie: x=1")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_sql_and_html_in_every_field(server, text):
+    image = ("image", encoded())
+    for fields in ((image, ("where", text)), (image, ("where", f"{text}=1")), (image, ("where", f"brand={text}")),
+                   (image, ("group", text)), (image, ("k", text)), (image, ("box", text)), (("item", text),),
+                   (image, ("not_item", text)), (image, (text[:50], "x"))):  # fmt: skip
+        reply = server.search(*fields)
+        assert reply.status in (200, 400, 404, 422), reply.body
+        assert reply.headers["content-type"] == "application/json"
+        assert "set-cookie" not in reply.headers
+    assert server.json("POST", "/v1/feedback", {"query": text[:64], "item": text, "right": True}).status == 404
+    assert server("DELETE", f"/v1/feedback/{quote(text, safe='')}").status in (404, 422)
+    assert server("GET", "/v1/index").json["items"] == 36
+
+
+def test_hostile_texts_are_stored_as_they_are(shop):
+    with Server(shop) as server:
+        for text in HOSTILE[:6]:
+            name = text.translate(str.maketrans("", "", "=<>!"))  # what conditions are written with
+            columns = json.dumps({"brand": text, f"c {name}": 1})
+            made = server.form("/v1/items", ("image", encoded()), ("id", text), ("label", text), ("columns", columns))
+            assert made.status == 201, made.body
+            path = f"/v1/items/{quote(text, safe='')}"
+            assert server("GET", path).json["label"] == text
+            assert server("GET", path).headers["content-type"] == "application/json"
+            assert server("DELETE", path).status == 200
+        assert server("GET", "/v1/index").json["items"] == 36
+    assert Index.open(shop).store.check() == []
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "", "localhost.evil.example", "127.0.0.1.nip.io"])
+def test_wrong_host(server, host):
+    reply = server("GET", "/v1/index", Host=host)
+    assert reply.status in (400, 403)
+    assert b"items" not in reply.body
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://localhost:1", "file://"])
+def test_wrong_origin(server, origin):
+    reply = server.search(("image", encoded()), Origin=origin)
+    assert reply.status == 403
+    assert reply.message
+    assert "access-control-allow-origin" not in reply.headers
+
+
+def test_right_host_and_origin(server):
+    for name in ("localhost", "127.0.0.1"):
+        host = f"{name}:{server.port}"
+        assert server.search(("image", encoded()), Host=host, Origin=f"http://{host}").status == 200
+    assert server("OPTIONS", "/v1/search", Access_Control_Request_Method="POST").status == 405
+
+
+@pytest.mark.parametrize("words", ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x",
+                                   f"Bearer {TOKEN[:-1]}", "Bearer \xff\xfe"])  # fmt: skip
+def test_missing_and_wrong_token(strict, words):
+    guarded = (("GET", "/v1/index"), ("POST", "/v1/search"), ("POST", "/v1/items"), ("GET", "/v1/metrics"),
+               ("DELETE", "/v1/items/x"), ("GET", "/v1/items/x/thumbnail"), ("POST", "/v1/feedback"))  # fmt: skip
+    for method, path in guarded:
+        reply = strict(method, path, Authorization=words)
+        assert reply.status == 401, (path, reply.body)
+        assert reply.headers["www-authenticate"] == "Bearer"
+        assert TOKEN not in reply.message
+    for path in ("/", "/docs", "/openapi.json", "/v1/health"):
+        assert strict("GET", path, Authorization=words).status == 200
+    assert TOKEN not in strict.errors.replace(f"--token {TOKEN}", "")
+
+
+def exchange(door, **headers):
+    """The status of one request to an application, without a network."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": "http.request", "body": b""}
+
+    pairs = [(name.encode(), value.encode()) for name, value in ({"host": "localhost"} | headers).items()]
+    scope = {"type": "http", "method": "GET", "path": "/v1/index", "raw_path": b"/v1/index", "headers": pairs}
+    asyncio.run(door(scope, receive, send))
+    return sent[0]["status"], sent[1]["body"]
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch, tmp_path):
+    lengths = []
+
+    def compare(one, other):
+        lengths.append((len(one), len(other)))
+        return one == other
+
+    async def app(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    door = Guard(app, Settings(tmp_path, token="secret", log=False), Meters())
+    assert exchange(door, authorization="Bearer secret")[0] == 200
+    for token in ("", "s", "secrex", "x" * 1000):
+        assert exchange(door, authorization=f"Bearer {token}")[0] == 401
+    assert lengths == [(64, 64)] * 5
+
+
+def test_no_stack_trace_in_an_answer(tmp_path, capsys):
+    async def app(_scope, _receive, _send):
+        raise RuntimeError("a secret of the inside")
+
+    status, body = exchange(Guard(app, Settings(tmp_path, log=False), Meters()))
+    assert status == 500
+    assert b"secret" not in body
+    assert b"Traceback" not in body
+    assert set(json.loads(body)["error"]) == {"code", "message", "request_id"}
+    assert "a secret of the inside" in capsys.readouterr().err  # the operator sees it
+
+
+def test_a_damaged_index_is_an_answer_too(shop):
+    with Server(shop) as server:
+        for file in shop.glob("index.sqlite*"):
+            file.write_bytes(bytes(100_000))
+        for reply in (server.search(("image", encoded())), server("GET", "/v1/items/x")):
+            assert reply.status in (500, 503)
+            assert reply.message
+            assert str(shop) not in reply.body.decode()
+
+
+def test_methods_and_content_types(server):
+    body, _ = multipart([("image", encoded())])
+    for wrong in ("text/plain", "application/x-www-form-urlencoded", "image/jpeg", "application/json;x", ""):
+        assert server("POST", "/v1/search", body, Content_Type=wrong).status in (400, 415, 422), wrong
+    for wrong in ("multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=other"):
+        assert server("POST", "/v1/search", body, Content_Type=wrong).status in (400, 422), wrong
+    assert server("POST", "/v1/search", b"[" * 100_000, Content_Type="application/json").status == 400
+    assert server("POST", "/v1/search", b'{"item": NaN}', Content_Type="application/json").status == 422
+    for method, path in (("GET", "/v1/search"), ("PUT", "/v1/items"), ("POST", "/v1/index"), ("PATCH", "/v1/items/x"),
+                         ("TRACE", "/"), ("POST", "/"), ("DELETE", "/v1/search")):  # fmt: skip
+        reply = server(method, path)
+        assert reply.status == 405, (method, path)
+        assert reply.message
+        assert reply.headers["allow"]
+    assert "file" in server.search(("image", "http://169.254.169.254/latest")).message  # no address is ever fetched
+    assert server.search(*[("item", "x")] * 300).status in (400, 422)
+
+
+def test_headers_of_every_answer(server):
+    own = {"X-Request-ID": "trace-1"}
+    for reply in (server("GET", "/", **own), server("GET", "/v1/index", **own), server("GET", "/nothing", **own),
+                  server("PUT", "/", **own), server("POST", "/v1/search", b"x", **own), server("GET", "/docs", **own),
+                  server("GET", "/v1/items/table%2Ffigs0.png/thumbnail", **own)):  # fmt: skip
+        assert reply.headers["x-request-id"] == "trace-1"
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["x-frame-options"] == "DENY"
+        assert reply.headers["referrer-policy"] == "no-referrer"
+        policy = reply.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert "server" not in reply.headers
+        assert "set-cookie" not in reply.headers
+    assert server.search(("image", encoded())).headers["cache-control"] == "no-store"
+    assert "<script" not in server("GET", "/docs").body.decode()
+    forged = server("GET", "/v1/index", **{"X-Request-ID": "a b<script>"})
+    assert guard.REQUEST.fullmatch(forged.headers["x-request-id"])
+
+
+def test_the_log_names_requests_and_no_contents(server):
+    server.search(("image", encoded()), ("where", "brand=a-word-in-a-query"), X_Request_ID="in-the-log")
+    line = server.wait_for(lambda: [row for row in server.errors.splitlines() if "in-the-log" in row], "the line")[0]
+    content = json.loads(line)
+    assert (content["path"], content["status"], content["method"]) == ("/v1/search", 200, "POST")
+    assert content["received"] > 500
+    assert "a-word-in-a-query" not in server.errors
+
+
+def test_other_machines_need_a_token(shop, tmp_path):
+    Lookalike(tmp_path)("serve", shop, "--host", "0.0.0.0").refused("--token")
+    Lookalike(tmp_path)("serve", tmp_path / "nothing").refused("no index")
