@@ -84,6 +84,26 @@ def asked(server):
     return server.json("POST", "/v1/search", {"item": "shop/alva-mug-0.jpg"}).json["verdict"]
 
 
+def test_back_and_forward_also_find_photos(page, shop):
+    page.open()
+    page.upload(shop.parent / "lamp.jpg")
+    first = page.texts(".card .value")
+    name = page.labels()[3]
+    page.click(".card .picture", 3)
+    page.wait("return document.title.startsWith(arguments[0])", f"Like {name}")
+    page.answered()
+    assert page.texts(".card .value") != first
+    page.window.back()
+    page.wait("return document.title.startsWith('Like a photo')")
+    page.wait("return document.querySelector('#frame img').alt === 'Query: lamp.jpg'")
+    page.answered()
+    assert page.texts(".card .value") == first
+    page.window.forward()
+    page.wait("return location.search.startsWith('?item=')")
+    page.answered()
+    assert page.texts(".card .value") != first
+
+
 def test_dropped_and_pasted_photos_count(page, shop):
     data = list((shop.parent / "chair.jpg").read_bytes())
     give = """

@@ -12,7 +12,7 @@ export const ICONS = { sure: "right", maybe: "maybe", unknown: "unknown" };
 /** A similarity as a share of the bar: cosines as they are; −‖a − b‖²/2, which is never above 0, from 1 downwards. */
 const shareOf = (similarity, best) => Math.min(1, Math.max(0, best > 0 ? similarity : 1 + similarity));
 
-export const badge = (verdict) => make("span", { class: `badge ${verdict}` }, icon(ICONS[verdict]), verdict);
+export const badge = (verdict, meaning = null) => make("span", { class: `badge ${verdict}`, title: meaning }, icon(ICONS[verdict]), verdict);
 
 function meter(similarity, best) {
   const fill = make("span", { class: "fill" });
@@ -44,7 +44,7 @@ export function card(hit, place, answer, act, marks) {
   });
   picture.append(make("span", { class: "hover", "aria-hidden": "true" }, "More like this"));
   const words = make("div", { class: "words" },
-    make("h2", { class: "label" }, make("span", { title: name }, name), verdict ? badge(verdict) : null),
+    make("h2", { class: "label" }, make("span", { title: name }, name), verdict ? badge(verdict, answer.meaning) : null),
     meter(similarity, answer.hits[0].similarity),
     facts(item));
   const tools = make("div", { class: "tools", role: "group", "aria-label": `What to do with ${name}` });

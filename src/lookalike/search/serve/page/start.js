@@ -40,7 +40,7 @@ export function showStart(index, act) {
   showSample(index, act);
   const shown = index.labels.length;
   find("classes").closest("section").hidden = !shown;
-  find("classes-note").textContent = shown < index.classes ? `the ${number(shown)} largest of ${number(index.classes)}` : plural(index.classes, "class", "classes");
+  find("classes-note").textContent = shown < index.classes ? `The ${number(shown)} largest of ${number(index.classes)}.` : "Click one to see its items.";
   find("classes").replaceChildren(...index.labels.map(({ label, items, example }) =>
     tile(example, label, plural(items, "item"), () => act.showClass(label, example), `Class ${label}, ${plural(items, "item")}`)));
   find("newest").closest("section").hidden = !index.newest.length;
