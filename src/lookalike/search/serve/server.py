@@ -63,6 +63,11 @@ def answer(settings: Settings, listener: socket.socket, meters: Path | None, wor
     from lookalike.search.serve.app import create_app
     from lookalike.search.serve.connections import Patient
 
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # uvicorn repeats the signal when all is answered: that is no failure
+        signal.signal(number, lambda *_: sys.exit(0))
     torch.set_num_threads(1)  # each stage is a thread already
     app = create_app(settings, Meters(meters, worker))
     config = uvicorn.Config(
@@ -76,7 +81,6 @@ def answer(settings: Settings, listener: socket.socket, meters: Path | None, wor
 
 def _worker(settings: Settings, listener: socket.socket, meters: Path, worker: int, parent: Connection) -> None:
     """A worker stops when its parent is gone, however that ended: an orphan would keep the port."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent passes on what it means
 
     def watch() -> None:
         with suppress(EOFError, OSError):
