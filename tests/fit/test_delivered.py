@@ -12,8 +12,10 @@ from lookalike.errors import UserError
 from lookalike.evaluation import Result
 from lookalike.fit import fit
 from lookalike.fit.best_model import choose, doubts
-from lookalike.fit.candidates import AS_IT_WAS, NOT_TRAINED, TRAINED, Candidate
+from lookalike.fit.candidates import AS_IT_WAS, TRAINED, Candidate
+from lookalike.fit.readings import FITTED
 from lookalike.models import Model
+from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe.defaults import default
 from tests.cli.photos import folder
 
@@ -59,7 +61,7 @@ def test_bad_minutes_are_refused_before_anything_is_read(tmp_path, minutes, reci
 def test_a_refused_run_does_not_block_its_folder(characters, tmp_path):
     """A fixed method trains or is refused; the second attempt is refused for the same reason, not for the first one."""
     for _ in range(2):
-        with pytest.raises(UserError, match="do not suffice for a step"):
+        with pytest.raises(UserError, match="do not suffice for a few steps"):
             fit(characters, tmp_path / "run", overrides=["train.deliver=trained", "train.minutes=0.001"], audit=False)
 
 
@@ -72,7 +74,8 @@ def test_training_that_helps_is_delivered(characters, tmp_path):
     assert any(sentence.startswith("Against raw pixels: recall@1 ") for sentence in verdict["sentences"])
     rows = verdict["candidates"]
     assert [row["name"] for row in rows if row["delivered"]] == [verdict["delivered"]]
-    assert {"raw pixels, 256-D", "untrained network, centred features, 16-D"} <= {row["name"] for row in rows}
+    names = {"raw pixels, 256-D", "untrained network, 16-D", "trained network, centred features, 16-D"}
+    assert names <= {row["name"] for row in rows}
     assert all(row["bytes_per_item"] == 4 * row["dim"] and row["milliseconds_per_image"] > 0 for row in rows)
     assert all(row["intervals"]["map@r"][0] <= row["metrics"]["map@r"] <= row["intervals"]["map@r"][1] for row in rows)
     assert content["model"]["dim"] == run.model.embedder.dim == run.entries[0].embeddings.shape[1]
@@ -94,18 +97,20 @@ def test_training_that_harms_is_not(characters, tmp_path):
 
 
 def test_most_dimensions(characters, tmp_path):
-    run = fit(
-        characters, tmp_path / "run", overrides=[*QUICK, "train.most_dim=12", "model.dim=12"], audit=False, full=False
-    )
+    run = fit(characters, tmp_path / "run", overrides=[*QUICK, "train.dim=12", "model.dim=12"], audit=False, full=False)
     assert run.model.embedder.dim <= 12
     assert json.loads((tmp_path / "run" / "model" / "model.json").read_text())["dim"] <= 12
 
 
-def candidate(name, departure, values, dim=8):
+def candidate(name, departure, values, dim=8, recall=0.5):
     """A candidate with these values of map@r, one per class of four queries."""
     labels = [number for number in range(len(values)) for _ in range(4)]
     queries = np.repeat(np.array(values, dtype=float), 4)
-    result = Result({"map@r": float(queries.mean())}, {"map@r": queries}, labels, {})
+    recall = np.full(len(labels), recall)
+    result = Result(
+        {"map@r": float(queries.mean()), "recall@1": float(recall.mean())},
+        {"map@r": queries, "recall@1": recall}, labels, {},
+    )  # fmt: skip
     return Candidate(name, departure, dim, 1.0, result, lambda: None)
 
 
@@ -115,7 +120,8 @@ def test_ties_go_to_what_was_there():
     sure = candidate("sure", TRAINED, [0.55] * 10)
     assert choose([had, luck]) is had
     assert choose([had, luck, sure]) is sure
-    assert choose([had, candidate("worse", NOT_TRAINED, [0.4] * 10)]) is had
+    assert choose([had, candidate("worse", FITTED, [0.4] * 10)]) is had
+    assert choose([had, candidate("forgets", TRAINED, [0.6] * 10, recall=0.48)]) is had
 
 
 def test_dimensions_that_do_not_pay_are_left_out():
@@ -123,14 +129,16 @@ def test_dimensions_that_do_not_pay_are_left_out():
     wide = candidate("wide", TRAINED, [0.500] * 10, dim=1280)
     assert choose([had, wide, candidate("narrow", TRAINED, [0.497] * 10, dim=64)]).name == "narrow"
     assert choose([had, wide, candidate("narrow", TRAINED, [0.490] * 10, dim=64)]).name == "wide"
+    assert choose([had, wide, candidate("narrow", TRAINED, [0.497] * 10, dim=64, recall=0.48)]).name == "wide"
 
 
 def test_doubts(characters):
-    three = characters.subset(characters.labels < 3)
-    good = [candidate("one", AS_IT_WAS, [0.99] * 3), candidate("other", TRAINED, [1.0] * 3)]
-    assert any("saturated" in warning for warning in doubts(good, three))
-    assert any("3 validation classes cannot tell" in warning for warning in doubts(good, three))
-    assert doubts([candidate("one", AS_IT_WAS, [0.5] * 3)], characters) == []
+    three = Parts(characters, characters.subset(characters.labels < 3), characters)
+    enough = Parts(characters, characters, characters)
+    good, better = [candidate("one", AS_IT_WAS, [0.99] * 3)], [candidate("other", TRAINED, [1.0] * 3)]
+    assert any("saturated" in warning for warning in doubts(good, better, three))
+    assert any("3 classes that did not teach can tell only" in warning for warning in doubts(good, better, three))
+    assert doubts([candidate("one", AS_IT_WAS, [0.5] * 3)], [], enough) == []
 
 
 @pytest.mark.parametrize(("classes", "held"), [(24, 4 / 12), (60, 10 / 30), (12, 2 / 6), (400, 0.1)])

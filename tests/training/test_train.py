@@ -9,7 +9,6 @@ from lookalike.evaluation import evaluate
 from lookalike.runs import checkpoint
 from lookalike.training import Objective, Plan, Schedule, StoppedError, train
 from lookalike.training.memory import CrossBatchMemory
-from lookalike.training.step_time import seconds_per_step
 from tests.training.scenes import DIM, loop, same, weights
 
 
@@ -118,11 +117,15 @@ def test_what_is_named_wrong_stays_named_over_a_stop(tmp_path):
     assert [event["kind"] for event in log if event["event"] == "health"].count("collapse") == 1
 
 
-def test_the_time_budget_ends_a_run():
-    ending = train(loop(steps=100_000), Plan(100_000, seconds=0.3))
+def test_a_time_budget_is_used_and_planned_again():
+    """The first plan is far off; the schedule and the end follow what steps really take."""
+    log, ours = [], loop(steps=100_000)
+    ending = train(ours, Plan(100_000, seconds=1.5), tell=log.append)
+    plans = [event for event in log if event["event"] == "plan"]
     assert 0 < ending.steps < 100_000
-    assert ending.why == f"the time budget ended it at step {ending.steps} of 100000"
-    assert ending.seconds < 10
+    assert plans
+    assert ours.schedule.steps == plans[-1]["steps"]
+    assert 0.75 < ending.seconds < 6
 
 
 def test_the_time_spent_before_a_stop_counts(tmp_path):
@@ -141,15 +144,22 @@ def test_the_time_spent_before_a_stop_counts(tmp_path):
     assert 5000 < ending.seconds < 6000
 
 
-def test_a_rehearsal_leaves_no_trace():
-    ours, other = with_everything(), with_everything()
-    assert seconds_per_step(ours) > 0
-    before = torch.get_rng_state()
-    assert torch.equal(before, torch.get_rng_state())
-    ends = []
-    for each in (ours, other):
-        train(each, Plan(9))
-        ends.append(weights(each.network))
+def test_a_resumed_run_follows_the_plans_in_its_log(tmp_path):
+    """Plans that were made at steps 2 and 8 are followed at these steps, however fast the machine is now."""
+    logged, ends = {2: 30, 8: 20}, []
+    for name, stops in {"straight": [9], "resumed": [3, 9]}.items():
+        for stop in stops:
+            step = checkpoint.step(tmp_path / name) if (tmp_path / name).exists() else 0
+            ours, log = loop(schedule=Schedule("cosine", steps=30 if step > 2 else 400)), []
+            with pytest.raises(StoppedError):
+                train(
+                    ours, Plan(ours.schedule.steps, seconds=1e6), folder=tmp_path / name, tell=log.append,
+                    stop=lambda ours=ours, stop=stop: ours.step >= stop,
+                    later={at: steps for at, steps in logged.items() if at > step},
+                )  # fmt: skip
+            assert not [event for event in log if event["event"] == "plan"]
+        assert ours.schedule.steps == 20
+        ends.append(weights(ours.network))
     assert same(*ends)
 
 

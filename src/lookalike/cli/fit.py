@@ -37,6 +37,6 @@ def run(
     Classes are the folders of DATA. The recipe is chosen from the images and from what is installed; RUN/recipe.toml
     has it written out. Ctrl-C saves the run and prints the command that continues it.
     """
-    named = {"train.minutes": minutes, "seed": seed, "train.device": device, "train.most_dim": dim, "model.dim": dim}
+    named = {"train.minutes": minutes, "seed": seed, "train.device": device, "train.dim": dim, "model.dim": dim}
     overrides = [*(f"{key}={value}" for key, value in named.items() if value is not None), *(settings or [])]
     running.run(out, as_json, tensorboard, source=source, overrides=overrides, audit=audit, resume=resume, fresh=fresh)

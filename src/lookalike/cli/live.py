@@ -61,7 +61,7 @@ class _Bars:
         elif kind == "validation":
             self.numbers["validation"] = scores(event)
             self.drawing.update(self.task, numbers=self.shown())
-        if kind in ("note", "health", "validation", "end") or (kind == "plan" and spoken(event)):
+        if kind in ("note", "sample", "health", "validation", "end") or (kind == "plan" and spoken(event)):
             self.console.print(spoken(event), markup=False, soft_wrap=True)
 
     def shown(self) -> str:
@@ -92,7 +92,7 @@ def spoken(event: Event) -> str:
             return f"step {event['step']}: {on} {scores(event)}"
         case "health":
             return f"step {event['step']}: {event['kind']}: {event['advice']}"
-        case "note" | "plan":
+        case "note" | "sample" | "plan":
             return str(event.get("text", ""))
         case "end":
             return f"{event['why']}; the best weights are those of step {event['best_step']}"

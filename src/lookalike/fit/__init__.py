@@ -15,6 +15,7 @@ from lookalike.fit.choose import Source, again, choose
 from lookalike.fit.plan import REPORT, Clock
 from lookalike.fit.result_content import command, header
 from lookalike.fit.run import Conditions, Run, single
+from lookalike.fit.sample import affordable
 from lookalike.fit.several import several, together
 from lookalike.models import Model
 from lookalike.recipe import Recipe, build, to_toml
@@ -78,6 +79,8 @@ def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, defaul
     advice = missing_weights(settled) if default and not run.resumed else None
     if advice is not None:
         run.note(advice)
+    model = model or build.model(settled)
+    dataset = affordable(dataset, settled, model, run)
     decoded = stages.decode(dataset, settled, run)
     ready = stages.audit(dataset, decoded, run) if audit else decoded
     return run_recipe(Start(ready, settled, model), run, conditions)

@@ -1,11 +1,10 @@
-"""Never worse than what was there: candidates without training first, then the trained ones, and validation chooses."""
+"""Never worse than what was there: what needs no training is judged first, then the trained network."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from lookalike.data import Dataset
 from lookalike.errors import UserError
-from lookalike.evaluation import compare
+from lookalike.evaluation import Result, compare
 from lookalike.fit import candidates
 from lookalike.fit.candidates import TRAINED, Candidate
 from lookalike.fit.plan import Clock, NotEnoughTimeError, announce_none
@@ -18,10 +17,11 @@ from lookalike.runs.log import read_log
 from lookalike.training.train import Ending, Stop
 
 CONFIDENCE = 0.8  # one-sided
-PAYS = 0.005  # map@r that more dimensions must be able to add
+PAYS = 0.005  # map@r that more dimensions must be able to add, and recall@1 that nothing may give away
 CAN_JUDGE = 4  # validation classes, below which nothing that was trained can be told from luck
 SATURATED = 0.98
 TELLING = 10  # validation classes
+Judgement = Callable[[Candidate], Result]
 
 
 def judges_candidates(recipe: Recipe) -> bool:
@@ -32,13 +32,19 @@ def judges_candidates(recipe: Recipe) -> bool:
 
 
 def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
-    """Judge what needs no training, train where there is time, and choose by validation."""
-    judges = parts.train if parts.validation is None else parts.validation
+    """Judge what leaves the network as it was, train where that can help and there is time, and choose."""
     before = weights(model)
-    cheap = candidates.untrained(recipe, model, parts, judges, run.stage("judging what needs no training"))
-    needed = _too_short(run)
-    trained = TrainedModel(replace(model, classes=parts.train.label_names), before, recipe, _no_training(cheap))
-    if needed is None and parts.validation is not None and not _too_few_images(recipe, parts):
+    cheap = candidates.untrained(recipe, model, parts, run.stage("judging what needs no training"))
+    best = choose(_small_enough(cheap, recipe) or [min(cheap, key=lambda each: each.dim)], by_folds)
+    run.note(
+        f"best without training: {best.name}, map@r {by_folds(best)['map@r']:.3f} on classes that did not teach it"
+    )
+    first = _created(best, parts)
+    if not run.folder.model.exists():
+        first.save(run.folder.model)  # from here on there is a model, whatever becomes of the run
+    trained = TrainedModel(model, before, recipe, _no_training(best))
+    needed, useless = _too_short(run), _useless(recipe, parts, cheap)
+    if needed is None and useless is None:
         try:
             trained = train_model(recipe, model, parts, run, clock, stop)
         except UserError as refusal:
@@ -46,105 +52,125 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
                 raise
             needed = refusal.__cause__.needed
             announce_none(run, recipe, needed)
-    found = list(cheap)
+    tuned = []
     if trained.ending.steps:
-        progress = run.stage("judging the trained network")
-        found += candidates.trained(trained.recipe, trained.model, parts, judges, progress)
-    return _delivered(trained, found, parts, needed, run)
+        tuned = candidates.trained(trained.recipe, trained.model, parts, run.stage("judging the trained network"))
+    winner = choose(_small_enough([best, *tuned], recipe) or [best])
+    sentence = _training_helped(winner, best, tuned, _reason(trained.recipe, needed, useless))
+    rows = [each.row(each is winner) for each in (*cheap, *tuned)]
+    choice = Choice(winner.name, rows, [sentence], doubts(cheap, tuned, parts), needed)
+    run.note(f"delivered: {winner.name}")
+    delivered = first if winner is best else _created(winner, parts)
+    return trained._replace(delivered=delivered, choice=choice, departed=winner is not best)
 
 
-def _too_few_images(recipe: Recipe, parts: Parts) -> bool:
-    """Whether the principal components that the head starts from cannot be computed."""
-    return recipe.model.head == "principal" and len(parts.train) < (recipe.model.architecture.dim or 0)
+def _created(candidate: Candidate, parts: Parts) -> Model:
+    """The model; the classes that chose it count as seen."""
+    seen = [parts.train] if parts.validation is None else [parts.train, parts.validation.dense()]
+    return replace(candidate.create(), classes=tuple(name for part in seen for name in part.label_names))
 
 
-def _delivered(
-    trained: TrainedModel, found: Sequence[Candidate], parts: Parts, needed: int | None, run: OpenRun
-) -> TrainedModel:
-    eligible = [each for each in found if _eligible(each, trained.recipe, parts)]
-    winner = choose(eligible or found)
-    rows = [each.row(each is winner) for each in found]
-    warnings = doubts(found, parts.validation)
-    if _too_few_images(trained.recipe, parts):
-        dim = trained.recipe.model.architecture.dim
-        warnings.append(
-            f"{len(parts.train)} train images cannot fill a head of {dim} dimensions: give fewer with --dim"
-        )
-    choice = Choice(winner.name, rows, [_training_helped(winner, found, trained, needed)], warnings, needed)
-    run.note(f"delivered: {winner.name}, validation map@r {winner.value:.3f}")
-    model = replace(winner.create(), classes=parts.train.label_names)
-    return trained._replace(delivered=model, choice=choice)
+def _small_enough(found: Sequence[Candidate], recipe: Recipe) -> list[Candidate]:
+    """Those with no more dimensions than the recipe allows."""
+    return [each for each in found if recipe.train.dim == "auto" or each.dim <= recipe.train.dim]
 
 
 def _too_short(run: OpenRun) -> int | None:
     """The minutes that training would have needed, where a resumed run found that before it began."""
     plans = read_log(run.folder.log).of("plan")
-    return (
-        plans[-1]["minutes"]
-        if plans and plans[-1]["steps"] == 0 and not checkpoint.exists(run.folder.checkpoint)
-        else None
-    )
+    none = plans and plans[-1]["steps"] == 0 and not checkpoint.exists(run.folder.checkpoint)
+    return plans[-1].get("minutes") if none else None
 
 
-def _no_training(cheap: Sequence[Candidate]) -> Ending:
-    best = max(cheap, key=lambda each: each.value)
+def _useless(recipe: Recipe, parts: Parts, cheap: Sequence[Candidate]) -> str | None:
+    """Why training would be in vain."""
+    count = 0 if parts.validation is None else usable(parts.validation)
+    if count < CAN_JUDGE:
+        return f"{count} validation classes cannot tell a trained network from luck: at least {CAN_JUDGE} are needed"
+    dim = recipe.model.architecture.dim or 0
+    if recipe.model.head == "principal" and len(parts.train) < dim:
+        return f"{len(parts.train)} train images cannot fill a head of {dim} dimensions: give fewer with --dim"
+    if max(each.value for each in cheap) > SATURATED:
+        return f"validation map@r is above {SATURATED} without it, so nothing could be seen to improve"
+    return None
+
+
+def _reason(recipe: Recipe, needed: int | None, useless: str | None) -> str | None:
+    if needed is not None:
+        minutes = recipe.train.minutes
+        return f"{minutes:g} minutes were too short to train: fine-tuning would need about {needed} minutes."
+    return None if useless is None else f"Nothing was trained: {useless}."
+
+
+def _no_training(best: Candidate) -> Ending:
     return Ending("nothing was trained", 0, 0, {name: best.result[name] for name in candidates.METRICS}, 0.0)
 
 
-def _eligible(candidate: Candidate, recipe: Recipe, parts: Parts) -> bool:
-    most = recipe.train.most_dim
-    judged = parts.validation is not None and usable(parts.validation) >= CAN_JUDGE
-    return (most is None or candidate.dim <= most) and (judged or candidate.departure < TRAINED)
+def by_validation(candidate: Candidate) -> Result:
+    return candidate.result
 
 
-def choose(found: Sequence[Candidate]) -> Candidate:
-    """The best by validation map@r, ties to the simpler.
+def by_folds(candidate: Candidate) -> Result:
+    """What most classes can judge: by folds where there are some."""
+    return candidate.result if candidate.folds is None else candidate.folds
 
-    Validation with few classes cannot tell small differences, and nobody may get less than the network they had: what
-    departs further from it wins only where it is better with 80 % confidence, in pairs over classes. Among those that
-    depart as far, the smallest is taken that gives away nothing that matters.
+
+def choose(found: Sequence[Candidate], judged: Judgement = by_validation) -> Candidate:
+    """The best by map@r, ties to the simpler.
+
+    Few classes cannot tell small differences, and nobody may get less than the network they had: what departs further
+    from it wins only where it is better with 80 % confidence, in pairs over classes, and recall@1 does not suffer.
+    Among those that depart as far, the smallest is taken that gives away nothing that matters.
     """
-    best = max(found, key=lambda each: each.value)
-    departure = min(each.departure for each in found if each is best or not surely_better(best, each))
-    alike = [each for each in found if each.departure == departure]
-    top = max(alike, key=lambda each: each.value)
-    enough = [each for each in alike if each is top or _lower(each, top, 0.95) > -PAYS]
-    return min(enough, key=lambda each: (each.dim, -each.value))
+    alike: list[Candidate] = []
+    for departure in sorted({each.departure for each in found}):
+        further = [each for each in found if each.departure == departure]
+        better = [each for each in further if not alike or _surely_better(each, _top(alike, judged), judged)]
+        alike = better or alike
+    top = _top(alike, judged)
+    enough = [each for each in alike if each is top or _as_good(each, top, judged)]
+    return min(enough, key=lambda each: (each.dim, -judged(each)["map@r"]))
 
 
-def surely_better(one: Candidate, other: Candidate) -> bool:
-    return _lower(one, other, 2 * CONFIDENCE - 1) > 0
+def _top(found: Sequence[Candidate], judged: Judgement) -> Candidate:
+    return max(found, key=lambda each: judged(each)["map@r"])
 
 
-def _lower(one: Candidate, other: Candidate, level: float) -> float:
+def _surely_better(one: Candidate, other: Candidate, judged: Judgement) -> bool:
+    return _lower(one, other, judged, 2 * CONFIDENCE - 1) > 0 and _keeps_recall(one, other, judged)
+
+
+def _as_good(small: Candidate, top: Candidate, judged: Judgement) -> bool:
+    return _lower(small, top, judged, 0.95) > -PAYS and _keeps_recall(small, top, judged)
+
+
+def _keeps_recall(one: Candidate, other: Candidate, judged: Judgement) -> bool:
+    return judged(one)["recall@1"] > judged(other)["recall@1"] - PAYS
+
+
+def _lower(one: Candidate, other: Candidate, judged: Judgement, level: float) -> float:
     """The lower end of the paired difference over classes."""
-    pair = {"other": other.result, "one": one.result}
+    pair = {"other": judged(other), "one": judged(one)}
     return compare(pair, ["map@r"], level=level, over="classes").differences[1].low
 
 
-def doubts(found: Sequence[Candidate], validation: Dataset | None) -> list[str]:
-    """Why validation could not choose well."""
-    if validation is None:
-        return ["too few classes to hold some back: nothing that is trained could be judged, so nothing was trained"]
+def doubts(cheap: Sequence[Candidate], tuned: Sequence[Candidate], parts: Parts) -> list[str]:
+    """Why the choice may not be the best."""
     result = []
-    count = usable(validation)
-    if all(each.value > SATURATED for each in found):
+    if all(each.value > SATURATED for each in (*cheap, *tuned)):
         result.append(f"validation is saturated: every candidate is above {SATURATED} map@r, so it cannot choose")
-    if count < CAN_JUDGE:
-        result.append(f"{count} validation classes cannot tell training from luck: no trained network is delivered")
-    elif count < TELLING:
-        result.append(f"{count} validation classes can tell only large differences")
+    classes = 0 if parts.validation is None else usable(parts.validation)
+    judges = classes if cheap[0].folds is None else len(set(cheap[0].folds.labels))
+    if judges < TELLING:
+        result.append(f"{judges} classes that did not teach can tell only large differences between candidates")
+    elif tuned and classes < TELLING:
+        result.append(f"{classes} validation classes can tell only whether training helped a lot")
     return result
 
 
-def _training_helped(winner: Candidate, found: Sequence[Candidate], trained: TrainedModel, needed: int | None) -> str:
-    if needed is not None:
-        minutes = trained.recipe.train.minutes
-        return f"{minutes:g} minutes were too short to train: fine-tuning would need about {needed} minutes."
-    tuned = [each for each in found if each.departure == TRAINED]
+def _training_helped(winner: Candidate, before: Candidate, tuned: Sequence[Candidate], reason: str | None) -> str:
     if not tuned:
-        return "Nothing was trained."
-    before = max((each for each in found if each.departure < TRAINED), key=lambda each: each.value)
+        return reason or "Nothing was trained."
     after = max(tuned, key=lambda each: each.value)
     figures = f"validation map@r {after.value:.3f} against {before.value:.3f} without it ({before.name})"
     if winner.departure == TRAINED:

@@ -1,49 +1,52 @@
-"""What a run can deliver, judged alike: on the same queries of validation classes, by the same measure.
+"""What a run can deliver, judged alike: on the same queries of classes that did not teach it, by the same measure.
 
-Some candidates need no training: raw pixels, the features of the network as it was, centred, and their principal
-components. Others read the trained network: by its head, by its centred features, or by both side by side. Whatever
-wins is one `Model`.
+Some candidates leave the network as it was: raw pixels, its features, and every reading of them (`readings`). Others
+read the trained network. Whatever wins is one `Model`.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.evaluation import Result, evaluate
-from lookalike.features import embed, features
+from lookalike.features import embed, extract, features
+from lookalike.fit import readings
+from lookalike.fit.folds import fold_count, judge_by_folds
 from lookalike.fit.plan import AFTER
+from lookalike.fit.readings import FITTED, Reading
+from lookalike.fit.sample import evenly
 from lookalike.fit.train_model import Weights, cached_features, weights, weights_of
-from lookalike.geometry import normalise
-from lookalike.models import Architecture, Model, Readout, principal_axes
-from lookalike.models.readout import CentredFeatures, side_by_side
+from lookalike.models import Architecture, Model, Readout
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe
-from lookalike.recipe.network import embedder_of
-from lookalike.recipe.prepare import for_components
 
 METRICS = ("map@r", "recall@1")
-WEIGHTS = (0.3, 0.5, 0.7)  # of the head beside the features
-AS_IT_WAS, NOT_TRAINED, TRAINED = 0, 1, 2  # how far a candidate is from what was there before
+AS_IT_WAS, TRAINED = 0, 3  # how far a candidate is from what was there before; between them: readings of the network
 TIMED = 32  # images
+MOST = 8192  # train images that readings are fitted to
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that could be delivered: `create` makes it, `result` is what validation says of it."""
+    """A model that could be delivered: `create` makes it, `result` is what the validation classes say of it.
+
+    `folds` is what all classes but the test classes say, each by a reading that was fitted to the other folds.
+    """
 
     name: str
-    departure: int  # AS_IT_WAS, NOT_TRAINED or TRAINED
+    departure: int  # from AS_IT_WAS to TRAINED
     dim: int
     milliseconds: float  # per image
     result: Result
     create: Callable[[], Model]
+    folds: Result | None = None
 
     @property
     def value(self) -> float:
@@ -51,106 +54,134 @@ class Candidate:
 
     def row(self, delivered: bool) -> dict[str, Any]:
         """A row of the table in result.json; intervals are over classes."""
-        spans = {name: list(self.result.interval(name, over="classes")) for name in METRICS}
-        return {
-            "name": self.name, "metrics": {name: self.result[name] for name in METRICS}, "intervals": spans,
-            "dim": self.dim, "milliseconds_per_image": self.milliseconds, "bytes_per_item": 4 * self.dim,
-            "delivered": delivered,
-        }  # fmt: skip
+        facts = {"name": self.name, **_figures(self.result)}
+        folds = {} if self.folds is None else {"folds": _figures(self.folds)}
+        cost = {"milliseconds_per_image": self.milliseconds, "bytes_per_item": 4 * self.dim}
+        return facts | folds | {"dim": self.dim} | cost | {"delivered": delivered}
 
 
-class Reading(NamedTuple):
-    """A readout with the statistics of the train images; of the head it needs none."""
-
-    readout: Readout
-    mean: Float[Tensor, " width"]
-    directions: Float[Tensor, "k width"] | None = None
-
-    def vectors(self, model: Model, points: Float[Tensor, "n width"]) -> Float[Tensor, "n d"]:
-        """What `model(model)` would embed images with these features to."""
-        head, kind = embedder_of(model).head, self.readout.kind
-        with torch.inference_mode():
-            if kind == "head":
-                return head(points.to(model.device)).cpu()  # type: ignore[no-any-return]
-            centred = CentredFeatures(points.shape[1], self.readout.components)
-            centred.fill(self.mean, self.directions)
-            if kind == "features":
-                return centred(points)  # type: ignore[no-any-return]
-            return side_by_side(head(points.to(model.device)).cpu(), centred(points), self.readout.head_weight)
-
-    def model(self, model: Model) -> Model:
-        return replace(model.with_readout(self.readout, self.mean, self.directions), geometry="sphere")
+def _figures(result: Result) -> dict[str, Any]:
+    spans = {name: list(result.interval(name, over="classes")) for name in METRICS}
+    return {"metrics": {name: result[name] for name in METRICS}, "intervals": spans}
 
 
-def untrained(recipe: Recipe, model: Model, parts: Parts, judges: Dataset, progress: Any) -> list[Candidate]:
-    """What needs no training, with a network that has not been trained yet. Its features are kept on disk."""
-    before = weights(model)
-    sample = cached_features(model, for_components(recipe, parts.train), progress)
-    points = cached_features(model, judges, progress)
-    pretrained = recipe.model.weights is not None
-    what = "frozen features" if pretrained else "untrained network"
-    cost = _milliseconds(model.headless(), judges)
-    plain = _judged(what, AS_IT_WAS if pretrained else NOT_TRAINED, points, judges, cost, _frozen(model, before))
-    rows = [plain]
-    for name, reading in _readings(recipe, sample):
-        rows.append(_judged(f"{what}, {name}", NOT_TRAINED, reading.vectors(model, points), judges, cost,
-                            _frozen(model, before, reading)))  # fmt: skip
-    thumbnails = _pixels(model)
-    vectors = embed(thumbnails, judges)
-    cost = _milliseconds(thumbnails, judges)
-    departure = NOT_TRAINED if pretrained else AS_IT_WAS  # a random network is nothing that anybody had
-    rows.append(_judged("raw pixels", departure, vectors, judges, cost, lambda: thumbnails))
-    return rows
+class Seen(NamedTuple):
+    """Images that fit and judge candidates: train images, then those of the validation classes, if there are any."""
+
+    train: Dataset
+    held: Dataset | None
+
+    @property
+    def labels(self) -> Integer[Tensor, " n"]:
+        """Of all of them; no number means two classes."""
+        own = self.train.labels
+        return own if self.held is None else torch.cat((own, self.held.labels + own.max() + 1))
+
+    @property
+    def judges(self) -> Dataset:
+        """Without validation classes the train images, which can judge what they did not fit."""
+        return self.train if self.held is None else self.held
+
+    def read(self, vectors: Callable[[Dataset], Tensor]) -> Tensor:
+        """The vectors of all of them."""
+        return torch.cat([vectors(part) for part in (self.train, self.held) if part is not None])
 
 
-def _frozen(model: Model, before: Weights, reading: Reading | None = None) -> Callable[[], Model]:
-    """Makes a model of the network as it was, whatever training has made of it in the meantime."""
+@dataclass(frozen=True)
+class Untrained:
+    """The candidates that leave the network as it was, from the features of all images that may judge them."""
 
-    def create() -> Model:
-        with weights_of(model.embedder, before):
-            return replace(model.headless(), geometry="sphere") if reading is None else reading.model(model)
+    recipe: Recipe
+    model: Model
+    seen: Seen
+    points: Float[Tensor, "n width"]
+    before: Weights
 
-    return create
+    def candidates(self) -> list[Candidate]:
+        pretrained, seen = self.recipe.model.weights is not None, self.seen
+        what = "frozen features" if pretrained else "untrained network"
+        fit = self.readings if pretrained else lambda _: []  # random features are not worth a reading
+        cost, folds = _milliseconds(self.model.headless(), seen.judges), self._by_folds(self.points, fit)
+        departure = AS_IT_WAS if pretrained else FITTED  # a random network is nothing that anybody had
+        rows = [self._judged(what, departure, self._judging(self.points), cost, partial(self._create, None), folds)]
+        for reading in fit(slice(0, len(seen.train))) if folds or seen.held is not None else []:
+            vectors = reading.vectors(self.model, self._judging(self.points))
+            create = partial(self._create, reading.name)
+            rows.append(self._judged(f"{what}, {reading.name}", reading.departure, vectors, cost, create, folds))
+        thumbnails = _pixels(self.model)
+        pixels = seen.read(lambda part: extract(thumbnails, part))
+        cost, folds = _milliseconds(thumbnails, seen.judges), self._by_folds(pixels, lambda _: [])
+        departure = FITTED if pretrained else AS_IT_WAS
+        return [*rows, self._judged("raw pixels", departure, self._judging(pixels), cost, lambda: thumbnails, folds)]
+
+    def readings(self, rows: Any) -> list[Reading]:
+        with readings.one_thread():
+            return list(readings.with_own_head(self.recipe, self.model, self.points[rows], self.seen.labels[rows]))
+
+    def _judging(self, points: Tensor) -> Tensor:
+        return points[-len(self.seen.judges) :]
+
+    def _by_folds(self, points: Tensor, fit: Callable[[Tensor], Sequence[Reading]]) -> dict[str, Result]:
+        count = fold_count(int((self.seen.labels.bincount() > 1).sum()), self.recipe.train.minutes)
+        if count == 1:
+            return {}
+
+        def vectors(others: Tensor, own: Tensor) -> Mapping[str, Tensor]:
+            return {"": points[own]} | {each.name: each.vectors(self.model, points[own]) for each in fit(others)}
+
+        return judge_by_folds(self.seen.labels, count, self.recipe.seed, vectors, METRICS)
+
+    def _create(self, reading: str | None) -> Model:
+        """The network as it was, whatever training has made of it since. What has judged a reading may teach it now."""
+        with weights_of(self.model.embedder, self.before):
+            if reading is None:
+                return replace(self.model.headless(), geometry="sphere")
+            return next(each for each in self.readings(slice(None)) if each.name == reading).model(self.model)
+
+    def _judged(
+        self, name: str, departure: int, vectors: Tensor, cost: float, create: Callable[[], Model],
+        folds: Mapping[str, Result],
+    ) -> Candidate:  # fmt: skip
+        over_folds = folds.get(name.partition(", ")[2])
+        if over_folds is not None and self.seen.held is None:
+            result = over_folds
+        else:
+            result = evaluate(vectors, self.seen.judges.labels, metrics=METRICS, normalise="sphere")
+        return Candidate(f"{name}, {vectors.shape[1]}-D", departure, vectors.shape[1], cost, result, create, over_folds)
 
 
-def trained(recipe: Recipe, model: Model, parts: Parts, judges: Dataset, progress: Any) -> list[Candidate]:
+def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
+    """What leaves the network as it was. Its features are kept on disk."""
+    held = None if parts.validation is None else evenly(parts.validation, MOST, recipe.seed)
+    seen = Seen(evenly(parts.train, MOST, recipe.seed), held)
+    points = seen.read(lambda part: cached_features(model, part, progress))
+    if recipe.model.weights is not None:
+        cached_features(model, parts.test, progress)  # a baseline needs them at the end: the clock knows them done
+    return Untrained(recipe, model, seen, points, weights(model)).candidates()
+
+
+def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
     """What can be read from the trained network."""
-    points = features(model, judges, progress)
-    rows = torch.randperm(len(parts.train), generator=torch.Generator().manual_seed(recipe.seed))[:AFTER].sort().values
-    sample = features(model, parts.train.subset(rows), progress)
+    assert parts.validation is not None
+    judges = evenly(parts.validation, MOST, recipe.seed)
+    sample = evenly(parts.train, AFTER, recipe.seed)
+    points, fitting = features(model, judges, progress), features(model, sample, progress)
     cost = _milliseconds(model, judges)
-    head = Reading(Readout(), torch.empty(0)).vectors(model, points)
-    result = [_judged("trained network", TRAINED, head, judges, cost, lambda: model, model.geometry)]
-    readings = list(_readings(recipe, sample))
-    mean = readings[0][1].mean
-    if model.architecture is not None and model.architecture.dim is not None:
-        readings += [
-            (f"head and features, {weight:.0%} head", Reading(Readout("both", head_weight=weight), mean))
-            for weight in WEIGHTS
-        ]
-    for name, reading in readings:
-        result.append(_judged(f"trained network, {name}", TRAINED, reading.vectors(model, points), judges, cost,
-                              partial(reading.model, model)))  # fmt: skip
+    with readings.one_thread():
+        own = list(readings.of_features(recipe, fitting, sample.labels))
+    both = [each for reading in own[:2] for each in readings.beside(None, reading, TRAINED)]
+    head = Reading("head", TRAINED, Readout(), own[0].mean)
+    has_head = model.architecture is not None and model.architecture.dim is not None
+    result = []
+    for reading in [head, *own, *(both if has_head else [])]:
+        vectors = reading.vectors(model, points)
+        is_head = reading is head
+        found = evaluate(vectors, judges.labels, metrics=METRICS, normalise=model.geometry if is_head else "sphere")
+        name = "trained network" if is_head else f"trained network, {reading.name}"
+        create = (lambda: model) if is_head else partial(reading.model, model)
+        dim = vectors.shape[1]
+        result.append(Candidate(f"{name}, {dim}-D", TRAINED, dim, cost, found, create))
     return result
-
-
-def _readings(recipe: Recipe, sample: Float[Tensor, "n width"]) -> Iterator[tuple[str, Reading]]:
-    """The centred features, and as many components as the head has dimensions."""
-    points = normalise(sample, "sphere")
-    mean = points.mean(0)
-    yield "centred features", Reading(Readout("features"), mean)
-    count = recipe.train.most_dim or recipe.model.architecture.dim or 128
-    if count < min(points.shape):
-        axes = principal_axes(points - mean, count)
-        yield "principal components", Reading(Readout("features", components=count), mean, axes)
-
-
-def _judged(
-    name: str, departure: int, vectors: Tensor, judges: Dataset, cost: float, create: Callable[[], Model],
-    geometry: Any = "sphere",
-) -> Candidate:  # fmt: skip
-    result = evaluate(vectors, judges.labels, metrics=METRICS, normalise=geometry)
-    return Candidate(f"{name}, {vectors.shape[1]}-D", departure, vectors.shape[1], cost, result, create)
 
 
 def _pixels(like: Model) -> Model:

@@ -1,9 +1,11 @@
 """How many steps a run takes: the recipe's, or as many as its minutes allow beside everything else."""
 
 import math
+import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,18 +13,24 @@ from lookalike.data import Dataset
 from lookalike.errors import UserError
 from lookalike.features import embed
 from lookalike.models import Model
+from lookalike.models.backends import possible as has_onnx
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build
 from lookalike.runs import OpenRun
 from lookalike.runs.log import read_log
 from lookalike.training import Loop, Plan
-from lookalike.training.step_time import STEPS, seconds_per_step
 
-SPARE = 0.95  # of the minutes are planned for
+SPARE = 0.97  # of the minutes are planned for
 REPORT = 8.0  # seconds, mostly for its map and its figures
-AFTER = 1024  # train images that pass the trained network once more, for the mean of its features
+PER_QUERY = 2e-3  # seconds to rank a test image three times, to calibrate on it and to draw it
+EXPORT = 6.0  # seconds to export a trained network to ONNX, with which it is twice as fast
+WORTH_EXPORTING = 1500  # images
+AFTER = 2048  # train images that pass the trained network once more, for the mean and the spread of its features
 STEP = 4.0  # a training step takes about so much longer than embedding its images
 WORTHWHILE = 100  # steps, from which on fine-tuning can be expected to help
+LEAST = 10  # steps, below which it is not even tried
+LOOKS, LOOK_EVERY = 8, 10  # validations of a run with a time budget, and the fewest steps between two of them
+BLENDING = 0.05  # of the minutes, at most
 
 
 @dataclass(frozen=True)
@@ -38,50 +46,76 @@ class Clock:
 
     def left(self, minutes: float) -> float:
         """Seconds for training and evaluation."""
-        return SPARE * 60 * minutes - (time.monotonic() - self.began) - self.reserved
+        busy = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+        return SPARE * 60 * minutes - (time.monotonic() - self.began) - self.reserved * max(1.0, busy)
 
 
 class NotEnoughTimeError(RuntimeError):
-    """Why a run is refused whose minutes do not suffice for a step: about `needed` would let it learn something."""
+    """The minutes of a run do not suffice for a few steps; in `needed` of them it would learn something."""
 
     def __init__(self, needed: int) -> None:
         super().__init__(f"{needed} minutes are needed")
         self.needed = needed
 
 
-def plan(
-    recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock, rate: float | None
-) -> tuple[Recipe, Plan]:
-    """The recipe with its number of steps, and the plan it gives; `rate` is in images embedded per second, if known."""
+class Planned(NamedTuple):
+    """A recipe whose length is decided, its plan, and what a run that is resumed had planned for later steps."""
+
+    recipe: Recipe
+    plan: Plan
+    later: Mapping[int, int] = {}  # the number of steps, by the step at which it was planned
+
+
+def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -> Planned:
+    """The plan of a new run; one with minutes is planned again while it trains, from what steps really take."""
     table = recipe.train
     if table.minutes is None:
-        return recipe, build.plan(recipe, loop.schedule.steps, batches=len(loop.sampler))
+        return Planned(recipe, build.plan(recipe, loop.schedule.steps, batches=len(loop.sampler)))
     # under [features] those of all images are there, and the head takes no time
-    rate = math.inf if recipe.features is not None else rate or embedding_rate(model, parts.train)
+    rate = (
+        math.inf if recipe.features is not None else loop.ranks.from_first(lambda: embedding_rate(model, parts.train))
+    )
     held = 0 if parts.validation is None else len(parts.validation)
-    after = _embedded_after(recipe, parts, held) / rate
-    rough = STEP * loop.sampler.batch_size / rate
+    recipe = _with_fewer_blends(recipe, held / rate)
+    after = _seconds_after(recipe, parts, held, rate)
     left = loop.ranks.from_first(lambda: clock.left(table.minutes or 0.0) - after)  # clocks differ, plans must not
-    if left < (STEPS + 1) * rough and table.deliver == "best":  # not even enough to measure a step
-        raise _refusal(table.minutes) from NotEnoughTimeError(_minutes_needed(table.minutes, left, rough))
+    step = STEP * loop.sampler.batch_size / rate
     if table.steps is None:
-        step = seconds_per_step(loop) + held / rate / table.plan.validate_every
-        left, step = loop.ranks.from_first(lambda: (clock.left(table.minutes or 0.0) - after, step))
-        if left <= step:
+        if left < LEAST * step or left <= 0:
             raise _refusal(table.minutes) from NotEnoughTimeError(_minutes_needed(table.minutes, left, step))
-        recipe = replace(recipe, train=replace(table, steps=int(left / step)))
+        steps = WORTHWHILE if step == 0 else max(LEAST, int(left / step))
+        every = min(table.plan.validate_every, max(LOOK_EVERY, steps // LOOKS))
+        look = replace(table.plan, validate_every=every)
+        recipe = replace(recipe, train=replace(recipe.train, steps=steps, plan=look))
     assert recipe.train.steps is not None
-    return recipe, build.plan(recipe, recipe.train.steps, left, len(loop.sampler))
+    if left <= 0:
+        raise _refusal(table.minutes) from NotEnoughTimeError(_minutes_needed(table.minutes, left, step))
+    return Planned(recipe, build.plan(recipe, recipe.train.steps, left, len(loop.sampler)))
 
 
 def _refusal(minutes: float) -> UserError:
-    return UserError(f"{minutes:g} minutes do not suffice for a step and the evaluation: give more")
+    return UserError(f"{minutes:g} minutes do not suffice for a few steps and the evaluation: give more")
 
 
-def _embedded_after(recipe: Recipe, parts: Parts, held: int) -> float:
-    """Images embedded after training: by the model and its baselines, by every blend, by the candidates."""
-    count = 2.5 * len(parts.test) + len(recipe.train.blend) * held
-    return count + (held + min(AFTER, len(parts.train)) if recipe.train.deliver == "best" else 0)
+def _with_fewer_blends(recipe: Recipe, look: float) -> Recipe:
+    """As many shares of the trained weights as there is time to look at, evenly from those of the recipe."""
+    shares, seconds = recipe.train.blend, BLENDING * 60 * (recipe.train.minutes or 0.0)
+    count = max(1, int(seconds / look)) if look > 0 else len(shares)
+    if count >= len(shares):
+        return recipe
+    kept = tuple(shares[(2 * number + 1) * len(shares) // (2 * count)] for number in range(count))
+    return replace(recipe, train=replace(recipe.train, blend=kept))
+
+
+def _seconds_after(recipe: Recipe, parts: Parts, held: int, rate: float) -> float:
+    """What follows the training: the blends, the candidates, the test images."""
+    best = recipe.train.deliver == "best"
+    count = len(recipe.train.blend) * held + (held + min(AFTER, len(parts.train)) if best else 0)
+    tests = len(parts.test) + sum(len(part) for _, part in parts.others)
+    seconds = count / rate + tests / rate
+    if best and has_onnx() and tests >= WORTH_EXPORTING:
+        seconds = count / rate + min(tests / rate, tests / rate / 2 + EXPORT)
+    return seconds + PER_QUERY * tests
 
 
 def _minutes_needed(minutes: float, left: float, step: float) -> int:
@@ -89,20 +123,25 @@ def _minutes_needed(minutes: float, left: float, step: float) -> int:
     return math.ceil((60 * minutes * SPARE - left + WORTHWHILE * step) / 60 / SPARE)
 
 
-def logged(run: OpenRun, recipe: Recipe, loop: Loop) -> Plan | None:
-    """The plan that a resumed run follows, whatever the clock says now."""
+def logged(run: OpenRun, recipe: Recipe, loop: Loop, step: int) -> Planned | None:
+    """The plan that a run resumed at `step` follows, whatever the clock says now."""
     events = read_log(run.folder.log).of("plan")
     if not events or recipe.train.minutes is None or recipe.train.steps is None:
         return None
-    return build.plan(recipe, recipe.train.steps, events[-1]["seconds"], len(loop.sampler))
+    planned = {event.get("step", 0): event["steps"] for event in events}
+    current = planned[max((at for at in planned if at <= step), default=min(planned))]
+    plan = build.plan(recipe, current, events[0]["seconds"], len(loop.sampler))
+    return Planned(recipe, plan, {at: steps for at, steps in planned.items() if at > step})
 
 
 def announce(run: OpenRun, recipe: Recipe, plan: Plan) -> None:
     """Log what was planned; a run that the clock measured says so."""
     event: dict[str, Any] = {"event": "plan", "steps": plan.steps, "seconds": plan.seconds, "seed": plan.seed}
     if plan.seconds is not None:
-        step = plan.seconds / plan.steps
-        event["text"] = f"{plan.steps:,} steps of {step:.2f} s fit {recipe.train.minutes:g} minutes"
+        minutes = f"{recipe.train.minutes:g} minutes"
+        event["text"] = (
+            f"about {plan.steps:,} steps in {plan.seconds:,.0f} s of the {minutes}; planned again as it runs"
+        )
     run.tell(event)
 
 
@@ -113,8 +152,9 @@ def announce_none(run: OpenRun, recipe: Recipe, needed: int) -> None:
 
 
 def embedding_rate(model: Model, part: Dataset) -> float:
-    """Images embedded per second."""
+    """Images embedded per second by torch; the first few pay for memory."""
     few = part.subset(torch.arange(min(64, len(part))))
+    embed(model, few.subset(torch.arange(min(16, len(few)))))
     start = time.monotonic()
     embed(model, few)
     return len(few) / (time.monotonic() - start)

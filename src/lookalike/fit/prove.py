@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lookalike import report
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
+from lookalike.features import embed, embed_features
 from lookalike.files import write_text
+from lookalike.fit.plan import WORTH_EXPORTING
 from lookalike.fit.result_content import command, content
-from lookalike.fit.train_model import TrainedModel, weights_of
+from lookalike.fit.train_model import TrainedModel, cached_features, weights_of
 from lookalike.fit.verdict import verdict
 from lookalike.models import Model
+from lookalike.models.model import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged, baselines, best_of_each, gains, judge
 from lookalike.recipe import Recipe, build
@@ -35,11 +39,11 @@ SHOWN = ("recall@1", "recall@10", "r_precision", "map@r", "map@1000")  # in the 
 def prove(trained: TrainedModel, parts: Parts, run: OpenRun, full: bool) -> list[Judged]:
     """The model on its test sets; with `full` also its baselines and the report. The folder keeps everything."""
     model, recipe, network = trained.delivered or trained.model, trained.recipe, trained.model
-    entries = list(_evaluations(model, recipe, parts, run))
+    entries = list(_evaluations(trained, parts, run))
     if full:
         run.stage("evaluating the baselines")
         with weights_of(network.embedder, trained.untrained):
-            entries += evaluate_baselines(recipe, network, network, parts.test)
+            entries += evaluate_baselines(recipe, network, network, parts.test, cached=trained.choice is not None)
     deliver(run, model, entries[0].result)
     save_embeddings(run.folder.test, entries[0].embeddings, parts.test)
     _save_results(run, recipe, entries)
@@ -75,12 +79,12 @@ def write_result(run: OpenRun, content: dict[str, Any]) -> None:
     write_text(run.folder.result, json.dumps(whole, indent=2, ensure_ascii=False))
 
 
-def _evaluations(model: Model, recipe: Recipe, parts: Parts, run: OpenRun) -> Iterator[Judged]:
+def _evaluations(trained: TrainedModel, parts: Parts, run: OpenRun) -> Iterator[Judged]:
+    model, recipe = trained.delivered or trained.model, trained.recipe
     metrics, evaluated = recipe.evaluation.metrics, measure(recipe)
     progress = run.stage("evaluating on unseen classes")
-    main = evaluated(
-        "this model", "model", embeddings(recipe, model, parts.test, progress), parts.test, model.geometry, metrics
-    )
+    vectors = _vectors(trained, model, parts.test, progress)
+    main = evaluated("this model", "model", vectors, parts.test, model.geometry, metrics)
     if recipe.protocol.select == "test_max":
         main = replace(main, optimistic=True)
         yield main
@@ -96,9 +100,23 @@ def _evaluations(model: Model, recipe: Recipe, parts: Parts, run: OpenRun) -> It
         yield judge("train images", "train", vectors, parts.train, model.geometry, recipe.evaluation.train)
 
 
-def evaluate_baselines(recipe: Recipe, model: Model, untrained: Model, test: Dataset) -> list[Judged]:
+def _vectors(trained: TrainedModel, model: Model, dataset: Dataset, progress: Progress) -> Tensor:
+    """The embeddings of a data set by the fastest way that gives them."""
+    if trained.choice is None:
+        return embeddings(trained.recipe, model, dataset, progress)
+    if not trained.departed:  # then the features were computed before training
+        return embed_features(model, cached_features(model, dataset, progress))
+    return embed(model, dataset, progress, "auto" if len(dataset) >= WORTH_EXPORTING else "torch")
+
+
+def evaluate_baselines(
+    recipe: Recipe, model: Model, untrained: Model, test: Dataset, cached: bool = False
+) -> list[Judged]:
     pretrained = recipe.model.weights is not None
-    before = (backbone_features if pretrained else embeddings)(recipe, untrained, test)
+    if pretrained and cached:
+        before = cached_features(untrained, test)
+    else:
+        before = (backbone_features if pretrained else embeddings)(recipe, untrained, test)
     return baselines(before, pretrained, model.preprocessing, test, recipe.evaluation.metrics, measure(recipe))
 
 

@@ -35,6 +35,7 @@ from lookalike.training.peak_memory import forget_peak
 from lookalike.training.train import Ending, Stop, Validate
 
 Weights = Mapping[str, Tensor]
+SMALL = ("conv4", "pixels")  # computed sooner than exported
 
 
 class TrainedModel(NamedTuple):
@@ -50,6 +51,7 @@ class TrainedModel(NamedTuple):
     ending: Ending
     delivered: Model | None = None
     choice: "Choice | None" = None
+    departed: bool = True  # whether what is delivered reads the trained network; else its features are known
 
 
 class Choice(NamedTuple):
@@ -87,17 +89,23 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     warning = unreachable_margin(loop.objective.loss)  # type: ignore[arg-type]
     if warning is not None:
         run.note(warning.advice)
-    rate = None if started else _prepare(recipe, model, loop, parts, run)
-    plan = planning.logged(run, recipe, loop) if started else None
-    if plan is None:
-        recipe, plan = planning.plan(recipe, loop, model, parts, clock, rate)
-    loop = replace(loop, schedule=replace(loop.schedule, steps=plan.steps))
-    write_text(run.folder.recipe, to_toml(recipe, header()))
-    planning.announce(run, recipe, plan)
-    run.stage(f"training, from step {checkpoint.step(run.folder.checkpoint)}" if started else "training")
+    step = checkpoint.step(run.folder.checkpoint) if started else 0
+    planned = planning.logged(run, recipe, loop, step) if started else None
+    if not started:
+        _prepare(recipe, model, loop, parts, run)
+    if planned is None:
+        planned = planning.plan(recipe, loop, model, parts, clock)
+        write_text(run.folder.recipe, to_toml(planned.recipe, header()))
+        planning.announce(run, planned.recipe, planned.plan)
+    recipe, plan, later = planned
+    loop = replace(loop, schedule=replace(loop.schedule, steps=max(1, plan.steps)))
+    run.stage(f"training, from step {step}" if started else "training")
     validate = _validation(recipe, model, parts)
     forget_peak(build.device(recipe))
-    ending = train(loop, plan, validate=validate, folder=run.folder.checkpoint, tell=_watcher(recipe, run), stop=stop)
+    ending = train(
+        loop, plan, validate=validate, folder=run.folder.checkpoint, tell=_watcher(recipe, run), stop=stop, later=later
+    )
+    recipe = replace(recipe, train=replace(recipe.train, steps=loop.schedule.steps))
     return TrainedModel(model, untrained, recipe, _blend(recipe, model, validate, ending, run))
 
 
@@ -115,26 +123,22 @@ def _features(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> Featu
     return train_features(recipe, model, parts.train, progress)
 
 
-def _prepare(recipe: Recipe, model: Model, loop: Loop, parts: Parts, run: OpenRun) -> float | None:
-    """What precedes the first step: the start of the head, the bank, a copy of the weights. The rate of embedding."""
-    rate = None
+def _prepare(recipe: Recipe, model: Model, loop: Loop, parts: Parts, run: OpenRun) -> None:
+    """What precedes the first step: the start of the head, the bank, a copy of the weights."""
     if needs_features(recipe):
-        shared = (
-            recipe.train.deliver == "best" and recipe.features is None
-        )  # then the candidates that need no training have read them already
-        read = cached_features if shared else None
-        rate = prepare_head(recipe, model, parts.train, run.stage("features for the head"), read)
-        rate = None if shared else rate
+        # the candidates that need no training have read the features already
+        read = cached_features if recipe.train.deliver == "best" and recipe.features is None else None
+        prepare_head(recipe, model, parts.train, run.stage("features for the head"), read)
     if loop.bank is not None:
         fill_bank(recipe, loop, model, parts.train, run.stage("filling the embedding bank"))
     if recipe.train.blend and loop.ranks.first:
         checkpoint.save_tensors(run.folder.start, model.embedder.state_dict())
-    return rate
 
 
 def cached_features(model: Model, dataset: Dataset, progress: Progress | None = None) -> Tensor:
     """The pooled features of a network that does not change, from the cache as far as they are there."""
-    return extract(model.headless(), dataset, progress=progress)
+    small = model.architecture is None or model.architecture.backbone in SMALL
+    return extract(model.headless(), dataset, backend="torch" if small else "auto", progress=progress)
 
 
 def _validation(recipe: Recipe, model: Model, parts: Parts) -> Callable[[], Mapping[str, float]] | None:

@@ -65,6 +65,11 @@ class Graph(NamedTuple):
         return f"the embeddings of the exported graph differ from torch's by {self.difference:.1e}" if differs else ""
 
 
+def possible() -> bool:
+    """Whether ONNX Runtime and what exports to it are installed."""
+    return all(map(find_spec, onnx_graph.LIBRARIES))
+
+
 def choose(name: BackendName, network: Normalised, inputs: tuple[int, ...], fingerprint: str | None) -> Backend:
     """The backend for a network in evaluation mode whose inputs have this shape (channels, height, width).
 
@@ -74,7 +79,7 @@ def choose(name: BackendName, network: Normalised, inputs: tuple[int, ...], fing
     if name not in get_args(BackendName):
         raise unknown("backend", name, get_args(BackendName))
     device = next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
-    usable = device.type == "cpu" and fingerprint is not None and all(map(find_spec, onnx_graph.LIBRARIES))
+    usable = device.type == "cpu" and fingerprint is not None and possible()
     if name == "torch" or (name == "auto" and not usable):
         return _torch(network, device)
     try:

@@ -99,6 +99,10 @@ def principal_axes(centred: Float[Tensor, "n width"], count: int) -> Float[Tenso
     """The directions in which centred points spread most, the widest first, as unit vectors."""
     rank = min(centred.shape)
     check(count <= rank, f"{count} components need as many images, not {len(centred)}")
-    _, _, axes = torch.linalg.svd(centred.double(), full_matrices=False)
+    points = centred.double()
+    if len(points) > points.shape[1]:
+        axes = torch.linalg.eigh(points.T @ points).eigenvectors.flip(1).T
+    else:
+        axes = torch.linalg.svd(points, full_matrices=False).Vh
     chosen: Tensor = axes[:count].float()
     return chosen * chosen.gather(1, chosen.abs().argmax(1, keepdim=True)).sign()  # the sign is arbitrary: fix it

@@ -1,6 +1,5 @@
 """What a run computes from its train images before the first step, and from its validation images at every look."""
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +17,6 @@ from lookalike.training import Plan, principal, train
 from lookalike.training.loop import Loop
 
 FOR_COMPONENTS = 2048  # images whose features give the principal components
-SHORT = 3.0  # minutes of a run in which fewer of them must do
 Progress = Callable[[int, int], None]
 Read = Callable[[Model, Dataset, Progress | None], Tensor]
 
@@ -69,9 +67,7 @@ def needs_features(recipe: Recipe) -> bool:
 
 def for_components(recipe: Recipe, dataset: Dataset) -> Dataset:
     """The images whose features give the principal components."""
-    short = recipe.train.deliver == "best" and (recipe.train.minutes or SHORT) < SHORT
-    count = min(FOR_COMPONENTS // 4 if short else FOR_COMPONENTS, len(dataset))
-    return _sample(recipe, dataset, count)
+    return _sample(recipe, dataset, min(FOR_COMPONENTS, len(dataset)))
 
 
 def _sample(recipe: Recipe, dataset: Dataset, count: int) -> Dataset:
@@ -81,19 +77,16 @@ def _sample(recipe: Recipe, dataset: Dataset, count: int) -> Dataset:
 
 def prepare_head(
     recipe: Recipe, model: Model, dataset: Dataset, progress: Progress | None = None, read: Read | None = None
-) -> float | None:
-    """Start the head from features where the recipe says so; the images embedded per second on the way."""
+) -> None:
+    """Start the head from features where the recipe says so."""
     if not needs_features(recipe):
-        return None
+        return
     sample = _sample(recipe, dataset, len(dataset)) if recipe.head.steps else for_components(recipe, dataset)
-    start = time.monotonic()
     points = read(model, sample, progress) if read else backbone_features(recipe, model, sample, progress)
-    rate = len(points) / (time.monotonic() - start)
     if recipe.model.head == "principal":
         principal(build.embedder_of(model), points)
     if recipe.head.steps:
         train(build.head_loop(recipe, model, points, sample.labels), Plan(recipe.head.steps, seed=recipe.seed))
-    return rate
 
 
 def fill_bank(recipe: Recipe, loop: Loop, model: Model, dataset: Dataset, progress: Progress | None = None) -> None:

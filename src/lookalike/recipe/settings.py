@@ -136,7 +136,7 @@ class Train:
     blend: tuple[float, ...] = ()  # shares of the trained weights to try against those at the start
     chunk: int | None = None  # images that pass the network at a time, with the loss on all; None: all at once
     deliver: Literal["trained", "best"] = "trained"  # "best": what validates best, trained or not (fit/candidates.py)
-    most_dim: int | None = None  # of the model that is delivered; None: as many as pay
+    dim: int | Literal["auto"] = "auto"  # the most dimensions of what is delivered; "auto": as many as pay
     precision: Precision = "auto"
     device: str = "auto"
 
@@ -146,7 +146,7 @@ class Train:
             minutes is None or (minutes > 0 and math.isfinite(minutes)),
             f"train.minutes must be a positive number of minutes, not {minutes}: give for example 10",
         )
-        check(self.most_dim is None or self.most_dim > 0, f"train.most_dim must be at least 1, not {self.most_dim}")
+        check(self.dim == "auto" or self.dim > 0, f'train.dim must be at least 1 or "auto", not {self.dim}')
 
 
 @dataclass(frozen=True)

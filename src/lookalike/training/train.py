@@ -7,7 +7,7 @@ by bit, as if it had never stopped.
 import copy
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from lookalike.training.divergence import DivergedError, check_weights, diverged
 from lookalike.training.early_stop import EarlyStop
 from lookalike.training.health import Health
 from lookalike.training.loop import Loop, Trained
+from lookalike.training.pace import Pace
 
 Validate = Callable[[], Mapping[str, float]]
 Stop = Callable[[], bool]
@@ -31,7 +32,7 @@ Stop = Callable[[], bool]
 class Plan:
     """How long a run is, how often it validates, and when it stops early."""
 
-    steps: int = field(default=1, metadata=FACT)
+    steps: int = field(default=1, metadata=FACT)  # with `seconds`, as far as can be told now
     validate_every: int = 50
     patience: int | None = None  # validations without improvement
     min_improvement: float = 1e-5
@@ -89,13 +90,17 @@ def train(
     folder: Path | None = None,
     tell: Watcher = ignore,
     stop: Stop = lambda: False,
+    later: Mapping[int, int] | None = None,
 ) -> Ending:
     """Train to the end of the plan and leave the best weights in the network; `folder` keeps checkpoints.
 
-    `stop` is called after every step; when it returns true, the state is saved and `StoppedError` raised. Where
-    numbers end, `DivergedError` is raised: the best weights so far are in the network, the last good ones in `folder`.
+    A plan with `seconds` is made again as the run goes; `later` is what a run that is resumed had planned after its
+    checkpoint, by step. `stop` is called after every step; when it returns true, the state is saved and `StoppedError`
+    raised. Where numbers end, `DivergedError` is raised: the best weights so far are in the network, the last good ones
+    in `folder`.
     """
     run = _Training(loop, plan, validate, folder, tell)
+    run.pace.planned.update(later or {})
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
         run.restore()
@@ -113,6 +118,7 @@ class _Training:
         self.health = Health()
         self.began = time.monotonic()
         self.recent: list[Trained] = []
+        self.pace = Pace()
 
     @property
     def seconds(self) -> float:
@@ -149,6 +155,7 @@ class _Training:
             why = self.why_end()
             if why is None:
                 self.step()
+                self.plan_again()
                 if self.loop.ranks.any(stop()):
                     self.save()
                     raise StoppedError(f"stopped after step {self.loop.step} of {self.plan.steps}")
@@ -164,8 +171,26 @@ class _Training:
             return f"the time budget ended it at step {self.loop.step} of {self.plan.steps}"
         return None
 
+    def plan_again(self) -> None:
+        """With a time budget, adjust the number of steps, and with it the schedule of the learning rate."""
+        if self.plan.seconds is None:
+            return
+        step, left = self.loop.step, self.plan.seconds - self.seconds
+        steps = self.loop.ranks.from_first(
+            lambda: self.pace.steps(step, self.plan.steps, self.plan.validate_every, left)
+        )
+        if steps == self.plan.steps:
+            return
+        if step not in self.pace.planned:
+            text = f"{steps:,} steps fit, at {self.pace.step_seconds:.2f} s each"
+            self.tell({"event": "plan", "step": step, "steps": steps, "seconds": self.plan.seconds, "text": text})
+        self.plan = replace(self.plan, steps=steps)
+        self.loop.schedule = replace(self.loop.schedule, steps=max(1, steps))
+
     def step(self) -> None:
+        began = time.monotonic()
         trained = self.loop.advance()
+        self.pace.stepped(time.monotonic() - began)
         self.recent.append(trained)
         if self.loop.step % self.plan.log_every == 0 or self.loop.step == self.plan.steps:
             self.report_steps()
@@ -192,7 +217,9 @@ class _Training:
         if due and step != self.progress.validated_at:
             self.progress.validated_at = step
             if self.validate is not None:
+                began = time.monotonic()
                 values = self.measured(self.validate)
+                self.pace.look_seconds = time.monotonic() - began
                 self.judge(self.loop.ranks.from_first(lambda: values))  # what decides must be the same everywhere
             self.save()
 

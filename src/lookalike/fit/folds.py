@@ -1,0 +1,51 @@
+"""Folds of classes: each is judged by what was fitted to the others, so that every class judges.
+
+Of few classes, a part that is held back is too small to choose by; all folds together are as large as can be.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Integer
+from torch import Tensor
+
+from lookalike.evaluation import Result, evaluate
+
+FEW = 100  # classes, below which folds judge
+MOST, IN_SHORT = 4, 2  # folds; the latter in runs of less than
+SHORT = 5.0  # minutes
+# the rows of the other folds, and of this one -> vectors of this one, by the name of what was fitted
+Fitted = Callable[[Bool[Tensor, " n"], Bool[Tensor, " n"]], Mapping[str, Tensor]]
+
+
+def fold_count(classes: int, minutes: float | None = None) -> int:
+    """How many folds judge so many classes; each has two or more, and 1 means none.
+
+    >>> [fold_count(classes) for classes in (3, 5, 9, 99, 100)]
+    [1, 2, 4, 4, 1]
+    """
+    most = IN_SHORT if minutes is not None and minutes < SHORT else MOST
+    return min(most, classes // 2) if 4 <= classes < FEW else 1
+
+
+def judge_by_folds(
+    labels: Integer[Tensor, " n"], count: int, seed: int, vectors: Fitted, metrics: Sequence[str]
+) -> dict[str, Result]:
+    """One result over all folds for every name; a query is compared with the images of its own fold."""
+    _, dense = torch.unique(labels, return_inverse=True)
+    classes = int(dense.max()) + 1
+    fold = (torch.randperm(classes, generator=torch.Generator().manual_seed(seed)) % count)[dense]
+    parts: dict[str, list[Result]] = {}
+    for number in range(count):
+        inside = fold == number
+        for name, points in vectors(~inside, inside).items():
+            result = evaluate(points, labels[inside], metrics=tuple(metrics), normalise="sphere")
+            parts.setdefault(name, []).append(result)
+    return {name: _merged(results) for name, results in parts.items() if len(results) == count}
+
+
+def _merged(results: Sequence[Result]) -> Result:
+    queries = {name: np.concatenate([result.per_query[name] for result in results]) for name in results[0]}
+    means = {name: float(np.nanmean(values)) for name, values in queries.items()}
+    return Result(means, queries, [label for result in results for label in result.labels], {})

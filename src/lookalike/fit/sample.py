@@ -1,0 +1,94 @@
+"""Fewer images that still stand for all, where there is no time for every one."""
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from lookalike.data import Dataset
+from lookalike.fit.plan import SPARE
+from lookalike.image_files import UnreadableError
+from lookalike.models import Model
+from lookalike.models.preprocess import prepare
+from lookalike.recipe import Recipe
+from lookalike.runs import OpenRun
+from lookalike.runs.log import read_log
+
+PER_CLASS = 8  # below so many images of each, whole classes are left out instead
+MANY = 4000  # images, below which all are taken
+MEASURED = 24  # images
+SHARE = 0.4  # of the minutes, for what every image takes before and after training
+BESIDES = 2e-3  # seconds to audit and rank an image
+
+
+def affordable(dataset: Dataset, recipe: Recipe, model: Model, run: OpenRun) -> Dataset:
+    """The images for which there is time; a resumed run takes as many as it took before."""
+    minutes = recipe.train.minutes
+    if minutes is None or len(dataset) <= MANY:
+        return dataset
+    counts = [event["count"] for event in read_log(run.folder.log).of("sample")]
+    if not counts:
+        each = _seconds_per_image(dataset, recipe, model)
+        counts = [min(len(dataset), max(MANY // 4, int(SHARE * 60 * minutes / each)))]
+        text = f"all {len(dataset):,} images fit {minutes:g} minutes"
+        if counts[0] < len(dataset):
+            needed = math.ceil(len(dataset) * each / SHARE / SPARE / 60)
+            text = (
+                f"{minutes:g} minutes are enough for {counts[0]:,} of {len(dataset):,} images: as many of each class "
+                f"train and test; all of them would need about {needed} minutes"
+            )
+        run.tell({"event": "sample", "count": counts[0], "text": text})
+    return evenly(dataset, counts[0], recipe.seed)
+
+
+def _seconds_per_image(dataset: Dataset, recipe: Recipe, model: Model) -> float:
+    """To decode it on two cores, to compute its features, and those of a test image once more."""
+    rows = torch.linspace(0, len(dataset) - 1, MEASURED).long()
+    start = time.monotonic()
+    inputs = torch.cat(list(_inputs(dataset.subset(rows), model)))
+    decoding = (time.monotonic() - start) / len(rows)
+    model.encode_inputs([inputs], len(inputs))  # pays for memory
+    start = time.monotonic()
+    model.encode_inputs([inputs], len(inputs))
+    embedding = (time.monotonic() - start) / len(inputs)
+    return decoding / 2 + (0.5 + recipe.data.test) * embedding + BESIDES
+
+
+def _inputs(images: Dataset, model: Model) -> Iterator[Tensor]:
+    how = model.preprocessing
+    for row in range(len(images)):
+        with suppress(UnreadableError):  # listed when all images are decoded
+            picture = images.images.open(row)
+            side = min(picture.height, picture.width)
+            yield prepare([picture.decode(min(1.0, (how.resize or how.crop) / side))], how)
+
+
+def evenly(dataset: Dataset, count: int, seed: int) -> Dataset:
+    """At most `count` images, spread evenly over the classes, in their own order."""
+    if len(dataset) <= count:
+        return dataset
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(dataset), generator=generator)
+    turn = _turns(dataset.labels[order])
+    rank = torch.randperm(dataset.classes, generator=generator)
+    late = rank[dataset.labels[order]] >= max(2, count // PER_CLASS)  # classes for which there is no room
+    first = torch.argsort(late * len(dataset) + turn, stable=True)[:count]
+    return dataset.subset(order[first].sort().values)
+
+
+def _turns(labels: Int64[Tensor, " n"]) -> Int64[Tensor, " n"]:
+    """How many of the same class come before each.
+
+    >>> _turns(torch.tensor([7, 5, 7, 7, 5]))
+    tensor([0, 0, 1, 2, 1])
+    """
+    order = torch.argsort(labels, stable=True)
+    ordered = labels[order]
+    starts = torch.searchsorted(ordered, ordered)
+    turns = torch.empty_like(labels)
+    turns[order] = torch.arange(len(labels)) - starts
+    return turns

@@ -1,0 +1,84 @@
+"""Readings of a network, folds of classes and samples: each against what it stands for."""
+
+import numpy as np
+import pytest
+import torch
+
+from lookalike import data
+from lookalike.evaluation import evaluate
+from lookalike.features import embed, features
+from lookalike.fit import readings
+from lookalike.fit.folds import judge_by_folds
+from lookalike.fit.sample import evenly
+from lookalike.models import Architecture, Model
+from lookalike.recipe import of_tree
+
+RECIPE = of_tree(
+    {
+        "model": {"backbone": "conv4", "width": 16, "dim": 8},
+        "loss": {"name": "multi_similarity"},
+        "sampler": {"name": "class_balanced", "batch_size": 16, "per_class": 4},
+        "train": {"steps": 1},
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def characters():
+    glyphs = data.load("glyphs")
+    return glyphs.subset(glyphs.labels < 12).dense()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Model.create(Architecture("conv4", {"channels": 1, "width": 16}, dim=8))
+
+
+def test_a_reading_gives_the_vectors_of_its_model(characters, model, tmp_path):
+    points = features(model, characters)
+    kinds = list(readings.with_own_head(RECIPE, model, points, characters.labels))
+    assert {reading.name for reading in kinds} >= {"whitened features", "whitened components", "head on the features"}
+    for reading in kinds:
+        own = reading.model(model)
+        own.save(tmp_path / reading.name)
+        loaded = Model.load(tmp_path / reading.name)
+        vectors = torch.nn.functional.normalize(reading.vectors(model, points))
+        assert torch.allclose(embed(loaded, characters), vectors, atol=1e-5), reading.name
+
+
+def test_a_head_learns_and_leaves_the_network_alone(characters, model):
+    before = {name: value.clone() for name, value in model.embedder.state_dict().items()}
+    points = features(model, characters)
+    head = readings.trained_head(RECIPE, model, points, characters.labels)
+    assert all(torch.equal(value, before[name]) for name, value in model.embedder.state_dict().items())
+    with torch.no_grad():
+        trained, start = (
+            evaluate(vectors, characters.labels, metrics=["map@r"], normalise="sphere")["map@r"]
+            for vectors in (head(points), points)
+        )
+    assert trained > start
+
+
+def test_folds_judge_each_class_once_and_by_the_others():
+    labels = torch.arange(40) // 4
+    points = torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
+    folds = []
+
+    def vectors(others, own):
+        assert not set(labels[others].tolist()) & set(labels[own].tolist())
+        folds.append(own)
+        return {"": points[own]}
+
+    result = judge_by_folds(labels, 3, 0, vectors, ["map@r"])[""]
+    assert torch.stack(folds).sum(0).tolist() == [1] * 40
+    alone = [evaluate(points[own], labels[own], metrics=["map@r"], normalise="sphere") for own in folds]
+    assert result["map@r"] == pytest.approx(np.concatenate([each.per_query["map@r"] for each in alone]).mean())
+    assert result.labels == [label for each in alone for label in each.labels]
+
+
+def test_a_sample_has_as_many_of_each_class(characters):
+    few = evenly(characters, 8 * 12, seed=0)
+    assert few.class_sizes().tolist() == [8] * 12
+    fewer = evenly(characters, 24, seed=0)  # no room for all classes
+    assert sorted(fewer.class_sizes().tolist(), reverse=True)[:4] == [8, 8, 8, 0]
+    assert evenly(characters, len(characters), seed=0) is characters
