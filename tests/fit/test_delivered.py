@@ -96,6 +96,13 @@ def test_training_that_harms_is_not(characters, tmp_path):
     assert run.content["training"]["steps"] == 8
 
 
+def test_training_that_diverges_still_gives_a_model(characters, tmp_path):
+    run = fit(characters, tmp_path / "run", overrides=[*QUICK, "optimiser.lr=1e30"], audit=False, full=False)
+    assert run.content["verdict"]["delivered"].startswith("raw pixels")
+    assert any("lower" in sentence for sentence in run.content["verdict"]["sentences"])
+    assert (tmp_path / "run" / "model" / "model.json").is_file()
+
+
 def test_most_dimensions(characters, tmp_path):
     run = fit(characters, tmp_path / "run", overrides=[*QUICK, "train.dim=12", "model.dim=12"], audit=False, full=False)
     assert run.model.embedder.dim <= 12

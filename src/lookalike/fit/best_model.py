@@ -14,6 +14,7 @@ from lookalike.protocols.class_disjoint import Parts, usable
 from lookalike.recipe import Recipe
 from lookalike.runs import OpenRun, checkpoint
 from lookalike.runs.log import read_log
+from lookalike.training.divergence import DivergedError
 from lookalike.training.train import Ending, Stop
 
 CONFIDENCE = 0.8  # one-sided
@@ -47,6 +48,8 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     if needed is None and useless is None:
         try:
             trained = train_model(recipe, model, parts, run, clock, stop)
+        except DivergedError as failure:
+            useless = f"{failure}; what needs no training is delivered"
         except UserError as refusal:
             if not isinstance(refusal.__cause__, NotEnoughTimeError):
                 raise
@@ -99,7 +102,7 @@ def _reason(recipe: Recipe, needed: int | None, useless: str | None) -> str | No
     if needed is not None:
         minutes = recipe.train.minutes
         return f"{minutes:g} minutes were too short to train: fine-tuning would need about {needed} minutes."
-    return None if useless is None else f"Nothing was trained: {useless}."
+    return None if useless is None else f"No trained network is delivered: {useless}."
 
 
 def _no_training(best: Candidate) -> Ending:
