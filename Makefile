@@ -9,6 +9,7 @@ demo: $(VENV)/demo-ready
 	rm -rf demo/unseen.index
 	$(VENV)/bin/lookalike index demo/model demo --out demo/unseen.index
 	$(VENV)/bin/lookalike search demo/unseen.index --first --k 5 --page demo/search.html
+	@echo "serve it, with a page to search on: $(VENV)/bin/lookalike serve"
 
 test: $(VENV)/test-ready
 	scripts/check
@@ -17,7 +18,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[serve]'
 	touch $@
 
 $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt

@@ -13,6 +13,8 @@ import pytest
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.generation import renew
+from lookalike.search.serve.server import bound
+from lookalike.search.serve.settings import Settings
 from tests.search.conftest import CLASSES, photo
 from tests.search.serve.client import Server, multipart
 from tests.search.serve.conftest import encoded
@@ -40,6 +42,12 @@ def test_ctrl_c_stops_workers_too(shop):
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(60) == 0
         assert "Traceback" not in server.errors
+
+
+def test_small_packets_are_not_held_back(tmp_path):
+    """asyncio sets TCP_NODELAY only on sockets that say they are TCP; without it every answer waits 40 ms."""
+    with bound(Settings(tmp_path, port=0)) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_a_taken_port_is_said(server, shop, tmp_path):

@@ -27,7 +27,8 @@ BACKLOG = 2048
 def bound(settings: Settings) -> socket.socket:
     """The socket that all workers accept from."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # TCP by name: asyncio switches off the delay of small packets only where the socket says that it is TCP
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
