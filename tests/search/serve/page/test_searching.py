@@ -1,6 +1,7 @@
 """Searching on the page as people do, in a real browser against a real server."""
 
 import pytest
+from PIL import Image
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
@@ -57,6 +58,7 @@ def test_a_photo_is_answered_with_a_verdict_and_its_meaning(page, shop):
     assert shares == pytest.approx(values, abs=0.02)
     assert f"12 hits among {ALL} items in " in page.text("#summary")
     assert page.run("return document.getElementById('summary').getAttribute('aria-live')") == "polite"
+    assert "sure: This is " in page.run("return document.getElementById('summary').textContent")
     page.click("#more")
     page.wait(f"return document.querySelectorAll('.card').length === {ALL}")
     page.wait(f"{FOCUS} === 12")
@@ -157,6 +159,26 @@ def test_a_box_is_drawn_moved_and_taken_away_with_the_mouse(page, shop):
     page.wait("return history.state.box === null")
     page.answered()
     assert page.texts(".card .value") == whole
+
+
+def test_a_box_means_the_picture_as_it_is_seen(page, shop, tmp_path):
+    """A camera held upright writes rows sideways and says so: box and picture agree all the same."""
+    upright = Image.open(shop.parent / "mug.jpg").crop((0, 0, 320, 200))
+    turned = Image.Exif()
+    turned[0x0112] = 6  # turn by 90 degrees clockwise to see it
+    upright.save(tmp_path / "upright.png")
+    upright.rotate(90, expand=True).save(tmp_path / "turned.png", exif=turned)
+    values = []
+    for name in ("upright.png", "turned.png"):
+        page.open()
+        page.upload(tmp_path / name)
+        page.one("#box-make").send_keys(Keys.ENTER)
+        page.press(Keys.ARROW_UP, Keys.ENTER)
+        page.wait("return history.state.box")
+        page.answered()
+        assert page.run("return history.state.box") == [64, 32, 192, 120]
+        values.append(page.texts(".card .value"))
+    assert values[0] == values[1]
 
 
 def test_a_box_by_the_keyboard_also_on_an_item(page):

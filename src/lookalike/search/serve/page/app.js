@@ -82,7 +82,8 @@ function explain(error, again) {
   if (error.status === 0) return gone(again);
   if (error.status === 429 || error.status === 503) return waiting(error.message, error.wait || 2, again);
   showNothing();
-  if ([400, 413, 415, 422].includes(error.status) && state.examples.some((example) => "photo" in example) && !state.where.length) {
+  const photo = [413, 415].includes(error.status) || ([400, 422].includes(error.status) && !state.where.length && !state.group);
+  if (photo && state.examples.some((example) => "photo" in example)) {
     state = nothing();
     history.replaceState(state, "", "/");
     show();

@@ -49,7 +49,7 @@ export function listenToKeys(act) {
 
 function onCards(event, act) {
   const cards = [...find("cards").querySelectorAll(".card:not(.skeleton)")];
-  if (!cards.length || !cards[0].checkVisibility()) return;
+  if (!cards.length || find("results").hidden) return;
   const card = document.activeElement.closest?.(".card");
   const key = event.key;
   if (/^(Arrow|Home$|End$)/.test(key)) {

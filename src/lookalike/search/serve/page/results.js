@@ -1,7 +1,7 @@
 // The answer: its verdict, its hits, or what to do where there are none.
 
 import { badge, card, nameOf, showMarks, skeletons } from "./cards.js";
-import { button, find, make, number, plural } from "./dom.js";
+import { button, find, make, plural } from "./dom.js";
 
 const HEADLINES = {
   sure: (name) => `This is ${name}`,
@@ -9,14 +9,25 @@ const HEADLINES = {
   unknown: () => "Probably not in this index",
 };
 
+const headline = ({ verdict, label, hits }) => (verdict && hits.length ? HEADLINES[verdict](label ?? nameOf(hits[0].item)) : "");
+
 function showVerdict(answer) {
   const element = find("verdict");
   const { verdict, meaning, hits } = answer;
   element.hidden = !hits.length || !(verdict || meaning);
   element.className = `verdict ${verdict ?? "none"}`;
-  const name = answer.label ?? (hits.length ? nameOf(hits[0].item) : "");
   element.replaceChildren(
-    ...(verdict ? [badge(verdict), make("b", {}, HEADLINES[verdict](name))] : []), make("span", {}, meaning ?? ""));
+    ...(verdict ? [badge(verdict), make("b", {}, headline(answer))] : []), make("span", {}, meaning ?? ""));
+}
+
+/** How many and how fast; a screen reader also says the verdict here, because only this place is announced. */
+function showSummary(answer, state) {
+  const time = Object.values(answer.milliseconds ?? {}).reduce((sum, part) => sum + part, 0);
+  const hits = plural(answer.hits.length, "hit");
+  const found = state.group ? `${hits}, the best of each ${state.group},` : hits;
+  const words = `${found} among ${plural(answer.items, "item")} in ${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
+  const said = answer.verdict && answer.hits.length ? `. ${answer.verdict}: ${headline(answer)}. ${answer.meaning}` : "";
+  find("summary").replaceChildren(words, make("span", { class: "unseen" }, said));
 }
 
 function showEmpty(state, act) {
@@ -56,10 +67,7 @@ export function showNothing() {
 export function showAnswer(answer, state, index, act) {
   endBusy();
   showVerdict(answer);
-  const time = Object.values(answer.milliseconds ?? {}).reduce((sum, part) => sum + part, 0);
-  const noun = state.group ? `best of each ${state.group}` : plural(answer.hits.length, "hit");
-  const found = state.group ? `${number(answer.hits.length)} hits, the ${noun},` : noun;
-  find("summary").textContent = `${found} among ${plural(answer.items, "item")} in ${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
+  showSummary(answer, state);
   find("cards").replaceChildren(...answer.hits.map((hit, place) => card(hit, place, answer, act, !index.read_only)));
   showMarks(find("cards"), answer.query);
   find("empty").hidden = answer.hits.length > 0;
