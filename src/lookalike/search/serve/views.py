@@ -28,7 +28,8 @@ from lookalike.search.serve.settings import Settings
 from lookalike.search.stores.rows import OWN
 
 VALUES, NEWEST = 50, 12
-PATIENCE = 20  # an overview may be as many times as old as it took to make
+QUICK = 0.25  # seconds: an overview that is made sooner is made after every change
+PATIENCE = 20  # others may be as many times as old as they took to make
 KEPT = 64 << 20  # bytes of thumbnails in memory
 
 
@@ -68,7 +69,8 @@ class Overview:
             if self._form is None or (version != self._version and time.monotonic() >= self._until):
                 began = time.monotonic()
                 self._form, self._version = self._made(), version
-                self._until = time.monotonic() + PATIENCE * (time.monotonic() - began)
+                took = time.monotonic() - began
+                self._until = time.monotonic() + (PATIENCE * took if took > QUICK else 0)
             return self._form
 
     def _made(self) -> IndexForm:
