@@ -167,7 +167,8 @@ def test_a_cache_killed_half_way_is_built_again(lookalike, photos, tmp_path):
 
 
 def test_too_little_time_is_said(lookalike, photos, tmp_path):
-    completed = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", "--minutes", 0.0001)
+    many = folder(tmp_path / "many", classes=30, each=3, noise=200)
+    completed = lookalike("fit", many, "--out", tmp_path / "run", "--no-audit", "--minutes", 0.0001)
     assert completed.code == 0, completed.error
     assert "fine-tuning would need about" in completed.out
     lookalike("fit", photos, "--out", tmp_path / "other", "--no-audit", "--minutes", -1).refused("minutes")

@@ -56,7 +56,7 @@ def test_a_recipe_for_other_data(lookalike, photos, finished, tmp_path):
 def test_a_changed_file_is_not_resumed(lookalike, finished, tmp_path):
     run, _ = finished
     changed = tmp_path / "changed.toml"
-    changed.write_text((run / "recipe.toml").read_text().replace("dim = ", "dim = 1"))
+    changed.write_text((run / "recipe.toml").read_text().replace("\ndim = ", "\ndim = 1", 1))
     lookalike("train", changed, "--out", run, "--resume").refused("holds another run: model.dim was")
 
 

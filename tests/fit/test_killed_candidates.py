@@ -33,7 +33,7 @@ def outcome(run):
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
     """Enough classes for a validation that may choose."""
-    return folder(tmp_path_factory.mktemp("many") / "photos", classes=30, each=4)
+    return folder(tmp_path_factory.mktemp("many") / "photos", classes=30, each=4, noise=200)
 
 
 @pytest.mark.slow
