@@ -15,6 +15,7 @@ from lookalike.errors import unknown
 
 Geometry = Literal["sphere", "ball", "none"]
 HALF = (torch.float16, torch.bfloat16)
+SHORTEST = 1e-24  # rows shorter than this have the gradient of this length
 SATURATION = 1e30  # raw dot products stop here, with gradient 0 beyond
 ROUNDING = 8.0  # squared distances below this many units of rounding are rounding
 
@@ -38,7 +39,9 @@ class _Sphere(torch.autograd.Function):
         # the largest entry is now 1, so only a zero row is shorter than 1
         lengths = torch.linalg.vector_norm(unit, dim=1, keepdim=True).clamp_(min=1)
         unit.div_(lengths)
-        ctx.save_for_backward(unit, torch.where(largest > 0, 1 / (largest * lengths), 0.0))
+        # bounded: 1 / length of the shortest rows is infinite, and 0 times that would be NaN
+        inverse = torch.where(largest > 0, 1 / (largest * lengths), 0.0).clamp_(max=1 / SHORTEST)
+        ctx.save_for_backward(unit, inverse)
         return unit
 
     @staticmethod
@@ -64,7 +67,8 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
     unit: Tensor = _Sphere.apply(vectors)  # type: ignore[no-untyped-call]
     if geometry == "sphere":
         return unit
-    return torch.where(norms(vectors.detach())[:, None] > 1, unit, vectors)
+    # so that a row that is not finite becomes NaN here, too
+    return torch.where(norms(vectors.detach())[:, None] <= 1, vectors, unit)
 
 
 def norms(vectors: Float[Tensor, "n d"], squared: bool = False) -> Float[Tensor, " n"]:

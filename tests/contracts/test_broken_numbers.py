@@ -63,3 +63,12 @@ def test_a_weight_of_a_class(name):
     with torch.no_grad():
         next(loss.parameters())[0, 1] = torch.nan
     assert loss(rows(8), LABELS).isnan()
+
+
+@pytest.mark.parametrize("geometry", ["sphere", "ball", "none"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("fastap", "histogram")])
+def test_every_geometry(name, geometry):
+    """An infinite row on the ball is no exception: it has no direction."""
+    for value in BROKEN:
+        for row in (0, 3):
+            assert build(name, normalise=geometry)(broken(rows(8), value, row), LABELS).isnan(), value

@@ -81,7 +81,7 @@ def test_mined_triplets_without_candidates(name, miner):
     assert_finite(build(name), rows(8), triplets, candidates=rows(0))
 
 
-@pytest.mark.parametrize("length", [1e-30, 1e-9, 1e9, 1e15, 1e19, 1e25, 1e30])
+@pytest.mark.parametrize("length", [1e-42, 1e-39, 1e-30, 1e-9, 1e9, 1e15, 1e19, 1e25, 1e30])
 @pytest.mark.parametrize("geometry", ["none", "ball"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("fastap", "histogram")])
 def test_vectors_of_any_length_in_every_geometry(name, geometry, length):
@@ -92,6 +92,14 @@ def test_vectors_of_any_length_in_every_geometry(name, geometry, length):
         candidates = (rows(6, seed=1) * length).requires_grad_()
         assert_finite(build(name, normalise=geometry), rows(8) * length, pairs, candidates=candidates)
         assert candidates.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("geometry", ["sphere", "ball", "none"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("fastap", "histogram")])
+def test_vectors_of_all_lengths_in_one_batch(name, geometry):
+    lengths = torch.tensor([1e-42, 1e-39, 1e-9, 0.0, 1.0, 1e16, 1e19, 1e25])
+    for seed in range(3):
+        assert_finite(build(name, normalise=geometry), rows(8, seed) * lengths[:, None].roll(seed, 0), LABELS)
 
 
 @pytest.mark.parametrize("name", PAIR_NAMES)

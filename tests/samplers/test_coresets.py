@@ -159,3 +159,18 @@ def test_impossible_settings_are_refused(sampler):
         sampler(labels, bank, batch_size=8, per_class=3)
     with pytest.raises(UserError, match="projection must be a positive number of dimensions, not 0"):
         list(sampler(labels, bank, batch_size=8, per_class=2, projection=0))
+
+
+@pytest.mark.parametrize("name", ["coreset", "d2_coreset", "distribution_match", "frechet"])
+def test_the_unit_of_the_embeddings_does_not_matter(name, generator):
+    """Squares of 1e25 overflow; which points lie far apart does not depend on the unit."""
+    vectors, labels = torch.randn(24, 4, generator=generator), torch.arange(24) // 3
+
+    def batches(scale):
+        bank = filled(vectors * scale)
+        return [list(batch) for batch in samplers.build(name, labels=labels, bank=bank, batch_size=6, big_batch=12)]
+
+    large = batches(2.0**90)
+    assert large
+    assert large == batches(2.0**100)
+    assert all(0 <= row < 24 for batch in large for row in batch)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Embeddings, Targets, Value, as_classes
+from lookalike.targets import Embeddings, Targets, Value, as_classes, taint
 
 
 class ProxyAnchor(nn.Module):
@@ -49,7 +49,7 @@ class ProxyAnchor(nn.Module):
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)
         own = torch.arange(len(self.proxies), device=labels.device)[:, None] == labels
-        return self.of_proxies(compare(self.proxies, embeddings, self.normalise), own)
+        return self.of_proxies(compare(self.proxies, embeddings, self.normalise), own) + taint(embeddings)
 
     def of_proxies(self, similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"]) -> Value:
         """The equation, for proxies × samples and the mask of each proxy's own samples."""

@@ -8,6 +8,7 @@ Departs from the paper: a ratio of variances, where eq. 15 prints sums of un-squ
 symmetric, and not a function of the similarities: it has no pair weights.
 """
 
+import torch
 from torch import Tensor, nn
 
 from lookalike.errors import check
@@ -17,6 +18,7 @@ from lookalike.reductions import mean_active
 from lookalike.targets import Candidates, Embeddings, Targets, Triplets, Value, as_pairs, taint
 
 FAINTEST = 1e-12  # smallest variance of an anchor
+LOUDEST = 1e15  # noise of a signal beyond this is no different
 
 
 class SNR(nn.Module):
@@ -54,4 +56,5 @@ class SNR(nn.Module):
         signal = left.square().sum(1, keepdim=True).clamp(max=SATURATION)
         other = signal.T if right is None else right.square().sum(1).clamp(max=SATURATION)
         apart = (signal + other - 2 * compare(left, right, "none")).clamp(min=0)
-        return apart / signal.clamp(min=FAINTEST * rows.shape[1])
+        faintest = (apart.detach() / LOUDEST).clamp(min=FAINTEST * rows.shape[1])
+        return apart / torch.maximum(signal, faintest)

@@ -19,6 +19,7 @@ from lookalike.samplers.batch_sampler import BatchSampler, Course
 from lookalike.samplers.drawing import distinct_if_possible, rounds, uniform
 from lookalike.samplers.grouping import Groups, check_divides, classes_per_batch
 
+LARGE = 1e15  # coordinates whose squares, added up, leave the range of float32
 Cost = Callable[[Float[Tensor, "b d"], Integer[Tensor, "k m"]], Float[Tensor, " k"]]
 Choose = Callable[[Float[Tensor, "b d"], int, torch.Generator], Integer[Tensor, " points"]]
 
@@ -166,4 +167,7 @@ def _compose(
     bank: EmbeddingBank, method: Matching | Covering, batches: int, generator: torch.Generator
 ) -> Integer[Tensor, "batches m"]:
     bank.check_ready()
-    return method.compose(bank.vectors, batches, generator)
+    largest = float(bank.vectors.abs().max())
+    # which points lie far apart does not depend on the unit, but squares overflow
+    vectors = bank.vectors if largest < LARGE else bank.vectors / largest
+    return method.compose(vectors, batches, generator)

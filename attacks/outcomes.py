@@ -1,0 +1,91 @@
+"""What a trial ended in: an answer, a refusal in one line, or a finding."""
+
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from lookalike.errors import UserError
+
+MOST_NOTES = 20
+FINDINGS = ("raw exception", "silent NaN", "wrong", "hang")
+
+
+class WrongError(AssertionError):
+    """The answer is not the right one."""
+
+
+class SilentError(AssertionError):
+    """A number that is none went unnoticed."""
+
+
+class HangError(BaseException):
+    """No answer in time; nothing may catch it."""
+
+
+@dataclass
+class Outcomes:
+    """How the trials of one kind ended; `notes` names the first findings and how to repeat them."""
+
+    kind: str
+    counts: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+
+    def attempt(self, name: str, work: Callable[[], object], patience: float = 60) -> None:
+        """Run one trial; it answers, or refuses with a UserError of one line."""
+        try:
+            with within(patience):
+                work()
+            self.add("answered")
+        except UserError as error:
+            self.add("refused") if "\n" not in str(error) else self.find("raw exception", name, error)
+        except SilentError as error:
+            self.find("silent NaN", name, error)
+        except WrongError as error:
+            self.find("wrong", name, error)
+        except HangError as error:
+            self.find("hang", name, error)
+        except Exception as error:
+            self.find("raw exception", name, error)
+
+    def add(self, outcome: str) -> None:
+        self.counts[outcome] += 1
+        self.seconds = time.monotonic() - self.began
+
+    def find(self, outcome: str, name: str, error: BaseException) -> None:
+        self.add(outcome)
+        note = f"{self.kind} {name}: {outcome}: {type(error).__name__}: {str(error)[:300]}"
+        print(note, file=sys.stderr, flush=True)
+        self.notes += [note] if len(self.notes) < MOST_NOTES else []
+
+    @property
+    def trials(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def findings(self) -> int:
+        return sum(self.counts[finding] for finding in FINDINGS)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise HangError(f"no answer in {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def right(holds: bool, message: str) -> None:
+    if not holds:
+        raise WrongError(message)
