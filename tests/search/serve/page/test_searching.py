@@ -189,6 +189,8 @@ def test_examples_for_and_against(page, shop):
     page.click(".card .plus", 2)
     page.wait("return document.querySelectorAll('.examples li').length === 2")
     page.answered()
+    assert page.texts(".badge") == []
+    assert "this search combines several" in page.text("#verdict")
     page.upload(shop.parent / "lamp.jpg", field="#add-photo")
     page.wait("return document.querySelectorAll('.examples li').length === 3")
     page.answered()

@@ -64,7 +64,12 @@ export function showNothing() {
   for (const id of ["verdict", "bar", "more", "empty"]) find(id).hidden = true;
 }
 
-export function showAnswer(answer, state, index, act) {
+/** Calibration asks with one picture each: what it says does not hold for several together. */
+const judged = (answer, state) => (state.examples.length === 1 ? answer
+  : { ...answer, verdict: null, meaning: "A verdict is measured for single pictures; this search combines several." });
+
+export function showAnswer(given, state, index, act) {
+  const answer = judged(given, state);
   endBusy();
   showVerdict(answer);
   showSummary(answer, state);
