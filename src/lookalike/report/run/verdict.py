@@ -1,8 +1,9 @@
 """The verdict of a run, on top of its page: what was delivered, why, and what to do next.
 
 It is `verdict` in result.json: {"delivered": name, "sentences": […], "warnings": […], "next": […], "candidates": […]}.
-A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), `dim`,
-`milliseconds_per_image`, `bytes_per_item` and `delivered`. Whatever is missing is left out.
+A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), where there are
+`folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Whatever is
+missing is left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,27 +32,40 @@ def _list(title: str, kind: str, sentences: Sequence[str]) -> Html:
     if not sentences:
         return Html()
     return element(
-        "div", element("h3", title), element("ul", *(element("li", sentence) for sentence in sentences)), class_=kind
+        "div", element("h3", title), element("ul", *(element("li", _capital(each)) for each in sentences)), class_=kind
     )
 
 
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
 def _table(candidates: Sequence[Mapping[str, Any]]) -> Html:
-    heads = ["candidate", *METRICS, "dimensions", "ms per image", "bytes per item"]
+    folds = any("folds" in candidate for candidate in candidates)
+    heads = ["candidate", *METRICS, *(f"{metric}, folds" for metric in METRICS if folds)]
+    heads += ["dimensions", "ms per image", "bytes per item"]
     words = "Every candidate on the validation classes, with 95 % intervals over classes; the best of them is delivered"
-    return sortable("candidates", words, heads, [_cells(candidate) for candidate in candidates])
+    if folds:
+        words += ". Folds: all classes but the test classes, each judged by what was fitted to others"
+    return sortable("candidates", words, heads, [_cells(candidate, folds) for candidate in candidates])
 
 
-def _cells(candidate: Mapping[str, Any]) -> list[Cell]:
+def _cells(candidate: Mapping[str, Any], folds: bool) -> list[Cell]:
     name = str(candidate.get("name", ""))
     title = element("strong", f"✓ {name} (delivered)") if candidate.get("delivered") else name
-    metrics, intervals = candidate.get("metrics") or {}, candidate.get("intervals") or {}
     return [
         title,
-        *(_metric(metrics.get(metric), intervals.get(metric)) for metric in METRICS),
+        *_metrics(candidate),
+        *(_metrics(candidate.get("folds") or {}) if folds else []),
         _number(candidate.get("dim"), "{:,}"),
         _number(candidate.get("milliseconds_per_image"), "{:,.2f}"),
         _number(candidate.get("bytes_per_item"), "{:,.0f}"),
     ]
+
+
+def _metrics(judged: Mapping[str, Any]) -> list[Cell]:
+    values, intervals = judged.get("metrics") or {}, judged.get("intervals") or {}
+    return [_metric(values.get(metric), intervals.get(metric)) for metric in METRICS]
 
 
 def _metric(value: Any, ends: Sequence[float] | None) -> Cell:

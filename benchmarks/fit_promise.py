@@ -1,0 +1,170 @@
+"""What `lookalike fit` promises: always a model, none worse than the best baseline, in the time it is given.
+
+    python -m benchmarks.fit_promise DATA [--minutes 3 10] [--busy-minutes 3] [--only grocery,12] [--out FILE.json]
+
+DATA holds CUB_200_2011, grocery and Omniglot's images_background and images_evaluation, unpacked. Every cell is one run
+of the command line with an empty cache, as a new user would start it; the busy ones have two processes beside them that
+never rest. Finished cells are kept in FILE.json, and a second call goes on from there.
+
+A difference is called worse where its interval over classes lies below 0. A budget is kept where the run takes at least
+90 % of it, unless it says why it stopped early, and at most max(5 %, 20 s) more.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from lookalike.evaluation import compare
+from lookalike.evaluation.table import aligned
+from lookalike.runs import RunFolder
+from lookalike.runs.measured import load_results
+
+METRICS = ("recall@1", "map@r")
+BURN = "while True: pass"
+
+
+class Cell(NamedTuple):
+    """One run: on which data, for how long, and beside whom."""
+
+    data: str
+    minutes: float
+    busy: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.data}, {self.minutes:g} min{', busy' if self.busy else ''}"
+
+
+def sources(data: Path, place: Path) -> dict[str, str]:
+    """What `fit` is given, by name; random products are a table of their photos."""
+    found = {"glyphs": "glyphs"}
+    if (data / "CUB_200_2011").is_dir():
+        found["CUB"] = str(data / "CUB_200_2011")
+    if (data / "images_background").is_dir():
+        found["Omniglot"] = f"omniglot={data}"
+    grocery = data / "grocery"
+    if grocery.is_dir():
+        found["Grocery, 81"] = str(grocery)
+        products = sorted(path for path in grocery.iterdir() if path.is_dir())
+        for count in (27, 12):
+            chosen = random.Random(count).sample(products, count)
+            lines = [f"{photo},{product.name}" for product in chosen for photo in sorted(product.glob("*.jpg"))]
+            table = place / f"grocery_{count}.csv"
+            table.write_text("\n".join(["path,label", *lines]) + "\n", encoding="utf-8")
+            found[f"Grocery, {count}"] = str(table)
+    return found
+
+
+@contextmanager
+def neighbours(count: int) -> Iterator[None]:
+    """Processes that use as much of the machine as they get."""
+    burning = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+
+
+def measured(cell: Cell, source: str, place: Path) -> dict[str, Any]:
+    """One run from an empty cache, and what its folder says."""
+    out = place / "run"
+    command = [sys.executable, "-m", "lookalike", "fit", source, "--out", str(out), "--minutes", f"{cell.minutes:g}"]
+    with neighbours(2 if cell.busy else 0):
+        start = time.monotonic()
+        done = subprocess.run(
+            command, env=os.environ | {"LOOKALIKE_CACHE": str(place / "cache")}, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        seconds = time.monotonic() - start
+    row: dict[str, Any] = {"code": done.returncode, "seconds": seconds, "model": (out / "model").is_dir()}
+    if done.returncode != 0:
+        return row | {"error": done.stderr.strip().splitlines()[-1:]}
+    content = json.loads((out / "result.json").read_text(encoding="utf-8"))
+    row |= {"delivered": content["verdict"]["delivered"], "steps": content["training"]["steps"]}
+    row["stopped"] = content["training"]["stopped"]
+    model, *others = load_results(RunFolder(out))
+    row["figures"] = {metric: model.result[metric] for metric in METRICS}
+    row["against"] = {}
+    for other in (each for each in others if each.role == "baseline"):
+        gaps = compare({other.name: other.result, " model": model.result}, METRICS, over="classes").differences
+        row["against"][other.name] = {
+            gap.metric: [other.result[gap.metric], gap.difference, gap.low, gap.high]
+            for gap in gaps
+            if gap.name == " model"
+        }
+    return row
+
+
+def kept(cell: Cell, row: dict[str, Any]) -> list[str]:
+    """The promises that were broken."""
+    broken = [] if row["model"] and row["code"] == 0 else ["no model"]
+    for name, gaps in row.get("against", {}).items():
+        broken += [f"{metric} below {name}" for metric, gap in gaps.items() if gap[3] < 0]
+    budget = 60 * cell.minutes
+    early = not str(row.get("stopped", "")).startswith("all ")
+    if row["seconds"] < 0.9 * budget and not early:
+        broken.append("unused time")
+    if row["seconds"] > budget + max(0.05 * budget, 20):
+        broken.append("overrun")
+    return broken
+
+
+def table(rows: dict[str, Any], cells: dict[str, Cell]) -> list[str]:
+    lines = [
+        ["data and minutes", "recall@1", "map@r", "best baseline", "gain [interval]", "s", "steps", "delivered", ""]
+    ]
+    for name, row in rows.items():
+        if "figures" not in row:
+            lines.append([name, "", "", "", "", f"{row['seconds']:.0f}", "", str(row.get("error")), "no model"])
+            continue
+        best = max(row["against"], key=lambda other: row["against"][other]["map@r"][0])
+        gaps = row["against"][best]
+        gain = "; ".join(
+            f"{gaps[metric][1]:+.3f} [{gaps[metric][2]:+.3f}, {gaps[metric][3]:+.3f}]" for metric in METRICS
+        )
+        figures = [f"{row['figures'][metric]:.3f}" for metric in METRICS]
+        base = " / ".join(f"{gaps[metric][0]:.3f}" for metric in METRICS)
+        broken = ", ".join(kept(cells[name], row)) if name in cells else ""
+        lines.append(
+            [name, *figures, base, gain, f"{row['seconds']:.0f}", str(row["steps"]), row["delivered"], broken or "kept"]
+        )
+    return aligned(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--minutes", type=float, nargs="*", default=[3.0, 10.0])
+    parser.add_argument("--busy-minutes", type=float, nargs="*", default=[3.0])
+    parser.add_argument("--only", default="", help="part of the names of the cells to run")
+    parser.add_argument("--out", type=Path, default=Path("fit_promise.json"))
+    settings = parser.parse_args()
+    rows: dict[str, Any] = json.loads(settings.out.read_text()) if settings.out.is_file() else {}
+    with TemporaryDirectory() as place:
+        found = sources(settings.data.resolve(), Path(place))
+        todo = [Cell(data, minutes, busy) for busy, many in ((False, settings.minutes), (True, settings.busy_minutes))
+                for minutes in many for data in found]  # fmt: skip
+        cells = {cell.name: cell for cell in todo}
+        for name, cell in cells.items():
+            if name in rows or settings.only not in name:
+                continue
+            with TemporaryDirectory(dir=place) as own:
+                rows[name] = measured(cell, found[cell.data], Path(own))
+            settings.out.write_text(json.dumps(rows, indent=2), encoding="utf-8")
+            print(table({name: rows[name]}, cells)[1], file=sys.stderr, flush=True)
+        print("\n".join(table(rows, cells)))
+
+
+if __name__ == "__main__":
+    main()
