@@ -87,7 +87,7 @@ def test_calibrate_classify_duplicates_remove_status(lookalike, shop, photos, tm
     found = lookalike("calibrate", index, photos, "--precision", 0.6, "--page", tmp_path / "calibration.html")
     assert found.code == 0, found.error
     assert "plain search" in found.out
-    assert "What a similarity means" in (tmp_path / "calibration.html").read_text()
+    assert "When to believe an answer" in (tmp_path / "calibration.html").read_text()
     assert lookalike("classify", index, photos, "--out", tmp_path / "labels.csv").code == 0
     with (tmp_path / "labels.csv").open() as file:
         rows = list(csv.DictReader(file))

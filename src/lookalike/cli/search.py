@@ -71,23 +71,30 @@ def _box(text: str) -> tuple[int, int, int, int]:
 def _as_json(name: str, answer: Any) -> dict[str, Any]:
     hits = [{"id": hit.id, "label": hit.label, "similarity": hit.similarity, "path": hit.path,
              "columns": dict(hit.item.columns)} for hit in answer.hits]  # fmt: skip
-    return {"query": name, "verdict": answer.verdict, "hits": hits}
+    return {"query": name, "verdict": answer.verdict, "chance": answer.chance, "hits": hits}
 
 
 def _as_table(index: Any, name: str, answer: Any) -> str:
     from lookalike.evaluation.table import aligned
 
     calibration = index.calibration
-    lines = [name]
+    lines = [_title(index, name)]
     if calibration is None:
         lines.append("uncalibrated: lookalike calibrate says what a similarity means")
     else:
-        lines.append(f"{answer.verdict}: {calibration.meaning(answer.verdict)}")
+        chance = "" if answer.chance is None else f", chance {answer.chance:.2f}"
+        lines.append(f"{answer.verdict}{chance}: {calibration.meaning(answer.verdict)}")
         stale = calibration.stale(len(index), index.identity.generation)
         lines += [f"calibrate again: {stale}"] if stale else []
     rows = [["similarity", "label", "item"]]
     rows += [[f"{hit.similarity:.4f}", hit.label or "", hit.path or hit.id] for hit in answer.hits]
     return "\n".join([*lines, *(aligned(rows) if answer.hits else ["nothing in the index answers this search"]), ""])
+
+
+def _title(index: Any, name: str) -> str:
+    """A query's name; that of an item with its label."""
+    items = [] if Path(name).is_file() else index.store.with_ids([name])
+    return f"{name} ({items[0].label})" if items and items[0].label is not None else name
 
 
 def _write_page(index: Any, file: Path, names: list[str], answers: list[Any], together: bool) -> None:

@@ -12,11 +12,13 @@ from lookalike.errors import check
 from lookalike.evaluation.statistics import bootstrap
 from lookalike.search import quality as ways
 from lookalike.search import trials
-from lookalike.search.calibration import Calibration, Trials, calibrate
+from lookalike.search.calibration import Calibration, calibrate
+from lookalike.search.evidence import HITS, of_hits
 from lookalike.search.filters import Condition, Filter
-from lookalike.search.items import Answer, Vectors
+from lookalike.search.items import Answer, Hit, Vectors
 from lookalike.search.quality import CANDIDATES, DEPTH, Quality, Trial, improved, label_of
 from lookalike.search.stores import Store
+from lookalike.search.trials import Trials
 
 MOST = 500  # queries that candidates are compared on
 Progress = Callable[[int, int], None]
@@ -121,17 +123,23 @@ def ask(store: Store, queries: Queries, quality: Quality, progress: Progress | N
     """Every image with its class in the index, and without."""
     where: Filter = trials.LABELLED if store.count(trials.LABELLED) < store.count() else ()
     vectors = queries.flipped if quality.flip else queries.vectors
-    known = {item.label for item in store.listed(trials.LABELLED)}
+    sizes = Counter(item.label for item in store.listed(trials.LABELLED))
     rows: list[trials.Row] = []
     for row, label in enumerate(queries.labels):
-        vector, itself = vectors[row : row + 1], queries.itself[row]
-        best = improved(store, vector, 1, quality, where, leave_out=itself)
-        if best.hits and label in known:
-            rows.append((best.hits[0].similarity, label, str(best.hits[0].label), True))
-        others = (*where, Condition("label", "!=", (label,)))
-        away = best if best.hits and best.hits[0].label != label else improved(store, vector, 1, quality, others)
-        if away.hits:
-            rows.append((away.hits[0].similarity, label, str(away.hits[0].label), False))
+        vector = vectors[row : row + 1]
+        hits = improved(store, vector, HITS, quality, where, leave_out=queries.itself[row]).hits
+        if hits and sizes[label] > len(queries.itself[row]):
+            rows.append(_row(store, label, hits, present=True))
+        if any(hit.label == label for hit in hits):
+            others = (*where, Condition("label", "!=", (label,)))
+            hits = improved(store, vector, HITS, quality, others).hits
+        if hits:
+            rows.append(_row(store, label, hits, present=False))
         if progress is not None:
             progress(row + 1, len(queries.labels))
     return trials.as_trials(rows)
+
+
+def _row(store: Store, label: str, hits: Sequence[Hit], present: bool) -> trials.Row:
+    (read,) = of_hits(hits, store.vectors([hit.id for hit in hits]), store.identity.geometry)
+    return trials.Row(hits[0].similarity, label, str(hits[0].label), present, read)

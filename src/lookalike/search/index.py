@@ -19,8 +19,10 @@ from lookalike.models import Model
 from lookalike.search import calibrating, filters, sources, vectors
 from lookalike.search.calibrating import Calibrated, Queries
 from lookalike.search.calibration import Calibration
-from lookalike.search.filters import Where
+from lookalike.search.evidence import HITS
+from lookalike.search.filters import Filter, Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
+from lookalike.search.judging import judge
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import Box, combined, pixels_of, placed
@@ -177,14 +179,17 @@ class Index:
     def answer(self, vector: Vectors, k: int = 10, *, where: Where = None, group: str | None = None,
                leave_out: Sequence[str] = (), plain: bool = False) -> Answer:  # fmt: skip
         """The nearest items of one vector, with its verdict; `plain` switches off what calibration switched on."""
-        quality = Quality() if plain else self.quality
-        return self._judged(improved(self.store, vector, k, quality, filters.parse(where), group, leave_out))
+        quality, conditions, calibration = Quality() if plain else self.quality, filters.parse(where), self.calibration
 
-    def _judged(self, answer: Answer) -> Answer:
-        calibration = self.calibration
+        def ask(number: int, more: Filter = (), column: str | None = None) -> Answer:
+            return improved(self.store, vector, number, quality, (*conditions, *more), column, leave_out)
+
         if calibration is None:
-            return answer
-        return replace(answer, verdict=calibration.verdict(answer.hits[0].similarity) if answer.hits else "unknown")
+            return ask(k, column=group)
+        deep = ask(max(k, HITS))  # the verdict wants more hits than may be shown, and no groups
+        found = judge(self.store, calibration, deep.hits, lambda more: ask(HITS, more).hits)
+        answer = deep if group is None else ask(k, column=group)
+        return replace(answer, hits=answer.hits[:k], verdict=found.verdict, chance=found.chance)
 
     @property
     def calibration(self) -> Calibration | None:

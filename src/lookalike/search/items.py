@@ -82,6 +82,7 @@ class Answer:
 
     hits: Sequence[Hit]
     verdict: Verdict = "uncalibrated"
+    chance: float | None = None  # that the best hit is right; None: only its similarity was judged
     certified: bool = True  # proven by the first look at the rounded scores, without a second one
 
 

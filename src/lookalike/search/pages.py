@@ -29,9 +29,9 @@ FOOTER = "This page holds its pictures itself and loads nothing."
 def _answer(index: Index, picture: bytes | None, answer: Answer) -> Html:
     calibration = index.calibration
     meaning = "" if calibration is None or answer.verdict == "uncalibrated" else calibration.meaning(answer.verdict)
-    asked = element(
-        "figure", _image(picture, "the query"), element("figcaption", element("strong", answer.verdict), " ", meaning)
-    )
+    chance = "" if answer.chance is None else f" (chance {answer.chance:.2f})"
+    words = element("figcaption", element("strong", answer.verdict), chance, " ", meaning)
+    asked = element("figure", _image(picture, "the query"), words)
     hits = [_card(index, hit) for hit in answer.hits] or [note("Nothing in the index answers this search.")]
     return element("div", asked, element("div", *hits, class_="hits"), class_="search")
 
@@ -64,17 +64,19 @@ def sentences(found: Calibrated) -> list[str]:
     """What calibration found, in words."""
     calibration = found.calibration
     low, high = calibration.interval
+    start = "a chance" if calibration.weights else "a similarity"
     if calibration.sure is None:
         lines = [
-            f"No similarity is reliable enough: nowhere are {calibration.target:.0%} of answers right for certain."
+            f"sure: never. {calibration.classes:,} classes like these do not promise {calibration.target:.0%} right "
+            "answers on others: ask for less, or calibrate with images of more classes."
         ]
     else:
         lines = [
-            f"sure: from {calibration.sure:.4f} on {calibration.precision:.1%} of the answers were right "
+            f"sure: from {start} of {calibration.sure:.3f} on {calibration.precision:.1%} of the answers were right "
             f"[{low:.1%}, {high:.1%}]; {calibration.coverage:.1%} of all answerable pictures get one."
         ]
     lines += [
-        f"maybe: from {calibration.maybe:.4f} on; below that: unknown.",
+        f"maybe: from {start} of {calibration.maybe:.3f} on; below that: unknown.",
         f"Measured with {calibration.queries:,} pictures of {calibration.classes:,} classes, each also asked without "
         f"its own class, among {calibration.items:,} items.",
     ]

@@ -1,5 +1,6 @@
 """An index in a few lines."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,18 @@ def describe(index: Index) -> dict[str, Any]:
     }
     if calibration is not None:
         origin = " (by the run that made the model)" if calibration.source == "run" else ""
-        content["calibration"] = f"{calibration.target:.0%} precision, {calibration.date}{origin}"
+        content["calibration"] = (
+            f"{calibration.target:.0%} precision, {calibration.date}{origin}, {_age(calibration.date)}"
+        )
         content["stale"] = calibration.stale(items, identity.generation)
     return content
+
+
+def _age(date: str) -> str:
+    """How long ago that was, in words."""
+    then = datetime.fromisoformat(date)
+    days = (datetime.now(UTC) - (then if then.tzinfo else then.replace(tzinfo=UTC))).days
+    return "today" if days < 1 else f"{days:,} day{'s' * (days > 1)} old"
 
 
 def _size(place: Path) -> str:

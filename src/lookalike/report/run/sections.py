@@ -98,7 +98,8 @@ def _calibration(content: Content) -> Html:
     facts = content.run.part("calibration")
     if not facts:
         return Html()
-    start = "From no similarity on" if facts["sure"] is None else f"From a similarity of {facts['sure']:.3f} on"
+    score = "chance" if facts.get("weights") else "similarity"
+    start = f"From no {score} on" if facts["sure"] is None else f"From a {score} of {facts['sure']:.3f} on"
     words = (
         f"{start} a search answers with “sure”: at least {facts['target']:.0%} of such answers are right, on other "
         f"classes too. It covers {facts['coverage']:.1%} of the pictures whose class can be found. From "

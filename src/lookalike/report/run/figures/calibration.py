@@ -1,4 +1,4 @@
-"""What does a similarity mean? The share of right answers, and of answered queries, over a threshold on it."""
+"""When is an answer right? The share of right answers, and of answered queries, over a threshold on their chance."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,9 +14,10 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Chart | None:
     sure, maybe = calibration["sure"], calibration["maybe"]
     marks = [] if sure is None else [Mark(sure, "sure")]
     marks += [Mark(maybe, "maybe")] if maybe != sure else []
+    score = "chance that the best hit is right" if calibration.get("weights") else "similarity of the best hit"
     return Chart(
-        "calibration", "What a similarity means", "Answers at least this similar: how many are right, how many remain.",
-        Axis("similarity of the best hit", *around(thresholds, 1e-6)), Axis("share", 0.0, 1.0, percent=True),
+        "calibration", "When to believe an answer", "Answers from a threshold on: how many are right, how many remain.",
+        Axis(score, *around(thresholds, 1e-6)), Axis("share", 0.0, 1.0, percent=True),
         (Series("right among them", thresholds, right),
          Series("answered rightly, of all that could be", thresholds, answered, colour=1)),
         tuple(marks),

@@ -1,0 +1,75 @@
+"""The bound on a precision: its deviation by brute force over pairs of trials, its promise by simulation."""
+
+import numpy as np
+import pytest
+
+from lookalike.search.reliability import DOUBT, SPREAD, Curve, lowest_reliable
+from lookalike.search.trials import Trials
+
+
+def drawn(classes, each, seed, twins=0.2):
+    """Classes with scores of their own, some of them twins that are mistaken for each other with confidence."""
+    draw = np.random.default_rng(seed)
+    ease = draw.normal(0, 0.7, classes)
+    asked = np.repeat(np.arange(classes), each)
+    scores = draw.normal(0, 1, len(asked)) + ease[asked]
+    right = draw.random(len(asked)) < 1 / (1 + np.exp(-1.5 * scores))
+    twin = draw.permutation(classes)
+    mistaken = draw.random(classes) < twins
+    answered = np.where(right, asked, np.where(mistaken[asked], twin[asked], draw.integers(0, classes, len(asked))))
+    names = np.array([f"class {number}" for number in range(classes)])
+    return Trials(scores, names[asked].tolist(), names[answered].tolist(), np.ones(len(asked), bool))
+
+
+def test_the_deviation_is_that_of_all_pairs_of_trials_that_share_a_class():
+    trials = drawn(30, 6, seed=1)
+    curve = Curve.of(trials, trials.similarities)
+    right = trials.right
+    for place in (20, 90, len(curve.thresholds) - 1):
+        admitted = np.flatnonzero(trials.similarities >= curve.thresholds[place])
+        precision = right[admitted].mean()
+        total = 0.0
+        for a in admitted:
+            for b in admitted:
+                if {trials.classes[a], trials.answers[a]} & {trials.classes[b], trials.answers[b]}:
+                    total += (right[a] - precision) * (right[b] - precision)
+        assert curve.precision[place] == pytest.approx(precision)
+        # trials of the same pair of classes are one pair in two sums, as in the formula
+        assert curve.deviation[place] == pytest.approx(np.sqrt(total) / len(admitted), rel=1e-9)
+
+
+def test_the_deviation_is_what_other_classes_would_show():
+    """Against the spread over fresh draws of all classes."""
+    precisions, deviations = [], []
+    for seed in range(200):
+        trials = drawn(60, 10, seed)
+        admitted = trials.similarities >= 0.5
+        precisions.append(trials.right[admitted].mean())
+        curve = Curve.of(trials, trials.similarities)
+        deviations.append(curve.deviation[np.flatnonzero(curve.thresholds >= 0.5)[-1]])
+    assert np.mean(deviations) == pytest.approx(np.std(precisions), rel=0.15)
+
+
+@pytest.mark.parametrize("target", [0.8, 0.9])
+def test_a_threshold_holds_on_other_classes(target):
+    """Fresh classes from the same source: the target is reached in 90 % of 300 draws."""
+    reached = []
+    for seed in range(300):
+        here, there = drawn(60, 10, 2 * seed), drawn(60, 10, 2 * seed + 1)
+        sure, _ = lowest_reliable(Curve.of(here, here.similarities), target)
+        accepted = there.similarities >= (np.inf if sure is None else sure)
+        reached.append(not accepted.any() or there.right[accepted].mean() >= target)
+    assert np.mean(reached) >= 0.9
+
+
+def test_few_classes_promise_nothing_and_many_no_more_than_all_but_one():
+    def perfect(classes):
+        names = [f"class {row % classes}" for row in range(10 * classes)]
+        scores = np.linspace(0, 1, len(names))
+        return Curve.of(Trials(scores, names, names, np.ones(len(names), bool)), scores)
+
+    assert lowest_reliable(perfect(int(SPREAD) - 1), 0.6)[0] is None
+    assert lowest_reliable(perfect(30), 0.96)[0] == 0.0
+    assert lowest_reliable(perfect(30), 0.97)[0] is None
+    assert perfect(30).spread[-1] == pytest.approx(30)
+    assert DOUBT > 1
