@@ -7,7 +7,6 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,9 @@ from lookalike.models import Model
 from lookalike.search import calibrating, filters, sources, vectors
 from lookalike.search.calibrating import Calibrated, Queries
 from lookalike.search.calibration import Calibration
-from lookalike.search.evidence import HITS
 from lookalike.search.filters import Filter, Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
-from lookalike.search.judging import judge
+from lookalike.search.judging import answered
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import Box, combined, pixels_of, placed
@@ -179,17 +177,12 @@ class Index:
     def answer(self, vector: Vectors, k: int = 10, *, where: Where = None, group: str | None = None,
                leave_out: Sequence[str] = (), plain: bool = False) -> Answer:  # fmt: skip
         """The nearest items of one vector, with its verdict; `plain` switches off what calibration switched on."""
-        quality, conditions, calibration = Quality() if plain else self.quality, filters.parse(where), self.calibration
+        quality, conditions = Quality() if plain else self.quality, filters.parse(where)
 
-        def ask(number: int, more: Filter = (), column: str | None = None) -> Answer:
+        def ask(number: int, more: Filter, column: str | None) -> Answer:
             return improved(self.store, vector, number, quality, (*conditions, *more), column, leave_out)
 
-        if calibration is None:
-            return ask(k, column=group)
-        deep = ask(max(k, HITS))  # the verdict wants more hits than may be shown, and no groups
-        found = judge(self.store, calibration, deep.hits, lambda more: ask(HITS, more).hits)
-        answer = deep if group is None else ask(k, column=group)
-        return replace(answer, hits=answer.hits[:k], verdict=found.verdict, chance=found.chance)
+        return answered(self.store, self.calibration, ask, k, group)
 
     @property
     def calibration(self) -> Calibration | None:

@@ -8,9 +8,11 @@ import numpy as np
 
 from lookalike.errors import UserError
 from lookalike.search.calibration import Calibration
+from lookalike.search.evidence import HITS
 from lookalike.search.filters import Filter
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Vectors
+from lookalike.search.judging import answered
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import combined
 from lookalike.search.serve.refusals import no_item, of_mistake
@@ -63,7 +65,9 @@ class Searcher:
         good = {place: vector for place, vector in vectors.items() if not isinstance(vector, Exception)}
         bad = {place: error for place, error in vectors.items() if isinstance(error, Exception)}
         items = self._count()
-        found = _tried(lambda: self._together(questions, good, quality))  # vectors may not fit a new generation
+        found = _tried(
+            lambda: self._together(questions, good, quality, calibration)
+        )  # vectors may not fit a new generation
         if self.index.identity.generation != identity.generation:
             return [GenerationError()] * len(questions)
         if isinstance(found, Exception):
@@ -71,7 +75,7 @@ class Searcher:
         found |= bad
         stale: Answer | Exception = GenerationError()
         answers = [found.get(place, stale) for place in range(len(questions))]
-        return [each if isinstance(each, Exception) else _judged(each, calibration, quality, items) for each in answers]
+        return [each if isinstance(each, Exception) else _worded(each, calibration, quality, items) for each in answers]
 
     def _count(self) -> int:
         version = self.index.store.version()
@@ -93,27 +97,30 @@ class Searcher:
         return combined(positive, np.stack(against) if against else None, self.index.identity.geometry)
 
     def _together(
-        self, questions: Sequence[Question], vectors: dict[int, Vectors], quality: Quality
-    ) -> dict[int, Answer | Exception]:
+        self, questions: Sequence[Question], vectors: dict[int, Vectors], quality: Quality,
+        calibration: Calibration | None,
+    ) -> dict[int, Answer | Exception]:  # fmt: skip
         """Plain questions in one pass, the others one by one."""
         simple = not quality.expansion and not quality.reciprocal
         plain = [place for place in vectors if simple and not questions[place].where and questions[place].group is None]
-        result: dict[int, Answer | Exception] = {}
+        first: dict[int, Answer] = {}
         if plain:
-            most = max(questions[place].k + len(questions[place].own) for place in plain)
+            most = max(max(questions[place].k, HITS) + len(questions[place].own) for place in plain)
             answers = self.index.store.search(np.concatenate([vectors[place] for place in plain]), most)
             for place, answer in zip(plain, answers, strict=True):
                 own = set(questions[place].own)
-                hits = [hit for hit in answer.hits if hit.id not in own]
-                result[place] = replace(answer, hits=hits[: questions[place].k])
-        for place in vectors.keys() - set(plain):
+                first[place] = replace(answer, hits=[hit for hit in answer.hits if hit.id not in own])
+
+        def one(place: int) -> Answer:
             question = questions[place]
-            result[place] = _tried(
-                lambda place=place, question=question: improved(  # type: ignore[misc]
-                    self.index.store, vectors[place], question.k, quality, question.where, question.group, question.own
-                )
-            )
-        return result
+
+            def ask(number: int, more: Filter, group: str | None) -> Answer:
+                where = (*question.where, *more)
+                return improved(self.index.store, vectors[place], number, quality, where, group, question.own)
+
+            return answered(self.index.store, calibration, ask, question.k, question.group, first.get(place))
+
+        return {place: _tried(lambda place=place: one(place)) for place in vectors}  # type: ignore[misc]
 
 
 def _tried(work: Callable[[], Result]) -> Result | Exception:
@@ -126,10 +133,9 @@ def _tried(work: Callable[[], Result]) -> Result | Exception:
         return error
 
 
-def _judged(answer: Answer, calibration: Calibration | None, quality: Quality, items: int) -> Found:
+def _worded(answer: Answer, calibration: Calibration | None, quality: Quality, items: int) -> Found:
     label, _ = label_of(answer.hits, quality.rule)
     if calibration is None:
         meaning = "Nobody has measured yet what a similarity means here: lookalike calibrate does."
         return Found(answer, label, meaning, items)
-    verdict = calibration.verdict(answer.hits[0].similarity) if answer.hits else "unknown"
-    return Found(replace(answer, verdict=verdict), label, calibration.meaning(verdict), items)
+    return Found(answer, label, calibration.meaning(answer.verdict), items)

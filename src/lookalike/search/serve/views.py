@@ -122,7 +122,9 @@ class Overview:
             f"{calibration.coverage:.0%} of what can be answered gets one."
         )
         if calibration.sure is None:
-            meaning = f"No similarity here promises {calibration.target:.0%} right answers, so none is called sure."
+            meaning = (
+                f"No answer here promises to be right in {calibration.target:.0%} of all cases, so none is called sure."
+            )
         return CalibrationForm(
             precision=calibration.target, coverage=calibration.coverage, date=calibration.date,
             stale=stale is not None, meaning=meaning + (f" Calibrate again: {stale}." if stale else ""),

@@ -1,0 +1,80 @@
+"""A verdict rests on the first labelled hits, whatever is shown, grouped or filtered."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lookalike.search import Index
+from lookalike.search.calibration import Calibration, calibrate
+from lookalike.search.evidence import HITS, evidence
+from lookalike.search.items import Item
+from lookalike.search.trials import among_themselves
+
+
+def cloud(classes=40, each=8, dim=12, seed=0):
+    draw = np.random.default_rng(seed)
+    points = np.repeat(draw.standard_normal((classes, dim)), each, axis=0)
+    points = points + 0.5 * draw.standard_normal(points.shape)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return points.astype(np.float32), [f"class {row // each}" for row in range(len(points))]
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    vectors, labels = cloud()
+    facts = {"items": len(labels), "generation": 1, "date": "2026-11-16", "source": "index"}
+    return calibrate(among_themselves(vectors, labels), 0.8, **facts)
+
+
+@pytest.fixture
+def index(tmp_path, calibration):
+    index = Index.create(tmp_path / "index", dim=12)
+    vectors, labels = cloud()
+    items = [Item(f"{row:04d}", label=label if row % 5 else None, columns={"even": row % 2 == 0})
+             for row, label in enumerate(labels)]  # fmt: skip
+    index.store.put(items, vectors)
+    index.store.write_fact("calibration", json.dumps(calibration.as_json()))
+    yield index
+    index.close()
+
+
+def by_hand(query, calibration, chosen):
+    """The chance from scratch: the 20 nearest labelled items among the chosen ones."""
+    vectors, labels = cloud()
+    rows = [row for row in range(len(labels)) if row % 5 and chosen(row)]
+    exact = vectors.astype(float)
+    rows = sorted(rows, key=lambda row: -float(exact[row] @ query.astype(float)))[:HITS]
+    names = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+    codes = np.array([[names[labels[row]] for row in rows]])
+    return calibration.chance(
+        evidence(exact[rows][None] @ query.astype(float), codes, (exact[rows] @ exact[rows].T)[None])
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_chance_is_that_of_the_first_labelled_hits(index, calibration, seed):
+    query = cloud(seed=seed)[0][3 * seed]
+    expected = by_hand(query, calibration, lambda _: True)
+    for asked in ({"k": 1}, {"k": 50}, {"k": 3, "group": "label"}):
+        answer = index.search(query, **asked)
+        assert len(answer.hits) == asked["k"]
+        assert answer.chance == pytest.approx(expected, abs=1e-5)
+        assert answer.verdict == calibration.verdict(0.0, answer.chance)
+    even = index.search(query, k=2, where={"even": True})
+    assert even.chance == pytest.approx(by_hand(query, calibration, lambda row: row % 2 == 0), abs=1e-5)
+
+
+def test_without_labels_or_weights_the_similarity_decides(index, calibration):
+    query = cloud()[0][0]
+    unlabelled = index.search(query, where={"label": None})
+    assert unlabelled.chance is None
+    assert unlabelled.verdict == calibration.verdict(unlabelled.hits[0].similarity)
+    old = calibration.as_json() | {"sure": 0.9, "maybe": 0.5}
+    for name in ("weights", "by_similarity"):
+        del old[name]
+    index.store.write_fact("calibration", json.dumps(old))
+    assert index.search(query).verdict == "sure"
+    assert index.search(query).chance is None
+    assert Calibration.from_json(old).verdict(0.6) == "maybe"
+    assert index.search(query, where={"label": "nothing"}).verdict == "unknown"
