@@ -28,6 +28,7 @@ def test_exact_curves_are_those_of_scikit_learn():
     assert result["roc_auc"] == pytest.approx(metrics.roc_auc_score(same, scores), abs=1e-5)
     precision, recall, _ = metrics.precision_recall_curve(same, scores)
     assert result["pr_auc"] == pytest.approx(metrics.auc(recall, precision), abs=1e-4)
+    assert result["pr_ap"] == pytest.approx(metrics.average_precision_score(same, scores), abs=1e-9)
     for far in (0.01, 0.1):
         others = np.sort(scores[~same])[::-1]
         threshold = others[int(far * len(others) + 1e-9)]  # the first that must be refused

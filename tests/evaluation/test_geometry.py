@@ -67,6 +67,17 @@ def test_rho_falls_as_the_spectrum_flattens():
     assert spectrum.rho(torch.ones(20, 4), drop=1) > 1  # collapsed: nothing but rounding is left
 
 
+def test_directions_without_vectors_do_not_count():
+    """A head of 12 dimensions on 5 features: rho is that of the 5, and the result says so."""
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(60, 5, generator=generator)
+    wide = features @ torch.linalg.qr(torch.randn(12, 5, generator=generator))[0].T
+    assert spectrum.rho(wide) == pytest.approx(spectrum.rho(features), abs=1e-5)
+    result = evaluate(wide, torch.arange(60) % 6, metrics=["rho"], normalise="none")
+    assert result["rank"] == 5
+    assert "rank" not in evaluate(features, torch.arange(60) % 6, metrics=["rho"], normalise="none")
+
+
 def test_covering_radius_is_monotone_and_ends_at_zero():
     vectors, labels = cloud()
     tensor = torch.tensor(vectors)

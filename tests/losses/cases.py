@@ -70,6 +70,7 @@ def pair_cases():
         "lifted_star": (build("lifted_star"), o.lifted_star),
         "lifted_star 5 10": (build("lifted_star", alpha=5.0, beta=10.0), partial(o.lifted_star, al=5.0, be=10.0)),
         "n_pair": (build("n_pair"), o.n_pair),
+        "n_pair sum": (build("n_pair", positives="sum"), partial(o.n_pair, over=lambda terms, _: sum(terms))),
         "n_pair squared norm": (
             build("n_pair", norm_squared=True, norm_weight=0.02),
             partial(o.n_pair, nu=0.02, squared=True),

@@ -171,12 +171,12 @@ def lifted_star(z, c, pos, neg, al=2.0, be=50.0, geometry="sphere"):
 
 
 # A4, A5
-def n_pair(z, c, pos, neg, nu=0.005, squared=False, geometry="none"):
+def n_pair(z, c, pos, neg, nu=0.005, squared=False, geometry="none", over=mean):
     S = dots(z, c, geometry)
     terms = []
     for i in range(len(z)):
         if pos[i]:
-            terms.append(mean([log_one_plus([S[i][n] - S[i][p] for n in neg[i]]) for p in pos[i]], z))
+            terms.append(over([log_one_plus([S[i][n] - S[i][p] for n in neg[i]]) for p in pos[i]], z))
     return mean(terms, z) + nu * mean_length(z, squared)
 
 

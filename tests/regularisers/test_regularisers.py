@@ -79,3 +79,12 @@ def test_finite_at_extreme_norms(name, scale):
     value = regularisers.build(name)(z)
     assert value.isfinite()
     assert torch.autograd.grad(value, z)[0].isfinite().all()
+
+
+def test_spectral_decay_of_a_head_wider_than_its_features():
+    """Beyond the rank there is rounding, whose gradient had no bounds."""
+    features = rows(5, count=40, dim=6).float()
+    wide = (features @ torch.linalg.qr(rows(6, count=16, dim=6).float())[0].T).requires_grad_()
+    value = spectral_decay(wide)
+    assert value.item() == pytest.approx(spectral_decay(features).item(), abs=1e-5)
+    assert torch.autograd.grad(value, wide)[0].abs().max() < 1

@@ -140,7 +140,7 @@ def second_share(embeddings: Float[Tensor, "n 2"]) -> float:
     0.5
     """
     values = singular_values(embeddings)
-    return float(values[1] / values.sum())
+    return float(values[1:2].sum() / values.sum())
 
 
 def run_toy(

@@ -145,6 +145,7 @@ def measure_pairs(result: Result, requested: Names, question: Question, sets: Se
     few = pair_curves.thinned(tally)
     if "pr" in requested.curves:
         result.values_by_name["pr_auc"] = pair_curves.pr_area(tally)
+        result.values_by_name["pr_ap"] = pair_curves.average_precision(tally)
         result.curves["pr"] = {"recall": few.recall, "precision": few.precision, "threshold": few.threshold}
     if "roc" in requested.curves:
         result.values_by_name["roc_auc"] = pair_curves.roc_area(tally)

@@ -53,9 +53,12 @@ def measure_geometry(names: Sequence[str], vectors: Tensor, codes: Codes) -> dic
 
 
 def measure_rho(names: Sequence[str], vectors: Tensor) -> dict[str, float]:
-    """`rho` drops the largest singular value, as the paper's figure; `rho@0`, beside it, drops none."""
+    """`rho` drops the largest singular value, as the paper's figure; `rho@0`, beside it, drops none.
+
+    Where the vectors do not span their space, `rank` says how many directions count.
+    """
     values = spectrum.singular_values(vectors)
-    divergences = {}
+    divergences = {} if len(values) == min(vectors.shape) else {"rank": float(len(values))}
     if "rho" in names:
         divergences["rho"] = spectrum.of_spectrum(values, 1)
     if "rho" in names or "rho@0" in names:

@@ -4,10 +4,10 @@
 L = mean over anchors of log(1 + Σ_n e^{s_n − s_p}) + ν · mean ‖z‖, s = raw dot products, all other-class samples as
 negatives.
 
-Departs from the paper: the mean over the anchor's positives instead of a sum over all pairs or one drawn at random
-([math ERR-43]; `positives="one"` draws); the negative is not normalised either [math ERR-5]; the norm is not squared
-unless `norm_squared`. `reading="lifted"` is how Multi-Similarity reads this loss: eq. 6 with a single positive
-[math ERR-39]. See also: angular, info_nce.
+Departs from the paper: the mean over the anchor's positives instead of a sum over all of them (`positives="sum"`) or
+one drawn at random ([math ERR-43]; `positives="one"`); the negative is not normalised either [math ERR-5]; the norm is
+not squared unless `norm_squared`. `reading="lifted"` is how Multi-Similarity reads this loss: eq. 6 with a single
+positive [math ERR-39]. See also: angular, info_nce.
 """
 
 from dataclasses import replace
@@ -48,7 +48,7 @@ class NPair(nn.Module):
 
     norm_weight: ν, the weight of the mean length of the raw embeddings.
     norm_squared: whether that length is squared.
-    positives: "mean" over all positives of an anchor, or "one" drawn at random.
+    positives: "mean" or "sum" over all positives of an anchor, or "one" drawn at random.
     reading: "n_pair" as published, or "lifted" as Multi-Similarity reads it.
     margin: λ, by which the positive must agree more than the negatives; lifted reading only.
     normalise: "sphere", "ball" or "none"; None: raw vectors, or the sphere for the lifted reading.
@@ -58,13 +58,13 @@ class NPair(nn.Module):
         self,
         norm_weight: float = 0.005,
         norm_squared: bool = False,
-        positives: Literal["mean", "one"] = "mean",
+        positives: Literal["mean", "sum", "one"] = "mean",
         reading: Literal["n_pair", "lifted"] = "n_pair",
         margin: float = 1.0,
         normalise: Geometry | None = None,
     ) -> None:
         super().__init__()
-        check(positives in ("mean", "one"), f"positives must be 'mean' or 'one', not {positives!r}")
+        check(positives in ("mean", "sum", "one"), f"positives must be 'mean', 'sum' or 'one', not {positives!r}")
         check(reading in ("n_pair", "lifted"), f"reading must be 'n_pair' or 'lifted', not {reading!r}")
         check(norm_weight >= 0, f"norm_weight must be at least 0, not {norm_weight}")
         lifted = reading == "lifted"
@@ -89,5 +89,6 @@ class NPair(nn.Module):
         ratios = log_sum_exp(similarities, pairs.negative)[:, None] - similarities
         terms = (self.margin + ratios).relu() if self.reading == "lifted" else softplus(ratios)
         positives = pairs.positive.sum(1)
-        per_anchor = torch.where(pairs.positive, terms, 0.0).sum(1) / positives.clamp(min=1)
+        share = 1 if self.positives == "sum" else positives.clamp(min=1)
+        per_anchor = torch.where(pairs.positive, terms, 0.0).sum(1) / share
         return per_anchor.sum() if self.reading == "lifted" else mean_where(per_anchor, positives > 0)

@@ -2,7 +2,8 @@
 [math F.7].
 
 ρ = KL(U ‖ p) = −(1/n) Σ log(n p_i), p the singular values of the (uncentred) embeddings, scaled to sum 1: 0 for a
-flat spectrum. Differentiable, to be added to any loss; the evaluation reports the same number.
+flat spectrum. Only the n directions of the numerical rank count: beyond it there are rounding errors, with gradients
+without bounds. Differentiable, to be added to any loss; the evaluation reports the same number.
 
 Departs from the paper: ρ is a measurement there and lowered indirectly (miners.switched); here it can be minimised as
 such.
@@ -25,11 +26,12 @@ def spectral_decay(embeddings: Float[Tensor, "n d"], drop: int = 0) -> Float[Ten
     >>> spectral_decay(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor(0.0589)
     """
-    values: Tensor = torch.linalg.svdvals(embeddings)[drop:]
-    if not len(values):
-        return 0.0 * embeddings.sum()
-    shares = values / values.sum().clamp(min=FLOOR)
-    return -(len(values) * shares.clamp(min=FLOOR)).log().mean()
+    values: Tensor = torch.linalg.svdvals(embeddings)
+    least = max(embeddings.shape) * torch.finfo(values.dtype).eps * values[:1].detach()
+    counted = (values > least) & (torch.arange(len(values), device=values.device) >= drop)
+    number = counted.sum().clamp(min=1)
+    shares = values / torch.where(counted, values, 0.0).sum().clamp(min=FLOOR)
+    return -torch.where(counted, (number * shares.clamp(min=FLOOR)).log(), 0.0).sum() / number
 
 
 class SpectralDecay(nn.Module):

@@ -1,23 +1,31 @@
 """rho: how far the singular values of the embeddings are from uniform [math F.7, I.7] (Roth et al., ICML 2020).
 
 p = s / Σ s over the singular values of the uncentred matrix without the first `drop`; rho = KL(U ‖ p). Lower = flatter.
-The paper's figure drops the largest value (drop = 1); its text means drop = 0.
+The paper's figure drops the largest value (drop = 1); its text means drop = 0. Directions beyond the numerical rank, as
+a head has that is wider than its features, hold only rounding errors and do not count.
 """
+
+import math
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lookalike.errors import check
 from lookalike.evaluation.inputs import Codes
 
 SMALLEST = 1e-12
 FIRST_VALUES = 35  # of the class-wise spectrum, figure 11
 
 
-def singular_values(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " k"]:
+def singular_values(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " rank"]:
+    """Those of the numerical rank: above max(n, d) · eps of the largest, with the eps of the vectors' own type.
+
+    >>> len(singular_values(torch.ones(5, 3)))
+    1
+    """
     values: Tensor = torch.linalg.svdvals(vectors.double())
-    return values
+    precision = torch.finfo(vectors.dtype if vectors.is_floating_point() else torch.float64).eps
+    return values[values > max(vectors.shape) * precision * values[:1]]
 
 
 def rho(vectors: Float[Tensor, "n d"], drop: int = 1, reverse: bool = False) -> float:
@@ -31,11 +39,9 @@ def rho(vectors: Float[Tensor, "n d"], drop: int = 1, reverse: bool = False) -> 
 
 def of_spectrum(values: Float[Tensor, " k"], drop: int, reverse: bool = False) -> float:
     left = values[drop:]
-    check(len(left) > 0, f"rho with drop={drop} needs more than {drop} singular values, there are {len(values)}")
-    total = left.sum()
-    # in a collapsed space only rounding error is left after the first values: every share is 0 and rho is largest
-    empty = bool(total <= SMALLEST * values.sum())
-    share = (torch.zeros_like(left) if empty else left / total).clamp(min=SMALLEST)
+    if not len(left):  # a space that is collapsed to the directions dropped: rho is largest
+        return -math.log(SMALLEST)
+    share = (left / left.sum()).clamp(min=SMALLEST)
     if reverse:
         return float((share * (share * len(left)).log()).sum())
     return float(-(share * len(left)).log().mean())
