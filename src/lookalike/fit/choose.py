@@ -26,7 +26,8 @@ def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence
         _check_overrides(overrides)
         dataset, where = load(source, {})
         check_classes(dataset)
-        values = overridden(defaults.default(dataset), overrides)
+        minutes = overridden({}, overrides).get("train", {}).get("minutes")
+        values = overridden(defaults.default(dataset, minutes), overrides)
     else:
         values = overridden(recipe if isinstance(recipe, Mapping) else tree(recipe), overrides)
         of_tree(values)  # the kinds of its values, before any of them is used

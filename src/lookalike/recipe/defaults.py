@@ -30,7 +30,9 @@ AT_MOST = re.compile(r"at most (\d+)")  # as the default recipes give the size o
 STEP = 32  # sizes are multiples of what five halvings need
 FEW = 100  # train classes, below which a tenth of them cannot choose between candidates
 TO_CHOOSE = 10  # validation classes that can, more or less
-ON_A_CPU = 128  # pixels: on a CPU more and smaller images teach more in the same time than fewer and larger ones
+# pixels on a CPU, by the minutes from which on: in little time more and smaller images teach more than fewer and larger
+# ones; measured at 128 only, for want of larger photos
+ON_A_CPU = ((90.0, 224), (40.0, 160), (0.0, 128))
 
 
 def _readable(dataset: Dataset) -> Iterator[Picture]:
@@ -59,8 +61,11 @@ def _grey(picture: Picture) -> bool:
     return bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
 
 
-def default(dataset: Dataset) -> dict[str, Any]:
-    """The tables of the default recipe for these images; once the classes are split, `fit_batches` completes it."""
+def default(dataset: Dataset, minutes: float | None = None) -> dict[str, Any]:
+    """The tables of the default recipe for these images and so many minutes (None: as long as the recipe takes).
+
+    Once the classes are split, `fit_batches` completes it.
+    """
     short_side = _short_side(dataset)
     small = short_side <= SMALL
     if small or not models.available("efficientnet_lite0"):
@@ -69,7 +74,8 @@ def default(dataset: Dataset) -> dict[str, Any]:
         tree["model"]["channels"] = 1 if all(map(_grey, _readable(dataset))) else 3
     else:
         tree = _read("photos")
-        size = _size(short_side, 224 if torch.cuda.is_available() else ON_A_CPU)
+        most = 224 if torch.cuda.is_available() else next(size for least, size in ON_A_CPU if (minutes or 0.0) >= least)
+        size = _size(short_side, most)
     side = size if small else min(short_side, round(size * 256 / 224))
     tree["images"] |= {"size": size, "short_side": max(size, side)}
     tree["data"]["validation"] = _validation_share(dataset, tree["data"]["test"], tree["data"]["validation"])
