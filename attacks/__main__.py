@@ -24,6 +24,7 @@ def main() -> None:
     reader = argparse.ArgumentParser(prog="scripts/attack", description=__doc__)
     reader.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(COUNTS)}; all of them by default")
     reader.add_argument("--count", type=int, help="trials of each part, instead of all")
+    reader.add_argument("--minutes", type=float, default=float("inf"), help="stop each part after so many")
     reader.add_argument("--first", type=int, default=0, help="the number of the first trial, to repeat a finding")
     given = reader.parse_args()
     unknown = [part for part in given.parts if part not in COUNTS]
@@ -35,7 +36,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lookalike-attack-") as place:
         os.environ["LOOKALIKE_CACHE"] = str(Path(place) / "cache")
         for part in given.parts or COUNTS:
-            outcomes = run(part, given.first, given.count or COUNTS[part], Path(place))
+            outcomes = Outcomes(part, given.minutes)
+            run(part, outcomes, given.first, given.count or COUNTS[part], Path(place))
             rows.append(row(outcomes))
             notes += outcomes.notes
             print(rows[-1], file=sys.stderr, flush=True)
@@ -44,8 +46,7 @@ def main() -> None:
     sys.exit(1 if notes else 0)
 
 
-def run(part: str, first: int, count: int, place: Path) -> Outcomes:
-    outcomes = Outcomes(part)
+def run(part: str, outcomes: Outcomes, first: int, count: int, place: Path) -> None:
     if part in ("losses", "miners"):
         from attacks import batches as module
     elif part in ("samplers", "evaluate"):
@@ -57,7 +58,6 @@ def run(part: str, first: int, count: int, place: Path) -> Outcomes:
     names = {"evaluate": "evaluate_holds"}
     work = getattr(module, names.get(part, f"{part}_hold"))
     work(outcomes, first, count) if part in COUNTS and COUNTS[part] > 100 else work(outcomes, first, count, place)
-    return outcomes
 
 
 def row(outcomes: Outcomes) -> list[str]:

@@ -65,7 +65,7 @@ class Draw:
 
 
 def losses_hold(outcomes: Outcomes, first: int, count: int) -> None:
-    for number in range(first, first + count):
+    for number in outcomes.numbers(first, count):
         outcomes.attempt(str(number), lambda number=number: loss_trial(number))
 
 
@@ -125,7 +125,7 @@ def check_value(value, embeddings, loss, broken) -> None:
 
 
 def miners_hold(outcomes: Outcomes, first: int, count: int) -> None:
-    for number in range(first, first + count):
+    for number in outcomes.numbers(first, count):
         outcomes.attempt(str(number), lambda number=number: miner_trial(number))
 
 

@@ -197,6 +197,8 @@ def runs_hold(outcomes: Outcomes, first: int, _: int, place: Path) -> None:
                 shutil.copytree(place / kind, place / "broken")
                 (place / "broken" / name).write_bytes(content)
                 for verb in verbs:
+                    if not list(outcomes.numbers(0, 1)):
+                        return
                     outcomes.attempt(
                         f"{verb} {name} {number}", lambda verb=verb: used(verb, place, program, weights), 300
                     )

@@ -26,7 +26,7 @@ def kills_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> None:
     right(program("fit", photos, "--out", whole, *SHORT).code == 0, "the run does not end")
     seconds = time.monotonic() - began
     named = list(MOMENTS.values())
-    for number in range(first, first + count):
+    for number in outcomes.numbers(first, count):
         chance = random.Random(number)
         if number < len(named):
             death: Death | float = named[number]

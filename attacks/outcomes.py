@@ -1,5 +1,6 @@
 """What a trial ended in: an answer, a refusal in one line, or a finding."""
 
+import math
 import signal
 import sys
 import time
@@ -31,6 +32,7 @@ class Outcomes:
     """How the trials of one kind ended; `notes` names the first findings and how to repeat them."""
 
     kind: str
+    minutes: float = math.inf
     counts: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
@@ -62,6 +64,13 @@ class Outcomes:
         note = f"{self.kind} {name}: {outcome}: {type(error).__name__}: {str(error)[:300]}"
         print(note, file=sys.stderr, flush=True)
         self.notes += [note] if len(self.notes) < MOST_NOTES else []
+
+    def numbers(self, first: int, count: int) -> Iterator[int]:
+        """The numbers of the trials, as long as there is time."""
+        for number in range(first, first + count):
+            if time.monotonic() - self.began > 60 * self.minutes:
+                return
+            yield number
 
     @property
     def trials(self) -> int:

@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 def samplers_hold(outcomes: Outcomes, first: int, count: int) -> None:
-    for number in range(first, first + count):
+    for number in outcomes.numbers(first, count):
         outcomes.attempt(str(number), lambda number=number: sampler_trial(number))
 
 
@@ -57,7 +57,7 @@ def sampler_trial(number: int) -> None:
 
 
 def evaluate_holds(outcomes: Outcomes, first: int, count: int) -> None:
-    for number in range(first, first + count):
+    for number in outcomes.numbers(first, count):
         outcomes.attempt(str(number), lambda number=number: evaluate_trial(number))
 
 

@@ -77,3 +77,13 @@ def test_tensorboard_makes_no_folder_before_there_is_something_to_say(tmp_path):
     board({"event": "end", "step": 3, "seconds": 1.0})
     assert list((tmp_path / "tensorboard").iterdir())
     board.writer.close()
+
+
+@pytest.mark.parametrize("line", ['{"event": "step", "step": "x"}', '{"event": 3}', "[" * 100_000, "[]", '{"step": 1}'])
+def test_a_line_that_is_no_event_costs_only_itself(tmp_path, line):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"event": "step", "step": 1}\n' + line + '\n{"event": "step", "step": 2}\n')
+    assert [event["step"] for event in read_log(path).events] == [1, 2]
+    assert read_log(path).skipped == 1
+    JsonLines(path).rewind(1)
+    assert [event["step"] for event in read_log(path).events] == [1]

@@ -64,3 +64,27 @@ def test_resuming_one_is_refused_in_one_line(run, photos):
         fit(dataset, run, resume=True)
     assert "\n" not in str(raised.value)
     assert (run / "log.jsonl").read_bytes() == log
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("result.json", '{"results": 3}'),
+        ("result.json", '{"results": [1], "differences": 3}'),
+        ("result.json", "[" * 100_000),
+        ("audit.json", '{"findings": [1]}'),
+        ("measured.json", '{"x": 3}'),
+        ("recipe.toml", "seed = ["),
+        ("test.npz", "PK nothing"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["report", "compare"])
+def test_files_of_another_form_are_one_line(run, tmp_path, file, content, verb):
+    (run / file).write_text(content)
+    words = (
+        ["report", str(run)] if verb == "report" else ["compare", str(run), str(DATA / "run"), "--out", str(tmp_path)]
+    )
+    shown = CliRunner().invoke(app, words)
+    if shown.exit_code:
+        assert isinstance(shown.exception, UserError), shown.exception
+        assert "\n" not in str(shown.exception)

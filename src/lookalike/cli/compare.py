@@ -27,7 +27,9 @@ def run(
     """
     from lookalike.report.charts.files import as_json as json_text
     from lookalike.report.compare import as_text, compare, write
+    from lookalike.runs.finished import fitting
 
-    content = compare(folders, metrics or (), baseline, published)
-    page = write(content, out, png)
+    with fitting(f"one of {', '.join(map(str, folders))}"):
+        content = compare(folders, metrics or (), baseline, published)
+        page = write(content, out, png)
     typer.echo(json_text(content.as_json()) if as_json else f"{as_text(content)}\n\npage  {page}")

@@ -20,16 +20,18 @@ def run(
 ) -> None:
     """Write RUN/report.html, one page that opens anywhere, and its figures with their numbers to RUN/figures/."""
     from lookalike import report
+    from lookalike.runs.finished import fitting
 
-    with bar("writing the report") as progress:
-        page = report.write(folder, progress=progress, png=png)
-    results = json.loads((folder / "figures" / "results.json").read_text(encoding="utf-8"))["results"]
-    if as_json:
-        typer.echo(json.dumps({"page": str(page), "results": results}, indent=2, ensure_ascii=False))
-        return
-    typer.echo(f"{page}")
-    for row in results:
-        numbers = "  ".join(
-            f"{name} {100 * row['metrics'][name]:.1f} %" for name in row["metrics"] if name in ("recall@1", "map@r")
-        )
-        typer.echo(f"  {row['name']:<24} {numbers}")
+    with fitting(str(folder)):
+        with bar("writing the report") as progress:
+            page = report.write(folder, progress=progress, png=png)
+        results = json.loads((folder / "figures" / "results.json").read_text(encoding="utf-8"))["results"]
+        if as_json:
+            typer.echo(json.dumps({"page": str(page), "results": results}, indent=2, ensure_ascii=False))
+            return
+        typer.echo(f"{page}")
+        for row in results:
+            numbers = "  ".join(
+                f"{name} {100 * row['metrics'][name]:.1f} %" for name in row["metrics"] if name in ("recall@1", "map@r")
+            )
+            typer.echo(f"  {row['name']:<24} {numbers}")

@@ -5,7 +5,8 @@ A folder that holds only `test.npz` (the embeddings of the test images) is enoug
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +73,18 @@ def read(path: Path) -> Finished:
     return Finished(path, settings, content, results, any(row.optimistic for row in rows))
 
 
+@contextmanager
+def fitting(what: str) -> Iterator[None]:
+    """Whatever reads the files of runs: content of another form than a run writes is one line."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UserError(f"{what} holds files that are not as a run writes them ({reason}): run it again") from error
+
+
 def load_test(path: Path) -> Arrays | None:
     """The arrays of a run's test.npz, if it still has them (the cells of a study do not)."""
     file = RunFolder(path).test
@@ -102,5 +115,5 @@ def read_json(path: Path, otherwise: Any = None) -> Any:
         return otherwise
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"'{path}' is not JSON ({error}): is the run complete?") from None

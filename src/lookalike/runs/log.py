@@ -84,6 +84,7 @@ def read_log(path: Path) -> Log:
 def _event(line: str) -> dict[str, Any] | None:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return event if isinstance(event, dict) and "event" in event else None
+    known = isinstance(event, dict) and isinstance(event.get("event"), str) and isinstance(event.get("step", 0), int)
+    return event if known else None
