@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -17,6 +18,11 @@ from lookalike.evaluation.table import aligned
 COUNTS = {
     "losses": 90_000, "miners": 12_000, "samplers": 6_000, "evaluate": 6_000,
     "files": 1, "models": 1, "runs": 1, "kills": 40,
+}  # fmt: skip
+
+MODULES = {
+    "losses": "batches", "miners": "batches", "samplers": "sets", "evaluate": "sets",
+    "files": "damage", "models": "damage", "runs": "damage", "kills": "kills",
 }  # fmt: skip
 
 
@@ -47,17 +53,8 @@ def main() -> None:
 
 
 def run(part: str, outcomes: Outcomes, first: int, count: int, place: Path) -> None:
-    if part in ("losses", "miners"):
-        from attacks import batches as module
-    elif part in ("samplers", "evaluate"):
-        from attacks import sets as module
-    elif part == "kills":
-        from attacks import kills as module
-    else:
-        from attacks import damage as module
-    names = {"evaluate": "evaluate_holds"}
-    work = getattr(module, names.get(part, f"{part}_hold"))
-    work(outcomes, first, count) if part in COUNTS and COUNTS[part] > 100 else work(outcomes, first, count, place)
+    work = getattr(import_module(f"attacks.{MODULES[part]}"), f"{part}_hold")
+    work(outcomes, first, count, place)
 
 
 def row(outcomes: Outcomes) -> list[str]:

@@ -1,6 +1,7 @@
 """Fuzzed batches: every loss and miner, in every form, geometry and precision. A trial is repeated by its number."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -64,7 +65,7 @@ class Draw:
         return labels.numpy() if form == "array" else [f"class {label}" for label in labels.tolist()]
 
 
-def losses_hold(outcomes: Outcomes, first: int, count: int) -> None:
+def losses_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
     for number in outcomes.numbers(first, count):
         outcomes.attempt(str(number), lambda number=number: loss_trial(number))
 
@@ -124,7 +125,7 @@ def check_value(value, embeddings, loss, broken) -> None:
             raise SilentError(f"{loss!r} has a gradient that is not finite")
 
 
-def miners_hold(outcomes: Outcomes, first: int, count: int) -> None:
+def miners_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
     for number in outcomes.numbers(first, count):
         outcomes.attempt(str(number), lambda number=number: miner_trial(number))
 

@@ -198,7 +198,7 @@ def try_all(chosen: list[Mutant], done: dict[str, dict[str, str]], until: float,
     shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
     try:
         for room in dict.fromkeys(mutant.room for mutant in chosen):
-            whole = run_tests(source, list(TESTS[room]), [], 4 * given.patience)
+            whole = run_tests(source, list(TESTS[room]), [], 20 * given.patience)
             if whole != "passed":
                 sys.exit(f"the tests of {room} do not pass without any mutant: {whole}")
             for mutant in (mutant for mutant in chosen if mutant.room == room and mutant.key not in done):

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def samplers_hold(outcomes: Outcomes, first: int, count: int) -> None:
+def samplers_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
     for number in outcomes.numbers(first, count):
         outcomes.attempt(str(number), lambda number=number: sampler_trial(number))
 
@@ -56,7 +57,7 @@ def sampler_trial(number: int) -> None:
     right(not batches or size is None or len(batches[0]) == size, f"batches of {len(batches[0]) if batches else 0}")
 
 
-def evaluate_holds(outcomes: Outcomes, first: int, count: int) -> None:
+def evaluate_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
     for number in outcomes.numbers(first, count):
         outcomes.attempt(str(number), lambda number=number: evaluate_trial(number))
 
