@@ -164,7 +164,8 @@ def load(
     results: Any = context.Queue()
     process = context.Process(target=_clients, args=(server[0], requests, clients, seconds, results))
     process.start()
-    peak = {"rss": 0.0, "private": 0.0}
+    began = _processor(server[1])
+    peak = {"resident": 0.0, "anonymous": 0.0}
     rows: list[Any] = []
     while not rows:
         for kind, value in _memory(server[1]).items():
@@ -173,11 +174,13 @@ def load(
             rows = results.get()
         time.sleep(0.2)
     process.join()
+    spent = _processor(server[1]) - began
     good = [row for row in rows if row[0] == 200]
     waits = np.array([wait for _, wait, _ in good])
     refused = np.array([wait for status, wait, _ in rows if status == 429])
     row: dict[str, Any] = {
         "name": name, "clients": clients, "answers_per_second": len(good) / seconds,
+        "processor": 1e3 * spent / max(1, len(good)),
         "p50": float(np.median(waits)), "p99": float(np.percentile(waits, 99)),
         "stages": {stage: float(np.median([times[stage] for _, _, times in good])) for stage in STAGES},
         "refused": len(refused), "refused_p50": float(np.median(refused)) if len(refused) else None,
@@ -187,18 +190,27 @@ def load(
     return row
 
 
+def _processor(server: psutil.Process) -> float:
+    """Seconds of processor time that the server and its workers have used."""
+    times = [process.cpu_times() for process in (server, *server.children(recursive=True))]
+    return float(sum(each.user + each.system for each in times))
+
+
 def _memory(server: psutil.Process) -> dict[str, float]:
-    """Megabytes of the server and its workers: all that is mapped in, and what is theirs alone."""
-    infos = [process.memory_full_info() for process in (server, *server.children(recursive=True))]
-    return {"rss": sum(info.rss for info in infos) / 1e6, "private": sum(info.uss for info in infos) / 1e6}
+    """Megabytes of the server and its workers: resident, and of that anonymous (the rest are mapped files)."""
+    rss = sum(process.memory_info().rss for process in (server, *server.children(recursive=True)))
+    shared = sum(process.memory_info().shared for process in (server, *server.children(recursive=True)))
+    return {"resident": rss / 1e6, "anonymous": (rss - shared) / 1e6}
 
 
 def _line(row: dict[str, Any]) -> str:
     stages = ", ".join(f"{stage} {value:.1f}" for stage, value in row["stages"].items())
     refused = f", {row['refused']} refused in {row['refused_p50']:.1f} ms" if row["refused"] else ""
     memory = ", ".join(f"{value:,.0f} MB {kind}" for kind, value in row["memory_mb"].items())
+    processor = f"{row['processor']:.1f} ms of a core per answer"
     waits = f"p50 {row['p50']:6.1f}  p99 {row['p99']:6.1f} ms ({stages})"
-    return f"{row['name']:<24} {row['answers_per_second']:6.1f}/s  {waits}{refused}, {row['failed']} failed, {memory}"
+    rest = ", ".join([f"{row['failed']} failed", processor, memory])
+    return f"{row['name']:<24} {row['answers_per_second']:6.1f}/s  {waits}{refused}, {rest}"
 
 
 def kills(place: Path, number: int) -> dict[str, int]:

@@ -175,8 +175,8 @@ def test_both_ways_to_multiply_agree(width, monkeypatch):
 
     draw = np.random.default_rng(width)
     rounded = scan.round_vectors(on("sphere", draw.standard_normal((9001, width))), True)
-    queries = on("sphere", draw.standard_normal((5, width)))
-    scores = np.empty((2, 5, 9001), np.float32)
+    queries = on("sphere", draw.standard_normal((7, width)))
+    scores = np.empty((2, 7, 9001), np.float32)
     scan.rounded_scores(rounded, queries, scores[0])
     monkeypatch.setattr(dot_products, "usable", lambda *_: False)
     scan.rounded_scores(rounded, queries, scores[1])

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from lookalike.cli.allocator import keep_memory
 from lookalike.errors import UserError, check, install
 
 EXAMPLE = "lookalike serve shop.index --port 8000"
@@ -36,7 +35,6 @@ def run(
     from lookalike.search.serve.server import run as serve
     from lookalike.search.serve.settings import Settings
 
-    keep_memory()
     chosen = place or _demo()
     Index.open(chosen).close()
     settings = Settings(chosen, host, port, token, tuple(name or ()), read_only, workers, log=log)

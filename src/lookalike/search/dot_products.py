@@ -1,6 +1,6 @@
 """Products of several queries with int8 vectors by the processor's own instructions for them (VNNI), through torch.
 
-Sixteen queries take about half of the time of the compiled loop. The function of torch is not a public one, and on
+Thirty-two queries take about half of the time of the compiled loop. The function of torch is not a public one, and on
 processors without these instructions it may saturate: it is used only where it is there, and after it has given exact
 results for the largest products of the same width; elsewhere the loop answers.
 """
@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Int8, Int32
 
 ROWS = 4096  # one block: small enough to stay in the cache, and always the same shape
-LEAST, NARROWEST = 4, 16  # queries and dimensions from which on it is faster
+LEAST, NARROWEST = 6, 16  # queries and dimensions from which on it is faster
 
 
 def usable(queries: int, rows: int, width: int) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI, Request, Response
@@ -21,6 +22,7 @@ from lookalike.search.serve.routes import as_json, body, errors
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, answer_form
 
+THREADS = 2
 LOOK = 1.0  # seconds between looks for a new generation
 
 
@@ -31,6 +33,8 @@ def create_app(settings: Settings, meters: Meters | None = None) -> Guard:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # for what is not a search: each thread has a connection, and each connection a cache
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "other"))
         task = asyncio.create_task(_kept_ready(engine))
         yield
         task.cancel()

@@ -56,10 +56,12 @@ class Searcher:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._counted: tuple[str, int] = ("", 0)
+        self.quality = index.quality  # as of the last questions
 
     def answers(self, questions: Sequence[Question]) -> list[Found | Exception]:
         """One answer each; those whose vectors are of another generation are told so."""
-        identity, quality, calibration = self.index.identity, self.index.quality, self.index.calibration
+        identity, calibration = self.index.identity, self.index.calibration
+        quality = self.quality = self.index.quality
         fitting = [place for place, one in enumerate(questions) if one.generation in (None, identity.generation)]
         vectors = {place: _tried(lambda place=place: self._vector(questions[place])) for place in fitting}  # type: ignore[misc]
         good = {place: vector for place, vector in vectors.items() if not isinstance(vector, Exception)}

@@ -88,9 +88,10 @@ class Engine:
         self._network: Network | None = None
         self._upcoming: Network | None = None
         self._loading = threading.Lock()
+        self._searcher = Searcher(self.index)
         self._decoders = ThreadPoolExecutor(DECODERS, "decode")
         self._embedding: Stage[tuple[Network, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
-        self._searching: Stage[Question, Found] = Stage("search", Searcher(self.index).answers, QUERIES)
+        self._searching: Stage[Question, Found] = Stage("search", self._searcher.answers, QUERIES)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
@@ -237,7 +238,7 @@ class Engine:
         """One vector for each picture, with its mirror image where calibration switched that on."""
         if network is None or not uploads:
             return []
-        both = self.index.quality.flip if flip is None else flip
+        both = self._searcher.quality.flip if flip is None else flip
         loop = asyncio.get_running_loop()
         how, most = network.model.preprocessing, self.settings.pixels
         with times.measure("decode"):

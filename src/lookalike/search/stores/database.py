@@ -16,7 +16,7 @@ SETTINGS = (
     "synchronous = FULL",
     "foreign_keys = ON",
     "temp_store = MEMORY",
-    "cache_size = -65536",
+    "cache_size = -16384",  # kilobytes, for each thread; behind it is that of the system
 )
 
 

@@ -19,7 +19,7 @@ Keys = Int64[np.ndarray, " keys"]
 Places = Int64[np.ndarray, " m"]
 Mask = Bool[np.ndarray, " n"]
 NOTHING: Keys = np.empty(0, np.int64)
-TOGETHER = 16  # queries in one pass over the items
+TOGETHER = 32  # queries in one pass over the items
 SCRATCH = 1 << 25  # scores of one pass, at most
 FEW = 50_000  # items that a filter leaves: scored exactly, without a scan
 
