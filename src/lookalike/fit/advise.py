@@ -43,7 +43,6 @@ def advise(source: Source) -> Iterator[str]:
 def _rate(model: Model, dataset: Dataset) -> float:
     rows = torch.linspace(0, len(dataset) - 1, min(MEASURED, len(dataset))).long()
     few = data.decoded(dataset.subset(rows), model.preprocessing.resize or model.preprocessing.crop)
-    embedding_rate(model, few)  # the first pass pays for memory
     return embedding_rate(model, few)
 
 

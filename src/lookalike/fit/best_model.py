@@ -17,7 +17,7 @@ from lookalike.runs.log import read_log
 from lookalike.training.divergence import DivergedError
 from lookalike.training.train import Ending, Stop
 
-CONFIDENCE = 0.8  # one-sided
+CONFIDENCE, CAREFUL = 0.8, 0.95  # one-sided; the latter where few classes judge
 PAYS = 0.005  # map@r that more dimensions must be able to add, and recall@1 that nothing may give away
 CAN_JUDGE = 4  # validation classes, below which nothing that was trained can be told from luck
 SATURATED = 0.98
@@ -122,7 +122,8 @@ def choose(found: Sequence[Candidate], judged: Judgement = by_validation) -> Can
     """The best by map@r, ties to the simpler.
 
     Few classes cannot tell small differences, and nobody may get less than the network they had: what departs further
-    from it wins only where it is better with 80 % confidence, in pairs over classes, and recall@1 does not suffer.
+    from it wins only where it is better with 80 % confidence (95 % with fewer than ten classes), in pairs over classes,
+    and recall@1 does not suffer.
     Among those that depart as far, the smallest is taken that gives away nothing that matters.
     """
     alike: list[Candidate] = []
@@ -140,7 +141,8 @@ def _top(found: Sequence[Candidate], judged: Judgement) -> Candidate:
 
 
 def _surely_better(one: Candidate, other: Candidate, judged: Judgement) -> bool:
-    return _lower(one, other, judged, 2 * CONFIDENCE - 1) > 0 and _keeps_recall(one, other, judged)
+    confidence = CONFIDENCE if len(set(judged(one).labels)) >= TELLING else CAREFUL
+    return _lower(one, other, judged, 2 * confidence - 1) > 0 and _keeps_recall(one, other, judged)
 
 
 def _as_good(small: Candidate, top: Candidate, judged: Judgement) -> bool:

@@ -44,7 +44,7 @@ def _figures(main: Judged, baselines: Sequence[Judged]) -> list[str]:
         shown = [name for name in known if name in main.result.per_query and name in other.result.per_query]
         parts = [_gap(main, other, name) for name in shown]
         if shown and all(_same(main, other, name) for name in shown):
-            result.append(f"That is what {other.name} gives, which is delivered.")
+            result.append(f"These are the figures of {other.name}, which is delivered.")
         elif parts:
             result.append(f"Against {other.name}: {', '.join(parts)} (95 % intervals over classes).")
     return result
@@ -84,7 +84,7 @@ def _next(trained: TrainedModel, parts: Parts, main: Judged) -> list[str]:
     result = []
     if trained.choice is not None and trained.choice.needed is not None:
         result.append(f"more minutes: --minutes {trained.choice.needed}")
-    elif recipe.train.minutes is not None and trained.ending.steps < 300:
+    elif recipe.train.minutes is not None and 0 < trained.ending.steps < 300:
         result.append(f"more minutes: {trained.ending.steps:,} steps are few")
     if parts.train.present < FEW_CLASSES:
         result.append(f"more classes: {parts.train.present:,} are few to learn from")
