@@ -160,3 +160,14 @@ def test_without_arguments_the_demo_is_served(template, tmp_path):
         process.terminate()
         process.wait(60)
         process.stderr.close()
+
+
+def test_a_server_that_can_never_be_ready_ends_and_says_why(shop, tmp_path):
+    from tests.cli.processes import Lookalike
+
+    shutil.rmtree(shop / "model", ignore_errors=True)
+    index = Index.open(shop)
+    with index.store.database.writing() as connection:
+        connection.execute("DELETE FROM models")
+    index.close()
+    Lookalike(tmp_path)("serve", shop, "--port", 0).refused("lost the files of its model")

@@ -1,7 +1,7 @@
 """The application of one worker. Whatever may block runs in a thread; the event loop only moves bytes."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
@@ -26,8 +26,10 @@ THREADS = 2
 LOOK = 1.0  # seconds between looks for a new generation
 
 
-def create_app(settings: Settings, meters: Meters | None = None) -> Guard:
-    """The ASGI application of one worker."""
+def create_app(
+    settings: Settings, meters: Meters | None = None, failed: Callable[[Exception], None] = lambda _: None
+) -> Guard:
+    """The ASGI application of one worker; `failed` hears why it will never be ready."""
     meters = meters or Meters()
     engine = Engine(settings, meters)
 
@@ -35,7 +37,7 @@ def create_app(settings: Settings, meters: Meters | None = None) -> Guard:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # for what is not a search: each thread has a connection, and each connection a cache
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "other"))
-        task = asyncio.create_task(_kept_ready(engine))
+        task = asyncio.create_task(_kept_ready(engine, failed))
         yield
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -57,8 +59,12 @@ def create_app(settings: Settings, meters: Meters | None = None) -> Guard:
     return Guard(app, settings, meters)
 
 
-async def _kept_ready(engine: Engine) -> None:
-    await asyncio.to_thread(engine.start)
+async def _kept_ready(engine: Engine, failed: Callable[[Exception], None]) -> None:
+    try:
+        await asyncio.to_thread(engine.start)
+    except Exception as error:  # a model that cannot be loaded, a disk that is full: nothing that waiting would help
+        failed(error)
+        return
     while True:
         await asyncio.sleep(LOOK)
         with suppress(UserError):

@@ -70,14 +70,23 @@ def answer(settings: Settings, listener: socket.socket, meters: Path | None, wor
     ):  # uvicorn repeats the signal when all is answered: that is no failure
         signal.signal(number, lambda *_: sys.exit(0))
     torch.set_num_threads(1)  # each stage is a thread already
-    app = create_app(settings, Meters(meters, worker))
+    failures: list[Exception] = []
+
+    def stop(error: Exception) -> None:
+        failures.append(error)
+        server.should_exit = True
+
+    app = create_app(settings, Meters(meters, worker), stop)
     config = uvicorn.Config(
         app, http=cast(Any, partial(Patient, settings.silence)), log_level="warning", access_log=False,
         server_header=False, lifespan="on",
         timeout_graceful_shutdown=GRACE, timeout_keep_alive=30,
         limit_concurrency=4 * settings.uploads, proxy_headers=False, ws="none",
     )  # fmt: skip
-    uvicorn.Server(config).run([listener])
+    server = uvicorn.Server(config)
+    server.run([listener])
+    if failures:
+        raise failures[0]
 
 
 def _worker(settings: Settings, listener: socket.socket, meters: Path, worker: int, parent: Connection) -> None:
