@@ -71,11 +71,9 @@ class Page:
         element.click()
 
     def upload(self, *files: Path, field: str = "#start .choose") -> None:
-        """Choose files, and wait until they are answered."""
+        """Choose files, and wait until they are answered or refused."""
         self.one(field).send_keys("\n".join(map(str, files)))
-        self.wait("return !document.getElementById('results').hidden || !document.getElementById('notice').hidden")
-        if self.run("return document.getElementById('notice').hidden"):
-            self.answered()
+        self.wait(f"{ANSWERED} || !document.getElementById('notice').hidden")
 
     def press(self, *keys: str) -> None:
         for key in keys:
