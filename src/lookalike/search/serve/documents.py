@@ -9,7 +9,8 @@ STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
 code, pre { font: 14px/1.5 ui-monospace, monospace; }
-h2 { margin-top: 2rem; font-size: 1.1rem; }
+h2 { margin-top: 2.5rem; border-top: 1px solid; padding-top: 1rem; }
+h2 code { font-size: 18px; }
 table { border-collapse: collapse; }
 td, th { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
 """

@@ -21,7 +21,7 @@ from lookalike.search.stores import Store
 def add_to(app: FastAPI, engine: Engine, settings: Settings) -> None:
     thumbnails = Thumbnails(engine.index)
 
-    @app.post("/v1/items", response_model=schema.ItemForm, status_code=201, responses=errors(409, 415),
+    @app.post("/v1/items", response_model=schema.ItemForm, status_code=201, responses=errors(415),
               openapi_extra=body(("multipart/form-data", schema.ITEM_FORM)))  # fmt: skip
     async def add(request: Request) -> Response:
         """Add a picture, or replace the item with the same id. It is on the disk when this returns."""

@@ -121,7 +121,7 @@ class SearchRequest(BaseModel):
     not_item: list[str] | str = Field(default_factory=list, description="Ids of items that are not meant.")
     where: list[str] | str = Field(default_factory=list, description="Conditions: brand=x, price<20.")
     group: str | None = Field(None, description="A column: the best item of each of its values.")
-    k: int = Field(12, ge=1, le=200)
+    k: int = Field(12, ge=1, le=200, description="How many hits.")
 
 
 class FeedbackRequest(BaseModel):
@@ -146,13 +146,13 @@ SEARCH_FORM = {
     "additionalProperties": False,
     "properties": {
         "image": many(binary()) | {"description": "JPEG, PNG, WebP or GIF."},
-        "not_image": many(binary()),
-        "item": many(TEXT),
-        "not_item": many(TEXT),
+        "not_image": many(binary()) | {"description": "Pictures that are not meant."},
+        "item": many(TEXT) | {"description": "Ids of items that are meant."},
+        "not_item": many(TEXT) | {"description": "Ids of items that are not meant."},
         "box": TEXT | {"pattern": r"^\d{1,6},\d{1,6},\d{1,6},\d{1,6}$", "description": "x,y,width,height in pixels."},
-        "where": many(TEXT),
-        "group": TEXT,
-        "k": {"type": "integer", "minimum": 1, "maximum": 200, "default": 12},
+        "where": many(TEXT) | {"description": "Conditions: brand=x, price<20."},
+        "group": TEXT | {"description": "A column: the best item of each of its values."},
+        "k": {"type": "integer", "minimum": 1, "maximum": 200, "default": 12, "description": "How many hits."},
     },
 }
 ITEM_FORM = {
@@ -161,8 +161,8 @@ ITEM_FORM = {
     "required": ["image"],
     "properties": {
         "image": binary(),
-        "id": TEXT | {"minLength": 1, "maxLength": 500},
-        "label": TEXT,
+        "id": TEXT | {"minLength": 1, "maxLength": 500, "description": "Its name; without one it gets one."},
+        "label": TEXT | {"description": "Its class."},
         "columns": TEXT | {"description": "A JSON object of texts and numbers."},
     },
 }
