@@ -1,9 +1,11 @@
 """Search beside faiss, hnswlib, usearch and numpy, in one run: time per query, recall, build, load, memory, updates.
 
 python -m benchmarks.search [--rows 100000 1000000] [--width 128] [--queries 200] [--collapsed] [--no-graphs]
+                            [--graph-minutes 15] [--json FILE]
 
 Every peer gets one thread; ours is shown with one and with two. Recall@10 is measured against float64 brute force.
-Graphs (HNSW) take minutes to build at a million items; --no-graphs leaves them out.
+Graphs (HNSW) take minutes to build at a million items: --no-graphs leaves them out, --graph-minutes bounds each one.
+What is measured is in FILE at once; a second call with the same FILE measures only what is missing there.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,9 @@ from lookalike.search.stores import segments
 from lookalike.search.stores.sqlite import SqliteStore
 
 K = 10
+PART = 20_000  # items that peers are given at a time
 Ask = Callable[[np.ndarray], Sequence[int]]
+Peer = tuple[Ask, Callable[[str], None]]  # how to ask it, and how to save it
 
 
 def vectors(rows: int, width: int, queries: int, collapsed: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -165,18 +169,25 @@ def opening(place: Path) -> dict[str, Any]:
 
 
 def peers(
-    items: np.ndarray, queries: np.ndarray, right: list[set[int]], folder: Path, graphs: bool
-) -> list[dict[str, Any]]:
-    rows = [
-        timed("numpy float32", lambda query: np.argpartition(-(items @ query), K)[:K].tolist(), queries[:20], right)
-    ]
-    exact = [("faiss flat", _faiss_flat), ("faiss SQ8 + rescoring", _faiss_sq8)]
-    for name, make in [*exact, *GRAPHS.items()] if graphs else exact:
+    items: np.ndarray, queries: np.ndarray, right: list[set[int]], folder: Path, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """One after the other, but for those that `options.known` has; a graph may be left unfinished."""
+    if "numpy float32" not in options.known:
+        yield timed(
+            "numpy float32", lambda query: np.argpartition(-(items @ query), K)[:K].tolist(), queries[:20], right
+        )
+    exact = {"faiss flat": _faiss_flat, "faiss SQ8 + rescoring": _faiss_sq8}
+    for name, make in (exact if options.no_graphs else exact | GRAPHS).items():
+        if name in options.known:
+            continue
         before, began = psutil.Process().memory_info().rss, time.perf_counter()
         try:
-            ask, save = make(items)
+            ask, save = make(items, began + 60 * options.graph_minutes)
         except ImportError:
             print(f"{name} is not installed: left out", flush=True)
+            continue
+        except TimeoutError as late:
+            yield {"name": name, "unfinished": f"not built within {options.graph_minutes:g} minutes: {late}"}
             continue
         built = time.perf_counter() - began
         row = timed(name, ask, queries, right) | {
@@ -184,20 +195,26 @@ def peers(
             "memory, MB": (psutil.Process().memory_info().rss - before) / 1e6,
         }
         save(str(folder / name.replace(" ", "_")))
-        rows.append(row)
         del ask, save
         gc.collect()
-        print(_line(row), flush=True)
-    return rows
+        yield row
 
 
-def _faiss(items: np.ndarray, factory: str, candidates: int) -> tuple[Ask, Callable[[str], None]]:
+def in_time(add: Callable[[int, int], None], total: int, until: float) -> None:
+    """Add items in parts; `TimeoutError` says how far it came."""
+    for start in range(0, total, PART):
+        if time.perf_counter() > until:
+            raise TimeoutError(f"{start:,} of {total:,} items were in")
+        add(start, min(start + PART, total))
+
+
+def _faiss(items: np.ndarray, factory: str, candidates: int, until: float) -> Peer:
     import faiss
 
     faiss.omp_set_num_threads(os.cpu_count() or 1)
     index = faiss.index_factory(items.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
     index.train(items[:100_000])
-    index.add(items)
+    in_time(lambda start, end: index.add(items[start:end]), len(items), until)
     faiss.omp_set_num_threads(1)
 
     def ask(query: np.ndarray) -> Sequence[int]:
@@ -208,33 +225,35 @@ def _faiss(items: np.ndarray, factory: str, candidates: int) -> tuple[Ask, Calla
     return ask, lambda path: faiss.write_index(index, path)
 
 
-def _faiss_flat(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
-    return _faiss(items, "Flat", K)
+def _faiss_flat(items: np.ndarray, until: float) -> Peer:
+    return _faiss(items, "Flat", K, until)
 
 
-def _faiss_sq8(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
-    return _faiss(items, "SQ8", 40)
+def _faiss_sq8(items: np.ndarray, until: float) -> Peer:
+    return _faiss(items, "SQ8", 40, until)
 
 
-def _faiss_hnsw(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
-    return _faiss(items, "HNSW32", K)
+def _faiss_hnsw(items: np.ndarray, until: float) -> Peer:
+    return _faiss(items, "HNSW32", K, until)
 
 
-def _hnswlib(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
+def _hnswlib(items: np.ndarray, until: float) -> Peer:
     import hnswlib
 
     index: Any = hnswlib.Index("ip", items.shape[1])
     index.init_index(len(items), ef_construction=100, M=16)
-    index.add_items(items, num_threads=os.cpu_count())
+    threads = os.cpu_count()
+    in_time(lambda start, end: index.add_items(items[start:end], num_threads=threads), len(items), until)
     index.set_ef(64)
     return lambda query: index.knn_query(query[None], K, num_threads=1)[0][0].tolist(), index.save_index
 
 
-def _usearch(items: np.ndarray) -> tuple[Ask, Callable[[str], None]]:
+def _usearch(items: np.ndarray, until: float) -> Peer:
     from usearch.index import Index
 
     index: Any = Index(ndim=items.shape[1], metric="ip", dtype="f32")
-    index.add(np.arange(len(items)), items, threads=os.cpu_count() or 1)
+    threads = os.cpu_count() or 1
+    in_time(lambda start, end: index.add(np.arange(start, end), items[start:end], threads=threads), len(items), until)
     return lambda query: index.search(query, K, threads=1).keys.tolist(), index.save
 
 
@@ -242,36 +261,40 @@ GRAPHS = {"faiss HNSW": _faiss_hnsw, "hnswlib": _hnswlib, "usearch": _usearch}
 
 
 def _line(row: dict[str, Any]) -> str:
+    if "unfinished" in row:
+        return f"{row['name']:<44} {row['unfinished']}"
     parts = [f"{row['name']:<44} processor {row['processor']:7.2f} ms"]
     parts += [f"p50 {row['p50']:7.2f}  p99 {row['p99']:7.2f} ms  recall@10 {row['recall']:.4f}"] if "p50" in row else []
     parts += [f"{key} {row[key]:.1f}" for key in ("build, s", "memory, MB") if key in row]
     return "  ".join(parts + ([f"proven {row['certified']:.3f}"] if "certified" in row else []))
 
 
-def measure(rows: int, options: argparse.Namespace) -> dict[str, Any]:
+def measure(rows: int, options: argparse.Namespace, done: dict[str, Any], keep: Callable[[], None]) -> None:
+    """Fill `done` with what is missing there, and keep it after every part."""
     items, queries = vectors(rows, options.width, options.queries, options.collapsed)
     right = truth(items, queries)
     print(f"\n{rows:,} × {options.width}{', collapsed' if options.collapsed else ''}", flush=True)
+    done["peers"] = [row for row in done.get("peers", []) if "unfinished" not in row]  # they may have more time now
+    options.known = {row["name"] for row in done["peers"]}
     with tempfile.TemporaryDirectory() as folder:
-        mine, facts = ours(items, queries, right, Path(folder) / "index")
-        for row in mine:
+        if "ours" not in done:
+            mine, facts = ours(items, queries, right, Path(folder) / "index")
+            done.update(ours=mine, facts=facts)
+            shutil.rmtree(Path(folder) / "index")
+            keep()
+        print("\n".join(_line(row) for row in (*done["ours"], *done["peers"])), flush=True)
+        print("  ".join(f"{name} {value:.2f}" for name, value in done["facts"].items()), flush=True)
+        for row in peers(items, queries, right, Path(folder), options):
+            done["peers"].append(row)
+            keep()
             print(_line(row), flush=True)
-        print("  ".join(f"{name} {value:.2f}" for name, value in facts.items()), flush=True)
-        shutil.rmtree(Path(folder) / "index")
-        others = peers(items, queries, right, Path(folder), not options.no_graphs)
-    print(_line(others[0]))
-    times = {row["name"]: row["processor"] for row in (*mine, *others)}
+    times = {row["name"]: row["processor"] for row in (*done["ours"], *done["peers"]) if "processor" in row}
     base = times["lookalike scan, 1 thread"]
-    ratios = {
-        name: base / value
-        for name, value in times.items()
-        if name in ("numpy float32", "faiss flat", "faiss SQ8 + rescoring")
-    }
-    print(
-        "processor time of one query, one thread, in units of: "
-        + ", ".join(f"{name} {value:.2f}" for name, value in ratios.items())
-    )
-    return {"rows": rows, "ours": mine, "peers": others, "facts": facts, "ratios": ratios}
+    exact = ("numpy float32", "faiss flat", "faiss SQ8 + rescoring")
+    done["ratios"] = {name: base / value for name, value in times.items() if name in exact}
+    keep()
+    ratios = ", ".join(f"{name} {value:.2f}" for name, value in done["ratios"].items())
+    print(f"processor time of one query, one thread, in units of: {ratios}", flush=True)
 
 
 def main() -> None:
@@ -281,11 +304,19 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--collapsed", action="store_true")
     parser.add_argument("--no-graphs", action="store_true")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--graph-minutes", type=float, default=15.0, help="the longest that one graph may be built")
+    parser.add_argument("--json", type=Path, help="where results are kept, and read again by the next call")
     options = parser.parse_args()
-    results = [measure(rows, options) for rows in options.rows]
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    known = options.json is not None and options.json.is_file()
+    results: dict[str, Any] = json.loads(options.json.read_text()) if known else {}
+    kind = f" × {options.width}{', collapsed' if options.collapsed else ''}"
+
+    def keep() -> None:
+        if options.json is not None:
+            options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+    for rows in options.rows:
+        measure(rows, options, results.setdefault(f"{rows}{kind}", {}), keep)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,19 +164,36 @@ def test_a_damaged_truth_is_named(store):
         SqliteStore(store.folder)
 
 
-def test_a_read_only_folder_answers_and_refuses_changes(store):
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
-    brute, vectors = filled(store)
-    store.close()
-    store.folder.chmod(0o500)
+@contextmanager
+def without_rights(folder):
+    """As someone who may read a folder and not write to it; root becomes nobody for that."""
+    root = os.geteuid() == 0
+    folder.chmod(0o755 if root else 0o500)
+    if root:
+        os.setresuid(65534, 65534, 0)
     try:
-        again = SqliteStore(store.folder)
-        assert same(again.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
-        with pytest.raises(UserError, match="cannot be written"):
-            again.remove(["item-000001"])
+        yield
     finally:
-        store.folder.chmod(0o700)
+        if root:
+            os.setresuid(0, 0, 0)
+        folder.chmod(0o700)
+
+
+def test_a_read_only_folder_answers_and_refuses_changes():
+    with tempfile.TemporaryDirectory() as above:  # nobody may not enter pytest's own folders
+        Path(above).chmod(0o755)
+        store = SqliteStore.create(Path(above) / "index", Identity("f", "none", DIM))
+        brute, vectors = filled(store)
+        store.search(vectors[:1], 5)  # whatever is loaded late is loaded now
+        store.close()
+        with without_rights(store.folder):
+            with pytest.raises(PermissionError):
+                (store.folder / "new").touch()
+            again = SqliteStore(store.folder)
+            assert same(again.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+            with pytest.raises(UserError, match="cannot be written"):
+                again.remove(["item-000001"])
+            again.close()
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(store):
