@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lookalike.search.reliability import DOUBT, SPREAD, Curve, lowest_reliable
+from lookalike.search.reliability import SPREAD, Curve, lowest_reliable
 from lookalike.search.trials import Trials
 
 
@@ -62,14 +62,24 @@ def test_a_threshold_holds_on_other_classes(target):
     assert np.mean(reached) >= 0.9
 
 
-def test_few_classes_promise_nothing_and_many_no_more_than_all_but_one():
+def test_no_errors_promise_no_more_than_all_classes_but_one():
     def perfect(classes):
         names = [f"class {row % classes}" for row in range(10 * classes)]
         scores = np.linspace(0, 1, len(names))
         return Curve.of(Trials(scores, names, names, np.ones(len(names), bool)), scores)
 
-    assert lowest_reliable(perfect(int(SPREAD) - 1), 0.6)[0] is None
+    assert perfect(30).spread[-1] == pytest.approx(30)
     assert lowest_reliable(perfect(30), 0.96)[0] == 0.0
     assert lowest_reliable(perfect(30), 0.97)[0] is None
-    assert perfect(30).spread[-1] == pytest.approx(30)
-    assert DOUBT > 1
+    assert lowest_reliable(perfect(8), 0.88)[0] == 0.0
+    assert lowest_reliable(perfect(8), 0.89)[0] is None
+
+
+def test_a_few_classes_that_are_always_right_promise_nothing_for_the_others():
+    names = [f"class {row % 10}" for row in range(1000)] + [f"class {row % 100}" for row in range(3000)]
+    answers = names[:1000] + [f"class {(row + 7) % 100}" for row in range(3000)]
+    scores = np.linspace(1, 0, 4000)
+    curve = Curve.of(Trials(scores, names, answers, np.ones(4000, bool)), scores)
+    assert curve.precision[:100].min() == 1.0
+    assert curve.spread[:100].max() < SPREAD < curve.classes
+    assert lowest_reliable(curve, 0.6)[0] is None

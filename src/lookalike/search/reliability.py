@@ -9,7 +9,7 @@ from lookalike.search.trials import Trials
 
 STEPS = 400  # thresholds that are tried
 DOUBT = 1.2816  # standard deviations: a chance of 0.1 that the next classes fall short
-SPREAD = 25.0  # classes that sure answers must come from: the promises of fewer were not kept
+SPREAD = 25.0  # classes that sure answers must come from, or half of all where there are fewer than twice as many
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Curve:
     coverage: Float64[np.ndarray, " steps"]  # the share of answerable queries that get a right one
     deviation: Float64[np.ndarray, " steps"]  # standard, of the precision, had other classes been drawn
     spread: Float64[np.ndarray, " steps"]  # how many classes of equal size the admitted queries would be
+    classes: int  # that were asked
 
     @staticmethod
     def of(trials: Trials, scores: Float64[np.ndarray, " n"]) -> "Curve":
@@ -34,7 +35,7 @@ class Curve:
         asked, answered = codes[: len(order)][order], codes[len(order) :][order]
         deviation, spread = _between_classes(asked, answered, right, ends, len(names))
         coverage = total / max(1, int(trials.present.sum()))
-        return Curve(falling[ends], total / (ends + 1), coverage, deviation, spread)
+        return Curve(falling[ends], total / (ends + 1), coverage, deviation, spread, len(set(trials.classes)))
 
 
 def _between_classes(
@@ -70,10 +71,11 @@ def lowest_reliable(curve: Curve, target: float) -> tuple[float | None, int]:
     """The lowest threshold at which the next classes reach the target as well, and its place; None: there is none.
 
     The next classes deviate as much as these may have, hence √2; and as in conformal prediction one more class is
-    counted, all of whose answers are wrong: without errors so far, nothing else would be said of the next one.
+    counted, all of whose answers are wrong: without errors so far, nothing else would be said of the next one. Where a
+    few classes give most of the answers, deviations are no longer normal: the promises made there were not kept.
     """
     expected = curve.precision * curve.spread / (curve.spread + 1) - DOUBT * np.sqrt(2) * curve.deviation
-    places = np.flatnonzero((expected >= target) & (curve.spread >= SPREAD))
+    places = np.flatnonzero((expected >= target) & (curve.spread >= min(SPREAD, curve.classes / 2)))
     return (float(curve.thresholds[places[-1]]), int(places[-1])) if len(places) else (None, 0)
 
 
