@@ -37,6 +37,8 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # for what is not a search: each thread has a connection, and each connection a cache
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "other"))
+        if settings.workers > 1:  # one of several accepts nothing before it can answer: the others do
+            await asyncio.to_thread(engine.start)
         task = asyncio.create_task(_kept_ready(engine, failed))
         yield
         task.cancel()
@@ -61,7 +63,8 @@ def create_app(
 
 async def _kept_ready(engine: Engine, failed: Callable[[Exception], None]) -> None:
     try:
-        await asyncio.to_thread(engine.start)
+        if not engine.ready:
+            await asyncio.to_thread(engine.start)
     except Exception as error:  # a model that cannot be loaded, a disk that is full: nothing that waiting would help
         failed(error)
         return
