@@ -13,24 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, cast, overload
 
 import numpy as np
-from jaxtyping import Float32
 
 from lookalike import files
 from lookalike.errors import UserError, check, unknown
-from lookalike.geometry import Geometry
 from lookalike.search.filters import Filter, Kind, as_sql
-from lookalike.search.items import Answer, Hit, Identity, Item, Mark, Value, Vectors
-from lookalike.search.stores import GenerationError, marks, rows, segments
+from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
+from lookalike.search.stores import GenerationError, generations, marks, rows, snapshot
 from lookalike.search.stores.cache import Cache
 from lookalike.search.stores.database import Database, connect, explained
-from lookalike.search.stores.segments import Candidates, Keys, View
+from lookalike.search.stores.generations import checked, identity_of, insert_vectors
+from lookalike.search.stores.segments import View
 
 FILE, FORMAT = "index.sqlite", "1"
 BLOCK = 10_000  # rows of one step of a scan
-LONGEST = 1e15  # of a vector: the square of a longer one does not fit a float32
 SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE generations (number INTEGER PRIMARY KEY, fingerprint TEXT, geometry TEXT NOT NULL, dim INTEGER NOT NULL,
@@ -77,7 +74,7 @@ class SqliteStore:
             connection = connect(partial)
             connection.executescript(f"BEGIN; {SCHEMA}")
             connection.execute("INSERT INTO facts VALUES ('format', ?)", (FORMAT,))
-            _begin_generation(connection, identity, current=True)
+            generations.begin(connection, identity, current=True)
             connection.execute("INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time()))
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode = DELETE")  # one file, until it has its name
@@ -92,7 +89,7 @@ class SqliteStore:
     @property
     def identity(self) -> Identity:
         with self.database.reading() as connection:
-            return _identity(connection)
+            return identity_of(connection)
 
     def put(
         self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None,
@@ -101,14 +98,14 @@ class SqliteStore:
         ids = [item.id for item in items]
         check(len(set(ids)) == len(ids), "two items of one batch have the same id: ids must be unique")
         with self.database.writing() as connection:
-            identity = _identity(connection)
+            identity = identity_of(connection)
             if generation not in (None, identity.generation):
                 raise GenerationError
             vectors = checked(vectors, len(items), identity.dim)
             rows.remove(connection, list(rows.keys_of(connection, ids, complete=False).values()))
             first = rows.next_key(connection)
             rows.insert(connection, items, first, time.time())
-            _insert_vectors(connection, identity.generation, range(first, first + len(items)), vectors)
+            insert_vectors(connection, identity.generation, range(first, first + len(items)), vectors)
             kept = {first + place: (pictures or {}).get(item.id) for place, item in enumerate(items)}
             connection.executemany("INSERT INTO pictures VALUES (?, ?)", [row for row in kept.items() if row[1]])
 
@@ -127,45 +124,26 @@ class SqliteStore:
                 view = self._refreshed(connection)
                 if view is None:  # another thread has seen a later change: look at that one
                     continue
-                queries = checked(queries, len(queries), _identity(connection).dim)
+                queries = checked(queries, len(queries), identity_of(connection).dim)
                 names = rows.names_of(connection)
                 if group is not None and group not in names:
                     raise unknown("column", group, names)
                 left_out = list(rows.keys_of(connection, leave_out).values())
-                search = _Search(connection, view, k, _allowed(connection, where), left_out)
+                search = snapshot.Search(connection, view, k, snapshot.allowed(connection, where), left_out)
                 if group is None:
                     return search.answers(queries)
                 return [search.grouped(query, names[group][0]) for query in queries]
 
     def _refreshed(self, connection: sqlite3.Connection) -> View | None:
-        """The segments as of this snapshot, or None where those in memory are ahead of it.
-
-        They are those in memory, else those on disk, else built again; then what is new is added.
-        """
+        """The segments as of this snapshot, or None where those in memory are ahead of it."""
         with self._refreshing:
-            identity = _identity(connection)
-            spherical = identity.geometry == "sphere"
-            change, token = connection.execute(
-                "SELECT number, token FROM changes ORDER BY number DESC LIMIT 1"
-            ).fetchone()
-            view = self._view
-            if view is None or not _known(connection, view, identity):
-                view = self.cache.load(identity.generation, spherical)
-            if view is None or not _known(connection, view, identity):
-                view = View((), identity.generation, 0, "", spherical)
-            if view.change > change:
-                return None
-            if (view.change, view.token) != (change, token):
-                new = _new_segment(connection, view, identity.dim)
-                gone = connection.execute("SELECT key FROM removals WHERE change > ? ORDER BY key", (view.change,))
-                view = view.advanced(new, np.fromiter((row[0] for row in gone), np.int64), change, token)
-                view = self.cache.save(view)
-            self._view = view
+            view = snapshot.refreshed(connection, self._view, self.cache)
+            self._view = view or self._view
             return view
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         with self.database.reading() as connection:
-            identity, keys = _identity(connection), rows.keys_of(connection, ids)
+            identity, keys = identity_of(connection), rows.keys_of(connection, ids)
             return rows.vectors_of(connection, identity.generation, [keys[one] for one in ids], identity.dim)
 
     def items(self, ids: Sequence[str]) -> list[Item]:
@@ -176,7 +154,7 @@ class SqliteStore:
     def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
         while True:
             with self.database.reading() as connection:
-                identity = _identity(connection)
+                identity = identity_of(connection)
                 clause, parameters = as_sql(where, rows.names_of(connection))
                 block = connection.execute(
                     f"SELECT key, id FROM items WHERE id > ? AND {clause} ORDER BY id LIMIT {BLOCK}",
@@ -223,13 +201,13 @@ class SqliteStore:
             for (number,) in connection.execute("SELECT number FROM generations WHERE current = 0").fetchall():
                 connection.execute("DELETE FROM generations WHERE number = ?", (number,))
                 connection.execute(f"DROP TABLE vectors_{number}")
-            identity = replace(identity, generation=_identity(connection).generation + 1)
-            _begin_generation(connection, identity, current=False)
+            identity = replace(identity, generation=identity_of(connection).generation + 1)
+            generations.begin(connection, identity, current=False)
         return identity
 
     def next_generation(self) -> Identity | None:
         with self.database.reading() as connection:
-            return _identity(connection, current=False)
+            return identity_of(connection, current=False)
 
     def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
         with self.database.reading() as connection:
@@ -240,7 +218,7 @@ class SqliteStore:
 
     def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
         with self.database.writing() as connection:
-            identity = _identity(connection, current=False)
+            identity = identity_of(connection, current=False)
             assert identity is not None and identity.generation == generation  # noqa: PT018
             keys = rows.keys_of(connection, ids, complete=False)  # some may have been removed meanwhile
             named = zip(ids, checked(vectors, len(ids), identity.dim), strict=True)
@@ -249,7 +227,7 @@ class SqliteStore:
 
     def switch(self, generation: int) -> int:
         with self.database.writing() as connection:
-            old = _identity(connection).generation
+            old = identity_of(connection).generation
             missing = connection.execute(
                 f"SELECT count(*) FROM items WHERE key NOT IN (SELECT key FROM vectors_{generation})"
             ).fetchone()[0]
@@ -348,7 +326,7 @@ class SqliteStore:
         """What is wrong with the truth, one line each."""
         with self.database.reading() as connection:
             lines = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            generation = _identity(connection).generation
+            generation = identity_of(connection).generation
             for what, statement in (
                 ("no vector", f"SELECT count(*) FROM items WHERE key NOT IN (SELECT key FROM vectors_{generation})"),
                 (
@@ -383,114 +361,3 @@ class SqliteStore:
             raise files.cannot_write(file, error) from error
         finally:
             partial.unlink(missing_ok=True)
-
-
-class _Search:
-    """One search within one snapshot."""
-
-    def __init__(
-        self, connection: sqlite3.Connection, view: View, k: int, allowed: Keys | None, leave_out: Sequence[int]
-    ) -> None:
-        self.connection, self.view, self.k, self.allowed = connection, view, k, allowed
-        self.leave_out = np.array(leave_out, np.int64)
-
-    def candidates(self, queries: Vectors, number: int) -> Iterator[Candidates]:
-        for best in self.view.nearest(queries, number + len(self.leave_out), self.allowed):
-            kept = ~np.isin(best.keys, self.leave_out)
-            yield Candidates(best.keys[kept], best.scores[kept], best.certified)
-
-    def answers(self, queries: Vectors) -> list[Answer]:
-        return [self._answer(best) for best in self.candidates(queries, self.k)]
-
-    def _answer(self, best: Candidates) -> Answer:
-        items = rows.select(self.connection, best.keys)
-        hits = [Hit(item, float(score)) for item, score in zip(items, best.scores, strict=True)]
-        return Answer(sorted(hits, key=lambda hit: (-hit.similarity, hit.id))[: self.k], certified=best.certified)
-
-    def grouped(self, query: Float32[np.ndarray, " d"], physical: str) -> Answer:
-        """The nearest item of each group: look at more and more items until k groups have come up."""
-        number = 4 * self.k
-        while True:
-            (best,) = self.candidates(query[None], number)
-            named = rows.pairs(self.connection, physical, best.keys)
-            first: dict[object, int] = {}
-            for place in sorted(range(len(named)), key=lambda place: (-best.scores[place], named[place][0])):
-                first.setdefault(named[place][1], place)
-            if len(first) >= self.k or number >= len(self.view):
-                chosen = list(first.values())[: self.k]
-                return self._answer(Candidates(best.keys[chosen], best.scores[chosen], best.certified))
-            number *= 4
-
-
-def checked(vectors: Vectors, count: int, dim: int) -> Vectors:
-    """Vectors as the store keeps them; what cannot be compared is refused."""
-    array = np.ascontiguousarray(vectors, np.float32)
-    check(array.ndim == 2, f"vectors form a matrix n × d, not an array of shape {array.shape}")
-    check(
-        array.shape == (count, dim),
-        f"{array.shape[0]} vectors of {array.shape[1]} dimensions, expected {count} of {dim}",
-    )
-    check(bool(np.isfinite(array).all()), "a vector holds NaN or infinity: embed its image again")
-    check(
-        not len(array) or float(np.abs(array).max()) < LONGEST,
-        f"a vector is longer than {LONGEST:g}: normalise the vectors",
-    )
-    return array
-
-
-def _begin_generation(connection: sqlite3.Connection, identity: Identity, current: bool) -> None:
-    connection.execute(
-        "INSERT INTO generations VALUES (?, ?, ?, ?, ?)",
-        (identity.generation, identity.fingerprint, identity.geometry, identity.dim, int(current)),
-    )
-    connection.execute(f"CREATE TABLE vectors_{identity.generation} (key INTEGER PRIMARY KEY, vector BLOB NOT NULL)")
-
-
-@overload
-def _identity(connection: sqlite3.Connection) -> Identity: ...
-@overload
-def _identity(connection: sqlite3.Connection, current: Literal[False]) -> Identity | None: ...
-def _identity(connection: sqlite3.Connection, current: bool = True) -> Identity | None:
-    """The generation that answers, or the one that is being filled."""
-    statement = "SELECT fingerprint, geometry, dim, number FROM generations WHERE current = ?"
-    row = connection.execute(statement, (int(current),)).fetchone()
-    return None if row is None else Identity(row[0], cast(Geometry, row[1]), row[2], row[3])
-
-
-def _insert_vectors(connection: sqlite3.Connection, generation: int, keys: Sequence[int], vectors: Vectors) -> None:
-    connection.executemany(
-        f"INSERT INTO vectors_{generation} VALUES (?, ?)",
-        ((key, vector.tobytes()) for key, vector in zip(keys, vectors, strict=True)),
-    )
-
-
-def _allowed(connection: sqlite3.Connection, where: Filter) -> Keys | None:
-    """The keys that the conditions leave, rising; None: all."""
-    if not where:
-        return None
-    clause, parameters = as_sql(where, rows.names_of(connection))
-    keys = connection.execute(f"SELECT key FROM items WHERE {clause} ORDER BY key", parameters)
-    return np.fromiter((row[0] for row in keys), np.int64)
-
-
-def _known(connection: sqlite3.Connection, view: View, identity: Identity) -> bool:
-    """Whether a view belongs to the history of this truth."""
-    if view.generation != identity.generation:
-        return False
-    row = connection.execute("SELECT token FROM changes WHERE number = ?", (view.change,)).fetchone()
-    newest = connection.execute("SELECT max(number) FROM changes").fetchone()[0]
-    return view.change > newest or (row is not None and row[0] == view.token)
-
-
-def _new_segment(connection: sqlite3.Connection, view: View, dim: int) -> segments.Segment | None:
-    """The items that the view does not have yet."""
-    table, last = f"vectors_{view.generation}", (view.last_key,)
-    count = connection.execute(f"SELECT count(*) FROM {table} WHERE key > ?", last).fetchone()[0]
-    if not count:
-        return None
-    keys, vectors = np.empty(count, np.int64), np.empty((count, dim), np.float32)
-    for place, (key, content) in enumerate(
-        connection.execute(f"SELECT key, vector FROM {table} WHERE key > ? ORDER BY key", last)
-    ):
-        keys[place], vectors[place] = key, np.frombuffer(content, np.float32)
-    return segments.build(keys, vectors, view.spherical)
