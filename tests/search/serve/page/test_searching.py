@@ -50,7 +50,7 @@ def test_a_photo_is_answered_with_a_verdict_and_its_meaning(page, shop):
     page.open()
     page.upload(shop.parent / "lamp.jpg")
     assert page.text(".verdict .badge") == "sure"
-    assert "At least 90% of answers this similar are right." in page.text(".verdict")
+    assert "At least 90% of answers like this one are right." in page.text(".verdict")
     assert page.texts(".card .badge") == ["sure"]
     values = [float(text.removeprefix("Similarity ")) for text in page.texts(".card .value")]
     assert values == sorted(values, reverse=True)
