@@ -10,12 +10,15 @@ import torch
 from lookalike import data
 from lookalike.errors import UserError
 from lookalike.evaluation import Result
+from lookalike.features import features
 from lookalike.fit import fit
-from lookalike.fit.best_model import choose, doubts
-from lookalike.fit.candidates import AS_IT_WAS, TRAINED, Candidate
+from lookalike.fit.best_model import by_folds, choose, doubts
+from lookalike.fit.candidates import AS_IT_WAS, TRAINED, Candidate, Seen, Untrained
 from lookalike.fit.readings import FITTED
-from lookalike.models import Model
+from lookalike.fit.train_model import weights
+from lookalike.models import Architecture, Model
 from lookalike.protocols.class_disjoint import Parts
+from lookalike.recipe import of_tree
 from lookalike.recipe.defaults import default
 from tests.cli.photos import folder
 
@@ -101,6 +104,28 @@ def test_training_that_diverges_still_gives_a_model(characters, tmp_path):
     assert run.content["verdict"]["delivered"].startswith("raw pixels")
     assert any("lower" in sentence for sentence in run.content["verdict"]["sentences"])
     assert (tmp_path / "run" / "model" / "model.json").is_file()
+
+
+def test_folds_too_small_for_a_reading_leave_it_out():
+    """A head of 16 dimensions on 24 images: all of them can fit it, a half cannot."""
+    recipe = of_tree(
+        {"model": {"backbone": "conv4", "width": 16, "dim": 16, "weights": "pretrained"},
+         "loss": {"name": "multi_similarity"}, "sampler": {"name": "class_balanced", "batch_size": 8, "per_class": 2},
+         "train": {"steps": 1, "deliver": "best", "minutes": 1}}
+    )  # fmt: skip
+    glyphs = data.load("glyphs")
+    few = glyphs.subset(torch.cat([torch.nonzero(glyphs.labels == label)[:3, 0] for label in range(8)])).dense()
+    model = Model.create(Architecture("conv4", {"channels": 1, "width": 16}, dim=16))
+    found = Untrained(recipe, model, Seen(few, None), features(model, few), weights(model)).candidates()
+    names = [each.name for each in found]
+    assert "frozen features, whitened features, 16-D" in names
+    assert not any("head" in name for name in names)
+    assert choose(found, by_folds) in found
+
+
+def test_a_report_without_map_at_r(characters, tmp_path):
+    run = fit(characters, tmp_path / "run", overrides=[*QUICK, 'evaluation.metrics=["recall@1"]'], audit=False)
+    assert {row["metric"] for row in run.content["differences"]} == {"recall@1"}
 
 
 def test_most_dimensions(characters, tmp_path):

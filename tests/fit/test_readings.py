@@ -76,6 +76,15 @@ def test_folds_judge_each_class_once_and_by_the_others():
     assert result.labels == [label for each in alone for label in each.labels]
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_every_fold_has_a_pair(seed):
+    """Six classes with two images, twenty with one."""
+    labels = torch.cat((torch.arange(6).repeat(2), torch.arange(6, 26)))
+    points = torch.randn(len(labels), 4, generator=torch.Generator().manual_seed(0))
+    result = judge_by_folds(labels, 3, seed, lambda _, own: {"": points[own]}, ["map@r"])[""]
+    assert np.isfinite(result.per_query["map@r"]).sum() == 12
+
+
 def test_a_sample_has_as_many_of_each_class(characters):
     few = evenly(characters, 8 * 12, seed=0)
     assert few.class_sizes().tolist() == [8] * 12

@@ -120,7 +120,7 @@ def test_what_is_named_wrong_stays_named_over_a_stop(tmp_path):
 def test_a_time_budget_is_used_and_planned_again():
     """The first plan is far off; the schedule and the end follow what steps really take."""
     log, ours = [], loop(steps=100_000)
-    ending = train(ours, Plan(100_000, seconds=1.5), tell=log.append)
+    ending = train(ours, Plan(100_000, seconds=1.5, flexible=True), tell=log.append)
     plans = [event for event in log if event["event"] == "plan"]
     assert 0 < ending.steps < 100_000
     assert plans
@@ -144,6 +144,12 @@ def test_the_time_spent_before_a_stop_counts(tmp_path):
     assert 5000 < ending.seconds < 6000
 
 
+def test_steps_that_were_given_are_kept_beside_a_time_budget():
+    ours, log = loop(steps=12), []
+    assert train(ours, Plan(12, seconds=1e6), tell=log.append).steps == 12
+    assert not [event for event in log if event["event"] == "plan"]
+
+
 def test_a_resumed_run_follows_the_plans_in_its_log(tmp_path):
     """Plans that were made at steps 2 and 8 are followed at these steps, however fast the machine is now."""
     logged, ends = {2: 30, 8: 20}, []
@@ -153,7 +159,8 @@ def test_a_resumed_run_follows_the_plans_in_its_log(tmp_path):
             ours, log = loop(schedule=Schedule("cosine", steps=30 if step > 2 else 400)), []
             with pytest.raises(StoppedError):
                 train(
-                    ours, Plan(ours.schedule.steps, seconds=1e6), folder=tmp_path / name, tell=log.append,
+                    ours, Plan(ours.schedule.steps, seconds=1e6, flexible=True),
+                    folder=tmp_path / name, tell=log.append,
                     stop=lambda ours=ours, stop=stop: ours.step >= stop,
                     later={at: steps for at, steps in logged.items() if at > step},
                 )  # fmt: skip

@@ -105,6 +105,8 @@ class Untrained:
         departure = AS_IT_WAS if pretrained else FITTED  # a random network is nothing that anybody had
         rows = [self._judged(what, departure, self._judging(self.points), cost, partial(self._create, None), folds)]
         for reading in fit(slice(0, len(seen.train))) if folds or seen.held is not None else []:
+            if folds and reading.name not in folds:  # a fold has too few images to fit it
+                continue
             vectors = reading.vectors(self.model, self._judging(self.points))
             create = partial(self._create, reading.name)
             rows.append(self._judged(f"{what}, {reading.name}", reading.departure, vectors, cost, create, folds))

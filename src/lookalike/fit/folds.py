@@ -33,9 +33,12 @@ def judge_by_folds(
     labels: Integer[Tensor, " n"], count: int, seed: int, vectors: Fitted, metrics: Sequence[str]
 ) -> dict[str, Result]:
     """One result over all folds for every name; a query is compared with the images of its own fold."""
-    _, dense = torch.unique(labels, return_inverse=True)
-    classes = int(dense.max()) + 1
-    fold = (torch.randperm(classes, generator=torch.Generator().manual_seed(seed)) % count)[dense]
+    _, dense, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
+    order = torch.randperm(len(sizes), generator=torch.Generator().manual_seed(seed))
+    order = order[torch.argsort((sizes[order] == 1).int(), stable=True)]  # those with pairs are dealt out first
+    fold = torch.empty_like(order)
+    fold[order] = torch.arange(len(order)) % count
+    fold = fold[dense]
     parts: dict[str, list[Result]] = {}
     for number in range(count):
         inside = fold == number

@@ -86,11 +86,12 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -
         steps = WORTHWHILE if step == 0 else max(LEAST, int(left / step))
         every = min(table.plan.validate_every, max(LOOK_EVERY, steps // LOOKS))
         look = replace(table.plan, validate_every=every)
-        recipe = replace(recipe, train=replace(recipe.train, steps=steps, plan=look))
+        recipe = replace(recipe, train=replace(recipe.train, steps=steps, epochs=None, plan=look))
     assert recipe.train.steps is not None
     if left <= 0:
         raise _refusal(table.minutes) from NotEnoughTimeError(_minutes_needed(table.minutes, left, step))
-    return Planned(recipe, build.plan(recipe, recipe.train.steps, left, len(loop.sampler)))
+    whole = build.plan(recipe, recipe.train.steps, left, len(loop.sampler))
+    return Planned(recipe, replace(whole, flexible=table.steps is None))
 
 
 def _refusal(minutes: float) -> UserError:
@@ -125,23 +126,22 @@ def _minutes_needed(minutes: float, left: float, step: float) -> int:
 
 def logged(run: OpenRun, recipe: Recipe, loop: Loop, step: int) -> Planned | None:
     """The plan that a run resumed at `step` follows, whatever the clock says now."""
-    events = read_log(run.folder.log).of("plan")
-    if not events or recipe.train.minutes is None or recipe.train.steps is None:
+    events = {event.get("step", 0): event for event in read_log(run.folder.log).of("plan")}
+    if 0 not in events or recipe.train.minutes is None or recipe.train.steps is None:
         return None
-    planned = {event.get("step", 0): event["steps"] for event in events}
-    current = planned[max((at for at in planned if at <= step), default=min(planned))]
-    plan = build.plan(recipe, current, events[0]["seconds"], len(loop.sampler))
-    return Planned(recipe, plan, {at: steps for at, steps in planned.items() if at > step})
+    first, current = events[0], events[max(at for at in events if at <= step)]
+    plan = build.plan(recipe, current["steps"], first["seconds"], len(loop.sampler))
+    later = {at: event["steps"] for at, event in events.items() if at > step}
+    return Planned(recipe, replace(plan, flexible=first.get("flexible", False)), later)
 
 
 def announce(run: OpenRun, recipe: Recipe, plan: Plan) -> None:
     """Log what was planned; a run that the clock measured says so."""
     event: dict[str, Any] = {"event": "plan", "steps": plan.steps, "seconds": plan.seconds, "seed": plan.seed}
-    if plan.seconds is not None:
+    if plan.flexible:
         minutes = f"{recipe.train.minutes:g} minutes"
-        event["text"] = (
-            f"about {plan.steps:,} steps in {plan.seconds:,.0f} s of the {minutes}; planned again as it runs"
-        )
+        text = f"about {plan.steps:,} steps in {plan.seconds:,.0f} s of the {minutes}; planned again as it runs"
+        event |= {"flexible": True, "text": text}
     run.tell(event)
 
 

@@ -10,16 +10,18 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from lookalike.data import Dataset
+from lookalike.errors import check
 from lookalike.fit.plan import SPARE
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.models.preprocess import prepare
+from lookalike.processes import Ranks
 from lookalike.recipe import Recipe
 from lookalike.runs import OpenRun
 from lookalike.runs.log import read_log
 
 PER_CLASS = 8  # below so many images of each, whole classes are left out instead
-MANY = 4000  # images, below which all are taken
+MANY, LEAST = 1000, 400  # images up to which all are taken, and that are taken in any case
 MEASURED = 24  # images
 SHARE = 0.4  # of the minutes, for what every image takes before and after training
 BESIDES = 2e-3  # seconds to audit and rank an image
@@ -32,8 +34,8 @@ def affordable(dataset: Dataset, recipe: Recipe, model: Model, run: OpenRun) -> 
         return dataset
     counts = [event["count"] for event in read_log(run.folder.log).of("sample")]
     if not counts:
-        each = _seconds_per_image(dataset, recipe, model)
-        counts = [min(len(dataset), max(MANY // 4, int(SHARE * 60 * minutes / each)))]
+        each = Ranks.current().from_first(lambda: _seconds_per_image(dataset, recipe, model))
+        counts = [min(len(dataset), max(LEAST, int(SHARE * 60 * minutes / each)))]
         text = f"all {len(dataset):,} images fit {minutes:g} minutes"
         if counts[0] < len(dataset):
             needed = math.ceil(len(dataset) * each / SHARE / SPARE / 60)
@@ -49,7 +51,9 @@ def _seconds_per_image(dataset: Dataset, recipe: Recipe, model: Model) -> float:
     """To decode it on two cores, to compute its features, and those of a test image once more."""
     rows = torch.linspace(0, len(dataset) - 1, MEASURED).long()
     start = time.monotonic()
-    inputs = torch.cat(list(_inputs(dataset.subset(rows), model)))
+    readable = list(_inputs(dataset.subset(rows), model))
+    check(bool(readable), f"{dataset.name}: none of {MEASURED} images can be read: check them with lookalike audit")
+    inputs = torch.cat(readable)
     decoding = (time.monotonic() - start) / len(rows)
     model.encode_inputs([inputs], len(inputs))  # pays for memory
     start = time.monotonic()

@@ -90,13 +90,13 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     if warning is not None:
         run.note(warning.advice)
     step = checkpoint.step(run.folder.checkpoint) if started else 0
-    planned = planning.logged(run, recipe, loop, step) if started else None
+    planned = planning.logged(run, recipe, loop, step)
     if not started:
         _prepare(recipe, model, loop, parts, run)
     if planned is None:
         planned = planning.plan(recipe, loop, model, parts, clock)
-        write_text(run.folder.recipe, to_toml(planned.recipe, header()))
         planning.announce(run, planned.recipe, planned.plan)
+        write_text(run.folder.recipe, to_toml(planned.recipe, header()))
     recipe, plan, later = planned
     loop = replace(loop, schedule=replace(loop.schedule, steps=max(1, plan.steps)))
     run.stage(f"training, from step {step}" if started else "training")
@@ -105,7 +105,9 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     ending = train(
         loop, plan, validate=validate, folder=run.folder.checkpoint, tell=_watcher(recipe, run), stop=stop, later=later
     )
-    recipe = replace(recipe, train=replace(recipe.train, steps=loop.schedule.steps))
+    if plan.flexible:
+        recipe = replace(recipe, train=replace(recipe.train, steps=loop.schedule.steps))
+        write_text(run.folder.recipe, to_toml(recipe, header()))
     return TrainedModel(model, untrained, recipe, _blend(recipe, model, validate, ending, run))
 
 

@@ -93,12 +93,13 @@ def best_of_each(model: Judged, validations: Iterable[Mapping[str, Any]]) -> Jud
     return Judged("each metric's maximum over training", "model", model.embeddings, result, optimistic=True)
 
 
-def gains(entries: Sequence[Judged], metrics: Iterable[str] = ("recall@1", "map@r")) -> list[dict[str, Any]]:
+def gains(entries: Sequence[Judged], metrics: Sequence[str] = ("recall@1", "map@r")) -> list[dict[str, Any]]:
     """The model against every baseline, query by query."""
     model = entries[0]
     differences = []
     for other in (entry for entry in entries if entry.role == "baseline"):
-        for part in compare({other.name: other.result, model.name: model.result}, metrics).differences:
+        shared = [name for name in metrics if name in model.result.per_query and name in other.result.per_query]
+        for part in compare({other.name: other.result, model.name: model.result}, shared).differences:
             if part.name == model.name:
                 differences.append(
                     {

@@ -107,10 +107,15 @@ def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str,
 
 
 def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Loop:
-    """Training of the head alone, on features computed once: the same loop, with vectors in the place of images."""
+    """Training of the head alone, on features computed once: the same loop, with vectors in the place of images.
+
+    Every process of a run trains the same head.
+    """
     table, embedder = recipe.head, embedder_of(model)
     classes = len(labels.unique())  # type: ignore[no-untyped-call]
-    batch_size = table.per_class * min(classes, max(1, table.batch_size // table.per_class))
+    batch_size = table.per_class * max(
+        1, min(classes, table.batch_size // table.per_class, len(labels) // table.per_class)
+    )
     batches = samplers.build(
         "class_balanced", labels=labels, batch_size=batch_size, per_class=table.per_class, seed=recipe.seed
     )
@@ -118,5 +123,5 @@ def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], la
     parameters = [{"params": list(embedder.head.parameters()), "lr": table.lr}, *goal.parameter_groups(table.lr)]
     return Loop(
         embedder.head, goal, optimiser(recipe.optimiser, iter(parameters)), Schedule("cosine", table.steps),
-        FeatureViews(points[:, None], labels), batches, generators=generators_of(goal),
+        FeatureViews(points[:, None], labels), batches, generators=generators_of(goal), ranks=Ranks(),
     )  # fmt: skip

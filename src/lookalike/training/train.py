@@ -32,13 +32,14 @@ Stop = Callable[[], bool]
 class Plan:
     """How long a run is, how often it validates, and when it stops early."""
 
-    steps: int = field(default=1, metadata=FACT)  # with `seconds`, as far as can be told now
+    steps: int = field(default=1, metadata=FACT)  # of a flexible plan, as far as can be told now
     validate_every: int = 50
     patience: int | None = None  # validations without improvement
     min_improvement: float = 1e-5
     select: str = "map@r"  # the validation metric that chooses the best weights
     log_every: int = 10
     seconds: float | None = field(default=None, metadata=FACT)  # the run ends then, wherever it stands
+    flexible: bool = field(default=False, metadata=FACT)  # as many steps as fit `seconds`
     seed: int = field(default=0, metadata=FACT)
 
     def __post_init__(self) -> None:
@@ -94,7 +95,7 @@ def train(
 ) -> Ending:
     """Train to the end of the plan and leave the best weights in the network; `folder` keeps checkpoints.
 
-    A plan with `seconds` is made again as the run goes; `later` is what a run that is resumed had planned after its
+    A flexible plan is made again as the run goes; `later` is what a run that is resumed had planned after its
     checkpoint, by step. `stop` is called after every step; when it returns true, the state is saved and `StoppedError`
     raised. Where numbers end, `DivergedError` is raised: the best weights so far are in the network, the last good ones
     in `folder`.
@@ -172,8 +173,8 @@ class _Training:
         return None
 
     def plan_again(self) -> None:
-        """With a time budget, adjust the number of steps, and with it the schedule of the learning rate."""
-        if self.plan.seconds is None:
+        """Adjust the number of steps to the time budget, and with it the schedule of the learning rate."""
+        if self.plan.seconds is None or not self.plan.flexible:
             return
         step, left = self.loop.step, self.plan.seconds - self.seconds
         steps = self.loop.ranks.from_first(
