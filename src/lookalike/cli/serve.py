@@ -29,7 +29,8 @@ def run(
 ) -> None:
     """Serve an index as a page to search with and an API (docs at /docs), until Ctrl-C."""
     check(host in LOCAL or bool(token), f"listening on {host} lets others in: give a --token that they must send")
-    check(token is None or (token.isascii() and bool(token.strip())), "a token is plain ASCII without spaces around it")
+    plain = token is None or (token.isascii() and token == token.strip() != "")
+    check(plain, "a token is plain ASCII without blanks around it")
     _check_libraries()
     from lookalike.search import Index
     from lookalike.search.serve.server import run as serve

@@ -17,7 +17,8 @@ from lookalike.search.items import Value
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Kind = Literal["text", "number"]
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
-CONDITION = re.compile(r"\s*(?P<column>[^=!<>]+?)\s*(?P<operator><=|>=|!=|=|<|>)\s*(?P<value>.*?)\s*", re.DOTALL)
+OPERATOR = re.compile("<=|>=|!=|=|<|>")
+LONGEST = 2000  # characters of a condition
 EXAMPLE = 'brand=x, price<20 or size=["s", "m"]'
 
 Where = Mapping[str, Any] | Sequence[str] | str | None
@@ -53,10 +54,12 @@ def parse(where: Where) -> Filter:
 
 
 def _from_text(text: str) -> Condition:
-    match = CONDITION.fullmatch(text)
-    if match is None:
+    check(len(text) <= LONGEST, f"a condition has at most {LONGEST:,} characters, this one {len(text):,}")
+    match = OPERATOR.search(text)
+    column = text[: match.start()].strip() if match else ""
+    if match is None or not column or "!" in column:
         raise UserError(f"'{text}' is not a condition: write for example {EXAMPLE}")
-    return _condition(match["column"], match["operator"], _value(match["value"]))
+    return _condition(column, match[0], _value(text[match.end() :].strip()))
 
 
 def _value(text: str) -> Any:
@@ -85,9 +88,17 @@ def _condition(column: str, operator: str, value: Any) -> Condition:
         plain = each is None or isinstance(each, str | bool | int | float)
         check(plain, f"the condition on '{column}' compares with {each!r}: give a text, a number or null")
         check(each == each, f"the condition on '{column}' compares with NaN: use null for a missing value")
+        check(_storable(each), f"the condition on '{column}' compares with a value that no item can have")
     if operator not in ("=", "!="):
         check(not several and value is not None, f"'{column} {operator}' takes one number or text, not {value!r}")
     return Condition(column, cast(Operator, operator), values)
+
+
+def _storable(value: Value) -> bool:
+    """Whether a store can hold the value: whole numbers of 64 bits, texts without halves of characters."""
+    if isinstance(value, str):
+        return not any("\ud800" <= sign <= "\udfff" for sign in value)
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 
 def as_sql(conditions: Filter, names: Mapping[str, tuple[str, Kind]], placeholder: str = "?") -> tuple[str, list[Any]]:

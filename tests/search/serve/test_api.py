@@ -85,6 +85,18 @@ def test_items_come_and_go(shop):
         assert "new/one" not in str(server.search(("image", encoded("figs", 50))).json)
 
 
+def test_feedback_by_form_names_its_query(shop):
+    with Server(shop) as server:
+        fields = (("item", "table/figs1.png"), ("right", "true"))
+        digest = server.search(("image", encoded())).json["query"]
+        made = server.form("/v1/feedback", ("query", digest), *fields)
+        assert (made.status, made.json["query"]) == (201, digest)
+        assert server.form("/v1/feedback", ("query", "x" * 65), *fields).status == 422
+        assert server.form("/v1/feedback", *fields).status == 422
+    (mark,) = Index.open(shop).store.marks()
+    assert mark.query == digest
+
+
 def test_feedback_is_kept_replaced_and_undone(shop):
     with Server(shop) as server:
         query = server.search(("image", encoded("figs"))).json["query"]

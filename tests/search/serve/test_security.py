@@ -88,6 +88,90 @@ def test_headers_that_never_end(strict):
     assert strict.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 2_000_000) == b""
 
 
+NOTHING = b"\r\n"
+CHUNK = b"1\r\nx\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "more"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b" 200 ", NOTHING),
+        (b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", b" 401 ", CHUNK),
+    ],
+)
+def test_connections_that_go_on_after_an_answer(strict, request_, status, more):
+    """Neither one byte and silence nor a byte now and then holds a connection."""
+    for repeats in (1, 1000):
+        with socket.create_connection(("127.0.0.1", strict.port), timeout=60) as connection:
+            connection.sendall(request_)
+            assert status in connection.recv(65536).splitlines()[0]
+            until = time.monotonic() + 25
+            while not _closed(connection, more if repeats else b""):
+                repeats -= repeats > 0
+                assert time.monotonic() < until, "the connection is held"
+
+
+def _closed(connection, more: bytes) -> bool:
+    connection.settimeout(0.1)
+    try:
+        connection.sendall(more)
+        while connection.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def test_refused_bodies_are_drained(server):
+    """An answer is not lost because the caller was still sending."""
+    for _ in range(3):
+        assert server("POST", "/v1/search", bytes(5_000_000), Content_Type="text/plain").status == 415
+
+
+def test_callers_who_hang_up(strict):
+    for kind in ("multipart/form-data; boundary=b", "application/json"):
+        with socket.create_connection(("127.0.0.1", strict.port), timeout=60) as connection:
+            connection.sendall(head(strict, 5000, kind=kind) + b"--b\r\n")
+    strict.wait_for(lambda: [line["status"] for line in strict.log_lines()].count(499) == 2, "two lines of the log", 30)
+    assert "Traceback" not in strict.errors
+
+
+def test_too_many_bytes_at_once(tmp_path):
+    async def app(_scope, receive, send):
+        while (await receive())["more_body"]:
+            pass
+        await asyncio.sleep(0.05)  # it is being worked on
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def upload(door, parts):
+        waiting, sent = iter(parts), []
+
+        async def receive():
+            await asyncio.sleep(0)
+            part = next(waiting, b"")
+            return {"type": "http.request", "body": part, "more_body": bool(part)}
+
+        async def send(message):
+            sent.append(message)
+
+        headers = [(b"host", b"localhost"), (b"transfer-encoding", b"chunked")]
+        scope = {"type": "http", "method": "POST", "path": "/", "raw_path": b"/", "headers": headers}
+        await door(scope, receive, send)
+        return sent[0]["status"]
+
+    async def together(door, number):
+        return await asyncio.gather(*(upload(door, [bytes(100)] * 4) for _ in range(number)))
+
+    door = Guard(app, Settings(tmp_path, log=False, flight=1000), Meters())
+    assert asyncio.run(together(door, 2)) == [200, 200]
+    assert 429 in asyncio.run(together(door, 5))
+    assert (door.bodies.number, door.bodies.size) == (0, 0)
+    assert asyncio.run(together(door, 2)) == [200, 200]
+
+
 def test_too_many_uploads_at_once(strict):
     open_ = [socket.create_connection(("127.0.0.1", strict.port), timeout=60) for _ in range(8)]
     for connection in open_:
@@ -239,6 +323,53 @@ def test_missing_and_wrong_token(strict, words):
     assert TOKEN not in strict.errors.replace(f"--token {TOKEN}", "")
 
 
+ITEM = "table/figs0.png"
+MALFORMED = {
+    "column of a lone surrogate": ["\ud800=x"],
+    "value of a lone surrogate": ['brand="\\ud800"'],
+    "values that are half characters": ['brand=["x", "\\udfff"]'],
+    "number beyond 64 bits": [f"added<1{'0' * 30}"],
+    "number of a thousand digits": [f"price={'9' * 1000}"],
+    "too many conditions": ["brand=x"] * 51,
+    "a thousand conditions": ["brand=x"] * 1001,
+    "too many values": [f"price=[{','.join('1' * 300)}]"] * 2,
+    "a hundred thousand blanks": [" " * 50_000],
+    "blanks": [" " * 2000],
+}
+
+
+@pytest.mark.parametrize("name", list(MALFORMED))
+def test_malformed_conditions(server, name):
+    reply = server.json("POST", "/v1/search", {"item": ITEM, "where": MALFORMED[name]})
+    assert reply.status in (400, 422), reply.body
+    assert reply.message
+
+
+def test_conditions_within_the_limits(server):
+    where = [f"price!=[{','.join(str(100 * number + each) for each in range(10))}]" for number in range(1, 51)]
+    assert server.json("POST", "/v1/search", {"item": ITEM, "where": where}).status == 200
+
+
+def test_malformed_numbers_and_names(server):
+    for box in ("9" * 5000 + ",1,1,1", "0,0,0," + "1" * 90_000, "1000000,0,1,1", "\u00b2,1,1,1"):
+        assert server.search(("image", encoded()), ("box", box)).status == 422
+    reply = server.json("POST", "/v1/search", {"item": ITEM, "\ud800": 1})
+    assert reply.status == 422
+    assert reply.message
+    for host, origin in (("[", None), ("[::1", None), ("localhost", "http://["), ("localhost", "http://[x]/")):
+        headers = {"Host": host} | ({"Origin": origin} if origin else {})
+        reply = server("GET", "/v1/index", **headers)
+        assert reply.status in (400, 403), (host, origin, reply.body)
+        assert reply.message
+
+
+def test_large_json(server):
+    reply = server.json("POST", "/v1/search", {"item": "x" * 70_000})
+    assert reply.status == 413
+    assert "JSON" in reply.message
+    assert server.json("POST", "/v1/feedback", {"item": "x" * 70_000, "right": True}).status == 413
+
+
 def exchange(door, **headers):
     """The status of one request to an application, without a network."""
     sent = []
@@ -302,7 +433,7 @@ def test_methods_and_content_types(server):
         assert server("POST", "/v1/search", body, Content_Type=wrong).status in (400, 415, 422), wrong
     for wrong in ("multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=other"):
         assert server("POST", "/v1/search", body, Content_Type=wrong).status in (400, 422), wrong
-    assert server("POST", "/v1/search", b"[" * 100_000, Content_Type="application/json").status == 400
+    assert server("POST", "/v1/search", b"[" * 60_000, Content_Type="application/json").status == 400
     assert server("POST", "/v1/search", b'{"item": NaN}', Content_Type="application/json").status == 422
     for method, path in (("GET", "/v1/search"), ("PUT", "/v1/items"), ("POST", "/v1/index"), ("PATCH", "/v1/items/x"),
                          ("TRACE", "/"), ("POST", "/"), ("DELETE", "/v1/search")):  # fmt: skip
@@ -347,3 +478,15 @@ def test_the_log_names_requests_and_no_contents(server):
 def test_other_machines_need_a_token(shop, tmp_path):
     Lookalike(tmp_path)("serve", shop, "--host", "0.0.0.0").refused("--token")
     Lookalike(tmp_path)("serve", tmp_path / "nothing").refused("no index")
+    for token in (" secret", "secret\n", "  ", "s\u00e9cret"):
+        Lookalike(tmp_path)("serve", shop, "--token", token).refused("a token is plain ASCII without blanks")
+
+
+def test_too_many_columns(shop):
+    with Server(shop) as server:
+        for first, status in ((0, 201), (90, 201), (180, 400)):
+            columns = json.dumps({f"column {number}": number for number in range(first, first + 99)})
+            reply = server.form("/v1/items", ("image", encoded()), ("id", "wide"), ("columns", columns))
+            assert reply.status == status, reply.body
+        assert "at most 200 columns" in reply.message
+        assert server("GET", "/v1/index").json["items"] == 37

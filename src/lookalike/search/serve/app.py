@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 import lookalike
 from lookalike.errors import UserError
@@ -51,7 +52,7 @@ def create_app(
         lifespan=lifespan, description="Search by image: what looks like this?",
         redirect_slashes=False,
     )  # fmt: skip
-    for kind in (Refusal, UserError, HTTPException, RequestValidationError, Exception):
+    for kind in (Refusal, UserError, HTTPException, RequestValidationError, ClientDisconnect, Exception):
         app.add_exception_handler(kind, _refused)
     _search_routes(app, engine, settings)
     item_routes.add_to(app, engine, settings)
@@ -85,6 +86,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
         refusal = Refusal(422, f"'{'.'.join(map(str, first['loc']))}' is not as it should be: {first['msg']}.")
+    elif isinstance(error, ClientDisconnect):
+        refusal = Refusal(499, "The caller closed the connection before the request was complete.")  # for the log
     else:
         refusal = Refusal(500, "Something went wrong inside the server. Report the request id to its operator.")
     return JSONResponse(refusal.content(request.scope["request"]), refusal.status, dict(refusal.headers))

@@ -9,11 +9,12 @@ HEADERS = 1 << 19  # bytes until they end; one read may bring a part of the body
 
 
 class Patient(HttpToolsProtocol):
-    """uvicorn's protocol, which closes a connection whose headers take longer than `seconds` or grow without end."""
+    """uvicorn's protocol, which closes a connection whose headers take longer than `seconds` or grow without end, and
+    one that goes on after an answer without asking anything in that time."""
 
     def __init__(self, seconds: float, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self._seconds, self._size = seconds, 0
+        self._seconds, self._size, self._in_headers = seconds, 0, False
         self._deadline: TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -21,11 +22,12 @@ class Patient(HttpToolsProtocol):
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
-        self._size += len(data) if self._deadline is not None else 0
+        self._size += len(data) if self._in_headers else 0
         if self._size > HEADERS:
             self.transport.abort()
         else:
             super().data_received(data)
+            self._await_more()
 
     def on_message_begin(self) -> None:
         self._await_headers()
@@ -41,9 +43,19 @@ class Patient(HttpToolsProtocol):
 
     def _await_headers(self) -> None:
         self._forget()
+        self._in_headers = True
         self._deadline = self.loop.call_later(self._seconds, self.transport.abort)
+
+    def _await_more(self) -> None:
+        """After an answer any byte switches off uvicorn's own timer: blank lines, the rest of a refused body.
+
+        A deadline that runs is left alone, or a byte now and then would hold the connection for ever.
+        """
+        answered = self.cycle is None or self.cycle.response_complete
+        if answered and self._deadline is None and not self.transport.is_closing():
+            self._deadline = self.loop.call_later(self._seconds, self.transport.abort)
 
     def _forget(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline, self._size = None, 0
+        self._deadline, self._size, self._in_headers = None, 0, False

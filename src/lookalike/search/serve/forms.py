@@ -24,7 +24,10 @@ from lookalike.search.serve.settings import Settings
 
 FIELDS, FILES, LONGEST = 200, 40, 100_000  # of one form; bytes of a field that is not a file
 LONGEST_ID = 500
-LARGEST = 999_999  # of a number in a box
+DIGITS = 6  # of a number in a box
+CONDITIONS, VALUES = 50, 500  # of one search
+JSON = 64_000  # bytes of a body without pictures
+LONGEST_QUERY = 64
 Form = TypeVar("Form", bound=BaseModel)
 
 
@@ -82,8 +85,13 @@ async def form_of(request: Request) -> AsyncIterator[Fields]:
 
 
 async def json_of(request: Request, form: type[Form]) -> Form:
+    received = bytearray()
+    async for part in request.stream():
+        received += part
+        if len(received) > JSON:
+            raise Refusal(413, f"A JSON body has at most {JSON:,} bytes. Send fewer examples or conditions.")
     try:
-        content = json.loads(await request.body())
+        content = json.loads(received)
     except (ValueError, RecursionError):
         raise Refusal(400, "The body is not JSON.") from None
     try:
@@ -141,10 +149,19 @@ def _asked(
         raise Refusal(422, "Send something to search for: image (a file) or item (an id).")
     if len(images) + len(items) + len(not_images) + len(not_items) > settings.examples:
         raise Refusal(422, f"A search takes at most {settings.examples} examples.")
+    return Asked(images, items, not_images, not_items, _filter(where), group, k)
+
+
+def _filter(where: Sequence[str]) -> filters.Filter:
+    if len(where) > CONDITIONS:
+        raise Refusal(422, f"A search takes at most {CONDITIONS} conditions.")
     try:
-        return Asked(images, items, not_images, not_items, filters.parse(list(where)), group, k)
+        conditions = filters.parse(where)
     except (UserError, RecursionError) as mistake:
         raise of_mistake(UserError(str(mistake))) from None
+    if sum(len(condition.values) for condition in conditions) > VALUES:
+        raise Refusal(422, f"The conditions of a search name at most {VALUES} values.")
+    return conditions
 
 
 def _list(value: str | list[str]) -> list[str]:
@@ -155,7 +172,7 @@ def box_of(text: str | None) -> Box | None:
     if text is None or text == "":
         return None
     parts = text.split(",")
-    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and int(part) <= LARGEST for part in parts):
+    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and len(part) <= DIGITS for part in parts):
         raise Refusal(422, "A box is x,y,width,height in whole pixels, such as 10,20,100,80.")
     x, y, width, height = (int(part) for part in parts)
     return x, y, width, height
@@ -217,5 +234,8 @@ async def feedback_of(request: Request) -> tuple[FeedbackRequest, Upload | None]
         if item is None or right not in ("true", "false"):
             raise Refusal(422, "Feedback names the item of the hit, and says right: true or false.")
         upload = None if image is None else Upload(image, box_of(fields.text("box")))
-        form = FeedbackRequest(query=None, query_item=fields.text("query_item"), item=item, right=right == "true")
+        query = fields.text("query")
+        if len(query or "") > LONGEST_QUERY:
+            raise Refusal(422, f"The query of feedback has at most {LONGEST_QUERY} characters.")
+        form = FeedbackRequest(query=query, query_item=fields.text("query_item"), item=item, right=right == "true")
         return form, upload

@@ -10,10 +10,12 @@ import sys
 import time
 import traceback
 import uuid
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.refusals import Refusal, busy
@@ -43,23 +45,18 @@ class Guard:
 
     def __init__(self, app: Callable[..., Any], settings: Settings, meters: Meters) -> None:
         self.app, self.settings, self.meters = app, settings, meters
-        self.uploads = 0
+        self.bodies = Bodies(settings)
         self._hosts = {*LOCAL, settings.host, socket.gethostname(), *settings.names}
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, self.settings)
-        counted = False
+        exchange = _Exchange(scope, receive, send, self.settings, self.bodies)
         try:
             self._check(exchange)
-            if exchange.announces_body:
-                if self.uploads >= self.settings.uploads:
-                    raise busy()
-                self.uploads += 1
-                counted = True
-            await self.app(exchange.scope, exchange.receive, exchange.send)
+            with self.bodies.admitted(exchange):
+                await self.app(exchange.scope, exchange.receive, exchange.send)
         except Refusal as refusal:
             await exchange.refuse(refusal)
         except Exception:
@@ -68,7 +65,6 @@ class Guard:
                 Refusal(500, "Something went wrong inside the server. Report the request id to its operator.")
             )
         finally:
-            self.uploads -= counted
             self._note(exchange)
 
     def _check(self, exchange: "_Exchange") -> None:
@@ -76,7 +72,7 @@ class Guard:
         if not self._known(host):
             raise Refusal(403, "The request is addressed to a host name that this server does not serve (--name).")
         origin = exchange.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _parts(origin).netloc.lower() != host.lower():
             raise Refusal(403, "Pages of other sites may not use this server.")
         path = exchange.scope["path"]
         if self.settings.token is not None and path not in OPEN and not path.startswith("/static/"):
@@ -90,11 +86,11 @@ class Guard:
 
     def _known(self, host: str) -> bool:
         """A name of this server, or an address: only names can be pointed at it by a stranger's DNS."""
+        name = _parts(f"//{host}").hostname or ""
         try:
-            name = urlsplit(f"//{host}").hostname or ""
             ipaddress.ip_address(name)
         except ValueError:
-            return bool(host) and name.lower().rstrip(".") in {own.lower() for own in self._hosts}
+            return bool(name) and name.lower().rstrip(".") in {own.lower() for own in self._hosts}
         return True
 
     def _note(self, exchange: "_Exchange") -> None:
@@ -108,6 +104,13 @@ class Guard:
                 "client": (exchange.scope.get("client") or ("",))[0],
             }  # fmt: skip
             sys.stderr.write(json.dumps(line) + "\n")
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:  # half of an address such as [
+        raise Refusal(400, "The host or the origin of the request is not an address.") from None
 
 
 def _digest(token: str) -> bytes:
@@ -128,10 +131,36 @@ def route_of(path: str) -> str:
     return "/v1/feedback" if path.startswith("/v1/feedback") else path
 
 
+@dataclass
+class Bodies:
+    """The bodies in flight in one worker: how many, and how many bytes of them have come in."""
+
+    settings: Settings
+    number: int = 0
+    size: int = 0
+
+    @contextmanager
+    def admitted(self, exchange: "_Exchange") -> Iterator[None]:
+        announced = exchange.announces_body
+        if announced and self.number >= self.settings.uploads:
+            raise busy()
+        self.number += announced
+        try:
+            yield
+        finally:
+            self.number -= announced
+            self.size -= exchange.received
+
+    def grow(self, size: int) -> None:
+        self.size += size
+        if self.size > self.settings.flight:
+            raise busy()
+
+
 class _Exchange:
     """One request and its answer, measured on the way."""
 
-    def __init__(self, scope: Scope, receive: Any, send: Any, settings: Settings) -> None:
+    def __init__(self, scope: Scope, receive: Any, send: Any, settings: Settings, bodies: Bodies) -> None:
         self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         own = self.headers.get("x-request-id", "")
         self.request = own if REQUEST.fullmatch(own) else uuid.uuid4().hex
@@ -139,14 +168,14 @@ class _Exchange:
         raw = scope.get("raw_path") or scope["path"].encode()
         path = raw.decode("latin-1") if scope["path"].startswith("/v1/items/") else scope["path"]
         self.scope = {**scope, "path": path, "request": self.request}
-        self.settings, self._receive, self._send = settings, receive, send
+        self.settings, self.bodies, self._receive, self._send = settings, bodies, receive, send
         self.began = time.perf_counter()
         self.status, self.sent, self.received, self.started = 0, 0, 0, False
 
     @property
     def length(self) -> int:
         text = self.headers.get("content-length", "0")
-        return int(text) if text.isdigit() else 0
+        return int(text[:20]) if text.isascii() and text.isdigit() else 0
 
     @property
     def announces_body(self) -> bool:
@@ -162,7 +191,9 @@ class _Exchange:
             raise Refusal(
                 408, "The request came in too slowly. Check the connection and send it again.", {"Connection": "close"}
             ) from None
-        self.received += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        self.received += size
+        self.bodies.grow(size)
         if self.received > self.settings.body:
             raise too_large(self.settings.body)
         return message

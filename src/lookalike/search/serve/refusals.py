@@ -19,6 +19,7 @@ CODES = {
     415: "wrong_type",
     422: "bad_value",
     429: "busy",
+    499: "gone",
     500: "internal",
     503: "not_ready",
 }
@@ -34,7 +35,8 @@ class Refusal(Exception):  # noqa: N818 - not every one is an error
 
     def content(self, request: str) -> dict[str, Any]:
         code = CODES.get(self.status, "error")
-        return {"error": {"code": code, "message": self.message, "request_id": request}}
+        message = self.message.encode(errors="replace").decode()  # it may quote halves of characters
+        return {"error": {"code": code, "message": message, "request_id": request}}
 
 
 def busy(seconds: int = 1) -> Refusal:

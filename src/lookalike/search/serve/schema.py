@@ -173,7 +173,7 @@ FEEDBACK_FORM = {
     "properties": {
         "image": binary() | {"description": "The picture that was searched for; it is kept with the mark."},
         "box": SEARCH_FORM["properties"]["box"],  # type: ignore[index]
-        "query": TEXT,
+        "query": TEXT | {"maxLength": 64},
         "query_item": TEXT,
         "item": TEXT,
         "right": {"type": "boolean"},

@@ -21,6 +21,7 @@ class Settings:
     examples: int = 16  # of one search
     waiting: int = 64  # searches and writes at a time, in one worker
     uploads: int = 256  # bodies at a time, in one worker
+    flight: int = 200_000_000  # bytes of all bodies that are being received or worked on, in one worker
     silence: float = 10.0  # without a byte of a body that was announced
     upload: float = 60.0  # for a whole body
     patience: float = 30.0  # for one answer

@@ -18,6 +18,7 @@ from lookalike.search.items import Item, Stamp, Value
 from lookalike.search.stores.segments import Keys
 
 CHUNK = 500  # parameters of one statement
+MOST = 200  # columns of the user: each has an index, and each new one rewrites the schema
 OWN: dict[str, tuple[str, Kind]] = {
     "id": ("id", "text"),
     "path": ("path", "text"),
@@ -51,6 +52,8 @@ def make_columns(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
         for name, value in item.columns.items():
             if value is not None and kinds.get(name) != "text":
                 kinds[name] = kind_of(value)
+    count = len(known.keys() - OWN.keys() | kinds.keys() - OWN.keys())
+    check(count <= MOST, f"an index has at most {MOST} columns, with these items it would have {count}: leave some out")
     for name, kind in kinds.items():
         check(name not in OWN, f"items have a column '{name}' of their own: call yours something else")
         if name not in known:
