@@ -16,6 +16,7 @@ from lookalike.fit.best_model import by_folds, choose, doubts
 from lookalike.fit.candidates import AS_IT_WAS, TRAINED, Candidate, Seen, Untrained
 from lookalike.fit.readings import FITTED
 from lookalike.fit.train_model import weights
+from lookalike.fit.verdict import _tied
 from lookalike.models import Architecture, Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import of_tree
@@ -177,3 +178,10 @@ def test_doubts(characters):
 def test_few_classes_hold_back_more_for_validation(tmp_path, classes, held):
     few = data.load(folder(tmp_path / "photos", classes=classes, each=2, side=8))
     assert default(few)["data"]["validation"] == pytest.approx(held, abs=1e-3)
+
+
+def test_ties_are_those_of_the_nearest_neighbours():
+    points = torch.randn(300, 64, generator=torch.Generator().manual_seed(0))
+    assert _tied(points) == 0
+    assert _tied(torch.cat((points, points, points))) == 1
+    assert _tied(points[:2]) == 0
