@@ -1,5 +1,6 @@
 """Servers that are stopped, killed, overloaded, and whose index changes under them: real processes, real signals."""
 
+import asyncio
 import shutil
 import signal
 import socket
@@ -13,8 +14,10 @@ import pytest
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.generation import renew
+from lookalike.search.serve.app import create_app
 from lookalike.search.serve.server import bound
 from lookalike.search.serve.settings import Settings
+from tests.cli.processes import Lookalike
 from tests.search.conftest import CLASSES, photo
 from tests.search.serve.client import Server, multipart
 from tests.search.serve.conftest import encoded
@@ -51,8 +54,6 @@ def test_small_packets_are_not_held_back(tmp_path):
 
 
 def test_a_taken_port_is_said(server, shop, tmp_path):
-    from tests.cli.processes import Lookalike
-
     Lookalike(tmp_path)("serve", shop, "--port", server.port).refused("--port")
 
 
@@ -162,12 +163,43 @@ def test_without_arguments_the_demo_is_served(template, tmp_path):
         process.stderr.close()
 
 
-def test_a_server_that_can_never_be_ready_ends_and_says_why(shop, tmp_path):
-    from tests.cli.processes import Lookalike
-
+@pytest.fixture
+def hopeless(shop):
+    """An index that can be opened, and never be ready."""
     shutil.rmtree(shop / "model", ignore_errors=True)
     index = Index.open(shop)
     with index.store.database.writing() as connection:
         connection.execute("DELETE FROM models")
     index.close()
-    Lookalike(tmp_path)("serve", shop, "--port", 0).refused("lost the files of its model")
+    return shop
+
+
+def test_a_server_that_can_never_be_ready_ends_and_says_why(hopeless, tmp_path):
+    Lookalike(tmp_path)("serve", hopeless, "--port", 0).refused("lost the files of its model")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_says_why_it_can_never_be_ready(hopeless, workers):
+    words, failures = [], []
+
+    async def live():
+        app = create_app(Settings(hopeless, workers=workers), None, lambda: words.append("ready"), failures.append).app
+        async with app.router.lifespan_context(app):
+            for _ in range(1000):
+                if failures:
+                    break
+                await asyncio.sleep(0.01)
+
+    asyncio.run(live())
+    assert words == []
+    assert "lost the files of its model" in str(failures.pop())
+
+
+@pytest.mark.slow
+def test_workers_that_can_never_be_ready_are_given_up(hopeless, tmp_path):
+    gave_up = Lookalike(tmp_path)("serve", hopeless, "--port", 0, "--workers", 2)
+    assert gave_up.code == 2, gave_up.error
+    assert gave_up.error.count("is started again") == 2
+    assert "3 workers in a row ended before they were ready" in gave_up.error.splitlines()[-1]
+    assert "lost the files of its model" in gave_up.error.splitlines()[-1]
+    assert "Traceback" not in gave_up.error

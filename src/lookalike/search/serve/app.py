@@ -1,7 +1,7 @@
 """The application of one worker. Whatever may block runs in a thread; the event loop only moves bytes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 
@@ -28,9 +28,12 @@ LOOK = 1.0  # seconds between looks for a new generation
 
 
 def create_app(
-    settings: Settings, meters: Meters | None = None, failed: Callable[[Exception], None] = lambda _: None
+    settings: Settings,
+    meters: Meters | None = None,
+    ready: Callable[[], None] = lambda: None,
+    failed: Callable[[Exception], None] = lambda _: None,
 ) -> Guard:
-    """The ASGI application of one worker; `failed` hears why it will never be ready."""
+    """The ASGI application of one worker; it calls `ready` when it can answer, or `failed` with why it never will."""
     meters = meters or Meters()
     engine = Engine(settings, meters)
 
@@ -38,9 +41,10 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # for what is not a search: each thread has a connection, and each connection a cache
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "other"))
+        starting = asyncio.create_task(_started(engine, ready, failed))
         if settings.workers > 1:  # one of several accepts nothing before it can answer: the others do
-            await asyncio.to_thread(engine.start)
-        task = asyncio.create_task(_kept_ready(engine, failed))
+            await starting
+        task = asyncio.create_task(_kept_ready(engine, starting))
         yield
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -62,12 +66,18 @@ def create_app(
     return Guard(app, settings, meters)
 
 
-async def _kept_ready(engine: Engine, failed: Callable[[Exception], None]) -> None:
+async def _started(engine: Engine, ready: Callable[[], None], failed: Callable[[Exception], None]) -> bool:
     try:
-        if not engine.ready:
-            await asyncio.to_thread(engine.start)
+        await asyncio.to_thread(engine.start)
     except Exception as error:  # a model that cannot be loaded, a disk that is full: nothing that waiting would help
         failed(error)
+        return False
+    ready()
+    return True
+
+
+async def _kept_ready(engine: Engine, starting: Awaitable[bool]) -> None:
+    if not await starting:
         return
     while True:
         await asyncio.sleep(LOOK)

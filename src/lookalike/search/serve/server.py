@@ -10,18 +10,21 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
-from lookalike.errors import UserError
+from lookalike.errors import EXIT_CODE, UserError
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.settings import Settings
 
 GRACE = 30  # seconds for what has begun, when the server is told to stop
 PAUSE = 1.0  # before a worker that died at once is started again
+ENDS = 3  # of workers in a row before any was ready: the next would not be either
 BACKLOG = 2048
+READY = ""  # what a worker says when it can answer; anything else is why it never will
 
 
 def bound(settings: Settings) -> socket.socket:
@@ -56,7 +59,13 @@ def run(settings: Settings, announce: Callable[[str], None]) -> None:
         Workers(settings, listener, meters).keep()
 
 
-def answer(settings: Settings, listener: socket.socket, meters: Path | None, worker: int) -> None:
+def answer(
+    settings: Settings,
+    listener: socket.socket,
+    meters: Path | None,
+    worker: int,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
     """One process that answers."""
     import torch
     import uvicorn
@@ -76,7 +85,7 @@ def answer(settings: Settings, listener: socket.socket, meters: Path | None, wor
         failures.append(error)
         server.should_exit = True
 
-    app = create_app(settings, Meters(meters, worker), stop)
+    app = create_app(settings, Meters(meters, worker), ready, stop)
     config = uvicorn.Config(
         app, http=cast(Any, partial(Patient, settings.silence)), log_level="warning", access_log=False,
         server_header=False, lifespan="on",
@@ -90,7 +99,10 @@ def answer(settings: Settings, listener: socket.socket, meters: Path | None, wor
 
 
 def _worker(settings: Settings, listener: socket.socket, meters: Path, worker: int, parent: Connection) -> None:
-    """A worker stops when its parent is gone, however that ended: an orphan would keep the port."""
+    """A worker that tells its parent when it is ready, or why it never will be.
+
+    It stops when its parent is gone, however that ended: an orphan would keep the port.
+    """
 
     def watch() -> None:
         with suppress(EOFError, OSError):
@@ -98,16 +110,45 @@ def _worker(settings: Settings, listener: socket.socket, meters: Path, worker: i
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()
-    answer(settings, listener, meters, worker)
+
+    def say(word: str) -> None:
+        with suppress(OSError):  # it is gone, and the worker about to stop
+            parent.send(word)
+
+    try:
+        answer(settings, listener, meters, worker, lambda: say(READY))
+    except Exception as error:
+        say(str(error) or type(error).__name__)
+        if isinstance(error, UserError):  # what the parent says when it gives up; anything else shows where it broke
+            sys.exit(EXIT_CODE)
+        raise
+
+
+@dataclass
+class _Running:
+    """A worker as its parent sees it."""
+
+    process: Any
+    pipe: Connection
+    began: float
+    ready: bool = False
+    reason: str = ""
+
+    def hear(self) -> None:
+        with suppress(EOFError, OSError):
+            while self.pipe.poll():
+                word = self.pipe.recv()
+                self.ready, self.reason = self.ready or word == READY, word
 
 
 class Workers:
-    """Several processes that answer; one that dies is replaced."""
+    """Several processes that answer; one that dies is replaced, unless none of them can ever be ready."""
 
     def __init__(self, settings: Settings, listener: socket.socket, meters: Path) -> None:
         self.settings, self.listener, self.meters = settings, listener, meters
         self._context = multiprocessing.get_context("spawn")
-        self._running: list[tuple[Any, Connection, float]] = []
+        self._running: list[_Running] = []
+        self._ends = 0  # in a row, before anyone was ready
         self._stop = threading.Event()
 
     def keep(self) -> None:
@@ -117,37 +158,46 @@ class Workers:
         try:
             self._running = [self._started(number) for number in range(self.settings.workers)]
             while not self._stop.wait(0.2):
-                for number, (process, own, began) in enumerate(self._running):
-                    if process.is_alive():
-                        continue
-                    process.join()
-                    own.close()
-                    sys.stderr.write(f"worker {number} ended with code {process.exitcode} and is started again\n")
-                    if time.monotonic() - began < PAUSE:
-                        self._stop.wait(PAUSE)
-                    self._running[number] = self._started(number)
+                for number, worker in enumerate(self._running):
+                    alive = worker.process.is_alive()
+                    worker.hear()
+                    if not alive:
+                        self._replace(number, worker)
         finally:
             self._end()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _started(self, number: int) -> tuple[Any, Connection, float]:
-        theirs, own = self._context.Pipe(duplex=False)
+    def _replace(self, number: int, worker: _Running) -> None:
+        worker.process.join()
+        worker.pipe.close()
+        code = worker.process.exitcode
+        self._ends = 0 if any(each.ready for each in self._running) else self._ends + 1
+        if self._ends >= ENDS:
+            reason = worker.reason or f"the last one ended with code {code}"
+            raise UserError(f"{ENDS} workers in a row ended before they were ready: {reason}")
+        sys.stderr.write(f"worker {number} ended with code {code} and is started again\n")
+        if time.monotonic() - worker.began < PAUSE:
+            self._stop.wait(PAUSE)
+        self._running[number] = self._started(number)
+
+    def _started(self, number: int) -> _Running:
+        theirs, own = self._context.Pipe()
         process = self._context.Process(
             target=_worker, args=(self.settings, self.listener, self.meters, number, theirs), daemon=False
         )
         process.start()
         theirs.close()
-        return process, own, time.monotonic()
+        return _Running(process, own, time.monotonic())
 
     def _end(self) -> None:
-        for process, own, _ in self._running:
-            own.close()
-            if process.is_alive():
-                process.terminate()
+        for worker in self._running:
+            worker.pipe.close()
+            if worker.process.is_alive():
+                worker.process.terminate()
         until = time.monotonic() + GRACE + 5
-        for process, _, _ in self._running:
-            process.join(max(0.0, until - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-                process.join()
+        for worker in self._running:
+            worker.process.join(max(0.0, until - time.monotonic()))
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
