@@ -75,7 +75,7 @@ def _troubles(main: Judged, run: OpenRun) -> list[str]:
     tied = _tied(main.embeddings)
     if tied > TIED:
         result.append(
-            f"{tied:.0%} of the queries have two nearest neighbours at the same similarity: look for duplicates"
+            f"{tied:.0%} of the queries have two equally similar nearest neighbours: look for duplicate images"
         )
     return result
 
