@@ -1,8 +1,6 @@
 """The answer of a store is that of float64 brute force: ids, order and scores, after any sequence of changes."""
 
-import re
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,33 +190,3 @@ def test_a_processor_that_multiplies_wrongly_is_not_used(monkeypatch):
 
     monkeypatch.setattr(torch, "_int_mm", lambda one, other: (one.int() @ other.int()).clamp(-32768, 32767))
     assert not dot_products._exact.__wrapped__(128)
-
-
-def resident(file: str) -> int:
-    """Kilobytes of mapped files of this name in the memory of this process."""
-    total, counts = 0, False
-    for line in Path("/proc/self/smaps").read_text().splitlines():
-        if re.match("[0-9a-f]+-[0-9a-f]+ ", line):
-            counts = line.endswith(file)
-        elif counts and line.startswith("Rss:"):
-            total += int(line.split()[1])
-    return total
-
-
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux says what is in memory")
-@pytest.mark.parametrize("where", [None, "price<4"])
-def test_vectors_do_not_pile_up_in_memory(tmp_path, monkeypatch, where):
-    """Searches read exact vectors here and there; what they read is given back, and the answers stay the same."""
-    draw = np.random.default_rng(3)
-    store = SqliteStore.create(tmp_path / "one.index", Identity("f", "sphere", 128))
-    vectors = on("sphere", draw.standard_normal((20_000, 128)))
-    store.put(some_items(20_000, draw=draw), vectors)
-    store.search(vectors[:1], 1)  # maps them
-    conditions, file = filters.parse(where), str(next(tmp_path.rglob("vectors.npy")))
-    monkeypatch.setattr(segments, "LOOKS", 10**9)
-    before = [hit.id for answer in store.search(vectors[:60], 5, conditions) for hit in answer.hits]
-    assert resident(file) > 5000
-    monkeypatch.setattr(segments, "LOOKS", 100)
-    assert [hit.id for answer in store.search(vectors[:60], 5, conditions) for hit in answer.hits] == before
-    assert resident(file) < 2500
-    store.close()

@@ -4,7 +4,6 @@ A segment never changes once it is built; new items become a new segment, and ne
 that there are never more than a few. Removed items are masked until then.
 """
 
-import mmap
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,6 @@ Mask = Bool[np.ndarray, " n"]
 NOTHING: Keys = np.empty(0, np.int64)
 TOGETHER = 32  # queries in one pass over the items
 SCRATCH = 1 << 25  # scores of one pass, at most
-LOOKS = 2000  # rows read from a map, each with up to 16 pages around it, until they are given back: about 130 MB
 FEW = 50_000  # items that a filter leaves: scored exactly, without a scan
 
 
@@ -38,12 +36,6 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.keys)
-
-    def release(self) -> None:
-        """Take mapped vectors out of this process's memory; the system keeps them in its own while there is room."""
-        mapped = getattr(self.vectors, "_mmap", None)
-        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
-            mapped.madvise(mmap.MADV_DONTNEED)
 
     def without(self, removed: Int64[np.ndarray, " removed"]) -> "Segment":
         places = places_of(self.keys, removed)
@@ -118,8 +110,7 @@ class View:
     def nearest(self, queries: Vectors, k: int, allowed: Keys | None = None) -> Iterator[Candidates]:
         """The k best of every query, in order; `allowed` are the rising keys that a filter leaves."""
         if allowed is not None and len(allowed) <= FEW:
-            yield from [self._among(query, k, allowed) for query in queries]
-            self._release(len(queries) * len(allowed))
+            yield from (self._among(query, k, allowed) for query in queries)
             return
         masks = [self._mask(segment, allowed) for segment in self.segments]
         together = max(1, min(TOGETHER, SCRATCH // max(1, sum(map(len, self.segments)))))
@@ -139,16 +130,7 @@ class View:
             parts = zip(self.segments, scores, bounds, living, strict=True)
             looks = [_Look(segment, out[row], float(bound[row]), count) for segment, out, bound, count in parts]
             result.append(self._proven(query, k, looks))
-            self._release(max(scan.SHORTLIST, 2 * k))
         return result
-
-    def _release(self, looks: int) -> None:
-        """Exact scores are read here and there: without this all vectors would end up in memory, by and by."""
-        _own.looks += looks
-        if _own.looks > LOOKS:
-            _own.looks = 0
-            for segment in self.segments:
-                segment.release()
 
     def _mask(self, segment: Segment, allowed: Keys | None) -> Mask | Places:
         """What is not looked at: places where it is little, a mask where it may be much."""
@@ -186,7 +168,6 @@ class _Scratch(threading.local):
     """Room for scores, one per thread and used again: fetching it anew for every search takes as long as the scan."""
 
     room: Float32[np.ndarray, " room"] = np.empty(0, np.float32)
-    looks: int = 0  # at exact vectors, since they were last given back
 
     def arrays(self, queries: int, lengths: Sequence[int]) -> list[np.ndarray]:
         if len(self.room) < queries * sum(lengths):
