@@ -9,10 +9,11 @@ The compiled loops release the GIL; rows are divided among Python threads.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int8, Int16, Int64
@@ -26,6 +27,7 @@ LOWEST = float(np.finfo(np.float32).min)
 FLOAT_ROUNDING = 2.0**-22  # of a float32 score relative to what is summed, with room to spare
 
 Scores = Float32[np.ndarray, "queries n"]
+Answered = TypeVar("Answered")
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,15 @@ def exact_scores(
         else:
             scores[start : start + ROWS_AT_ONCE] = -np.square(rows - exact).sum(1) / 2
     return scores
+
+
+def for_each(answer: Callable[[int], Answered], queries: int, rows: int) -> list[Answered]:
+    """What every query gets, on several threads where there is much to look at."""
+    threads = min(queries, _threads(rows))
+    if threads == 1:
+        return [answer(query) for query in range(queries)]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(answer, range(queries)))
 
 
 def _threads(rows: int) -> int:

@@ -20,7 +20,7 @@ Places = Int64[np.ndarray, " m"]
 Mask = Bool[np.ndarray, " n"]
 NOTHING: Keys = np.empty(0, np.int64)
 TOGETHER = 32  # queries in one pass over the items
-SCRATCH = 1 << 25  # scores of one pass, at most
+SCRATCH = 1 << 24  # scores of one pass, at most
 FEW = 50_000  # items that a filter leaves: scored exactly, without a scan
 
 
@@ -125,12 +125,13 @@ class View:
         for hidden, out in zip(masks, scores, strict=True):
             out[:, hidden] = -np.inf
         living = [len(segment) - _count(hidden) for segment, hidden in zip(self.segments, masks, strict=True)]
-        result = []
-        for row, query in enumerate(queries):
+
+        def answer(row: int) -> Candidates:
             parts = zip(self.segments, scores, bounds, living, strict=True)
             looks = [_Look(segment, out[row], float(bound[row]), count) for segment, out, bound, count in parts]
-            result.append(self._proven(query, k, looks))
-        return result
+            return self._proven(queries[row], k, looks)
+
+        return scan.for_each(answer, len(queries), sum(living))
 
     def _mask(self, segment: Segment, allowed: Keys | None) -> Mask | Places:
         """What is not looked at: places where it is little, a mask where it may be much."""
