@@ -8,7 +8,6 @@ import typer
 from lookalike.errors import UserError, check, install
 
 EXAMPLE = "lookalike serve shop.index --port 8000"
-LOCAL = ("127.0.0.1", "localhost", "::1")
 DEMO = Path("demo")
 
 
@@ -28,13 +27,14 @@ def run(
     log: Annotated[bool, typer.Option("--log/--no-log", help="A line of JSON on stderr for every request.")] = True,
 ) -> None:
     """Serve an index as a page to search with and an API (docs at /docs), until Ctrl-C."""
+    from lookalike.search.serve.settings import LOCAL, Settings
+
     check(host in LOCAL or bool(token), f"listening on {host} lets others in: give a --token that they must send")
     plain = token is None or (token.isascii() and token == token.strip() != "")
     check(plain, "a token is plain ASCII without blanks around it")
     _check_libraries()
     from lookalike.search import Index
     from lookalike.search.serve.server import run as serve
-    from lookalike.search.serve.settings import Settings
 
     chosen = place or _demo()
     Index.open(chosen).close()
@@ -53,12 +53,13 @@ def _check_libraries() -> None:
 def _demo() -> Path:
     """The index of the demo, made where there is none yet."""
     from lookalike.cli import fit, index
+    from lookalike.runs import RunFolder
     from lookalike.search import Index
 
-    place = DEMO / "unseen.index"
+    place, demo = DEMO / "unseen.index", RunFolder(DEMO)
     if not Index.exists(place):
-        if not (DEMO / "model").is_dir():
+        if not demo.finished:  # a run has a model before it is finished
             typer.echo(f"there is no demo in '{DEMO}' yet: training one takes some minutes", err=True)
-            fit.run(out=DEMO)
-        index.run(str(DEMO / "model"), [str(DEMO)], out=place)
+            fit.run(out=DEMO, resume=demo.begun)
+        index.run(str(demo.model), [str(DEMO)], out=place)
     return place

@@ -23,6 +23,7 @@ from lookalike.fit.plan import AFTER
 from lookalike.fit.readings import FITTED, Reading
 from lookalike.fit.sample import evenly
 from lookalike.fit.train_model import Weights, cached_features, weights, weights_of
+from lookalike.geometry import Geometry
 from lookalike.models import Architecture, Model, Readout
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe
@@ -171,19 +172,19 @@ def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[C
     cost = _milliseconds(model, judges)
     with readings.one_thread():
         own = list(readings.of_features(recipe, fitting, sample.labels))
-    both = [each for reading in own[:2] for each in readings.beside(None, reading, TRAINED)]
-    head = Reading("head", TRAINED, Readout(), own[0].mean)
-    has_head = model.architecture is not None and model.architecture.dim is not None
-    result = []
-    for reading in [head, *own, *(both if has_head else [])]:
-        vectors = reading.vectors(model, points)
-        is_head = reading is head
-        found = evaluate(vectors, judges.labels, metrics=METRICS, normalise=model.geometry if is_head else "sphere")
-        name = "trained network" if is_head else f"trained network, {reading.name}"
-        create = (lambda: model) if is_head else partial(reading.model, model)
-        dim = vectors.shape[1]
-        result.append(Candidate(f"{name}, {dim}-D", TRAINED, dim, cost, found, create))
-    return result
+    if model.architecture is not None and model.architecture.dim is not None:
+        own += [each for reading in own[:2] for each in readings.beside(None, reading, TRAINED)]
+
+    def judged(name: str, vectors: Tensor, create: Callable[[], Model], geometry: Geometry = "sphere") -> Candidate:
+        result = evaluate(vectors, judges.labels, metrics=METRICS, normalise=geometry)
+        return Candidate(f"{name}, {vectors.shape[1]}-D", TRAINED, vectors.shape[1], cost, result, create)
+
+    head = Reading("head", TRAINED, Readout(), own[0].mean).vectors(model, points)
+    return [
+        judged("trained network", head, lambda: model, model.geometry),
+        *(judged(f"trained network, {each.name}", each.vectors(model, points), partial(each.model, model))
+          for each in own),
+    ]  # fmt: skip
 
 
 def _pixels(like: Model) -> Model:

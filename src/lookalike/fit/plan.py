@@ -80,16 +80,14 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -
     after = _seconds_after(recipe, parts, held, rate)
     left = loop.ranks.from_first(lambda: clock.left(table.minutes or 0.0) - after)  # clocks differ, plans must not
     step = STEP * loop.sampler.batch_size / rate
+    if left <= 0 or (table.steps is None and left < LEAST * step):
+        raise _refusal(table.minutes) from NotEnoughTimeError(_minutes_needed(table.minutes, left, step))
     if table.steps is None:
-        if left < LEAST * step or left <= 0:
-            raise _refusal(table.minutes) from NotEnoughTimeError(_minutes_needed(table.minutes, left, step))
         steps = WORTHWHILE if step == 0 else max(LEAST, int(left / step))
         every = min(table.plan.validate_every, max(LOOK_EVERY, steps // LOOKS))
         look = replace(table.plan, validate_every=every)
         recipe = replace(recipe, train=replace(recipe.train, steps=steps, epochs=None, plan=look))
     assert recipe.train.steps is not None
-    if left <= 0:
-        raise _refusal(table.minutes) from NotEnoughTimeError(_minutes_needed(table.minutes, left, step))
     whole = build.plan(recipe, recipe.train.steps, left, len(loop.sampler))
     return Planned(recipe, replace(whole, flexible=table.steps is None))
 

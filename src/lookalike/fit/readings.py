@@ -15,10 +15,10 @@ from lookalike.models import Model, Readout, principal_axes
 from lookalike.models.encoding import evaluating
 from lookalike.models.readout import CentredFeatures, side_by_side
 from lookalike.models.whitening import whitened_axes, whitening
-from lookalike.recipe import Recipe, build
+from lookalike.recipe import Recipe
 from lookalike.recipe.network import embedder_of
+from lookalike.recipe.prepare import start_head
 from lookalike.recipe.settings import HeadOnly
-from lookalike.training import Plan, principal, train
 
 FITTED, WITH_HEAD = 1, 2  # how far a reading departs from the features themselves
 WEIGHTS = (0.3, 0.5, 0.7)  # of the head beside the features
@@ -110,10 +110,8 @@ def trained_head(
     """A head that starts from the principal components and learns the recipe's loss on features; `model` stays."""
     _, dense = torch.unique(labels, return_inverse=True)
     own = replace(model, embedder=copy.deepcopy(model.embedder))
-    plain = replace(recipe, head=HEAD, ccp=None, mixup=None)
-    if recipe.model.architecture.hidden is None:
-        principal(embedder_of(own), points)
-    train(build.head_loop(plain, own, points, dense), Plan(HEAD.steps, seed=recipe.seed))
+    start = "principal" if recipe.model.architecture.hidden is None else "default"
+    start_head(replace(recipe, head=HEAD, model=replace(recipe.model, head=start)), own, points, dense)
     return embedder_of(own).head
 
 

@@ -5,7 +5,6 @@ than 1e-5. Graph and difference are cached under the model's fingerprint, so eac
 """
 
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b, file_digest
@@ -18,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.cache import cache_folder, loaded
+from lookalike.cache import loaded
 from lookalike.errors import UserError, check, unknown
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import onnx_graph
@@ -106,25 +105,17 @@ def _session(network: Normalised, inputs: tuple[int, ...], fingerprint: str | No
         with TemporaryDirectory() as folder:
             return _opened(_write(Path(folder), network, inputs))
     key = _key(fingerprint, inputs)
-    try:
-        return _opened(_kept(key, network, inputs))
-    except UserError:
-        raise
-    except Exception:  # the files are damaged, in whatever way: export once more
-        shutil.rmtree(cache_folder() / KIND / key, ignore_errors=True)
-        return _opened(_kept(key, network, inputs))
+    graph, session = loaded(KIND, key, lambda folder: _export(folder, network, inputs), _read)
+    return session or _opened(graph)
 
 
-def _kept(key: str, network: Normalised, inputs: tuple[int, ...]) -> Graph:
-    return loaded(KIND, key, lambda folder: _export(folder, network, inputs), _read)
-
-
-def _read(folder: Path) -> Graph:
-    """The graph as it was exported; a bit that has changed since is a ValueError."""
+def _read(folder: Path) -> tuple[Graph, onnx_graph.Session | None]:
+    """The graph as it was exported, and its session where it can be used; a bit that has changed is a ValueError."""
     facts = json.loads((folder / CHECK).read_text(encoding="utf-8"))
     if facts.pop("digest") != _digest(folder / GRAPH):
         raise ValueError(f"{folder / GRAPH} is damaged")
-    return Graph(folder / GRAPH, **facts)
+    graph = Graph(folder / GRAPH, **facts)
+    return graph, None if graph.fault else onnx_graph.Session(graph.path)
 
 
 def _digest(path: Path) -> str:

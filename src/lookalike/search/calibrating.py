@@ -62,10 +62,10 @@ def run(
     sample = np.random.default_rng(0).permutation(answerable)[:MOST]
     compared, quality = compare(store, queries.take(np.sort(sample)), sizes, stage("comparing ways to search"))
     quality = Quality(rule=quality.rule) if plain else quality
-    asked = ask(store, queries, quality, stage("asking every image"))
+    measured = ask(store, queries, quality, stage("asking every image"))
     identity = store.identity
     found = calibrate(
-        asked, precision, items=store.count(), generation=identity.generation,
+        measured, precision, items=store.count(), generation=identity.generation,
         date=datetime.now(UTC).isoformat(timespec="seconds"), source="index", seen_in_training=seen_in_training,
     )  # fmt: skip
     return Calibrated(found, quality, compared)

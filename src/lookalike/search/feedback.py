@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from lookalike.data.audit.scan import MAGIC
 from lookalike.search.items import Item, Mark
 from lookalike.search.stores import Store
 
-ENDINGS = ((b"\x89PNG", ".png"), (b"GIF8", ".gif"), (b"RIFF", ".webp"))
 UNNAMED = "marked"  # begins the name of a class that no item has a name for
 
 
@@ -100,7 +100,7 @@ class _Files:
 
     def node(self, node: tuple[str, str]) -> Path | None:
         kind, name = node
-        return self.item(name) if kind == "item" else self._written(f"query_{name}", self.store.asked(name))
+        return self.item(name) if kind == "item" else self._written(f"query_{name}", self.store.query_picture(name))
 
     def query(self, mark: Mark) -> Path | None:
         return self.node(_node(mark))
@@ -115,8 +115,8 @@ class _Files:
         if content is None:
             return None
         self.folder.mkdir(parents=True, exist_ok=True)
-        ending = next((ending for start, ending in ENDINGS if content.startswith(start)), ".jpg")
-        place = self.folder / f"{name}{ending}"
+        ending = next((endings[0] for start, endings in MAGIC.items() if content.startswith(start)), "jpg")
+        place = self.folder / f"{name}.{ending}"
         if not place.exists():
             place.write_bytes(content)
         return place.resolve()

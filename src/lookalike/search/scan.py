@@ -9,14 +9,15 @@ The compiled loops release the GIL; rows are divided among Python threads.
 """
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int8, Int16, Int64
+
+from lookalike.ordered_map import in_order
 
 LEVELS = 127
 SAMPLE = 4096  # scores that a floor is guessed from
@@ -27,7 +28,7 @@ LOWEST = float(np.finfo(np.float32).min)
 FLOAT_ROUNDING = 2.0**-22  # of a float32 score relative to what is summed, with room to spare
 
 Scores = Float32[np.ndarray, "queries n"]
-Answered = TypeVar("Answered")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def _fill(
     small = whole.astype(np.int8)
     in_blocks = dot_products.usable(len(whole), min(stop - start for start, stop in pairwise(cuts)), whole.shape[1])
 
-    def part(start: int, stop: int) -> None:
+    def part(number: int) -> None:
+        start, stop = cuts[number], cuts[number + 1]
         if not in_blocks:
             kernel.scan(rounded.items[start:stop], rounded.offsets[start:stop], whole, scales, shifts,
                         scores[:, start:stop])  # fmt: skip
@@ -112,7 +114,7 @@ def _fill(
             products = dot_products.products(small, rounded.items[rows])
             kernel.scaled(products, rounded.offsets[rows], scales, shifts, scores[:, rows])
 
-    _in_parallel(part, list(pairwise(cuts)))
+    for_each(part, len(cuts) - 1, len(rounded))
 
 
 def shortlist(scores: Float32[np.ndarray, " n"], count: int) -> Int64[np.ndarray, " m"]:
@@ -163,26 +165,12 @@ def exact_scores(
     return scores
 
 
-def for_each(answer: Callable[[int], Answered], queries: int, rows: int) -> list[Answered]:
-    """What every query gets, on several threads where there is much to look at."""
-    threads = min(queries, _threads(rows))
-    if threads == 1:
-        return [answer(query) for query in range(queries)]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(answer, range(queries)))
+def for_each(work: Callable[[int], Result], count: int, rows: int) -> list[Result]:
+    """`work(0)`, `work(1)`, …, on several threads where there are many rows to look at."""
+    threads = min(count, _threads(rows))
+    return [work(number) for number in range(count)] if threads == 1 else list(in_order(work, count, threads))
 
 
 def _threads(rows: int) -> int:
     """One thread for what is done sooner than a thread is woken."""
     return min(THREADS, max(1, rows // 100_000))
-
-
-def _in_parallel(work, parts: Sequence[tuple[int, int]]) -> None:  # type: ignore[no-untyped-def]
-    if len(parts) == 1:
-        work(*parts[0])
-        return
-    with ThreadPoolExecutor(len(parts) - 1) as pool:
-        others = [pool.submit(work, *part) for part in parts[1:]]
-        work(*parts[0])
-        for other in others:
-            other.result()

@@ -112,9 +112,9 @@ def test_feedback_is_kept_replaced_and_undone(shop):
     store = Index.open(shop).store
     (mark,) = store.marks()
     assert (mark.query, mark.item, mark.right, mark.number) == (query, "table/figs1.png", False, second["feedback"])
-    assert store.asked(query).startswith(b"\xff\xd8")
+    assert store.query_picture(query).startswith(b"\xff\xd8")
     store.unmark(mark.number)
-    assert store.asked(query) is None  # no query is kept beyond its marks
+    assert store.query_picture(query) is None  # no query is kept beyond its marks
 
 
 def test_a_read_only_server_changes_nothing(shop):

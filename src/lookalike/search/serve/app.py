@@ -18,7 +18,7 @@ from lookalike.search.serve.engine import Engine
 from lookalike.search.serve.forms import search_of
 from lookalike.search.serve.guard import Guard
 from lookalike.search.serve.meters import Meters
-from lookalike.search.serve.refusals import Refusal, of_mistake
+from lookalike.search.serve.refusals import Refusal, internal, of_mistake
 from lookalike.search.serve.routes import as_json, body, errors
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, answer_form
@@ -99,7 +99,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     elif isinstance(error, ClientDisconnect):
         refusal = Refusal(499, "The caller closed the connection before the request was complete.")  # for the log
     else:
-        refusal = Refusal(500, "Something went wrong inside the server. Report the request id to its operator.")
+        refusal = internal()
     return JSONResponse(refusal.content(request.scope["request"]), refusal.status, dict(refusal.headers))
 
 
@@ -119,9 +119,9 @@ def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
     async def search(request: Request) -> Response:
         """The nearest items of pictures and items, and whether to believe the best of them."""
         engine.check_free()  # before the body is read: who must wait should not send it in vain
-        asked = await search_of(request, settings)
-        found, times = await engine.search(asked)
-        digests = [upload.digest for upload in asked.images] or [f"item:{name}" for name in asked.items]
+        query = await search_of(request, settings)
+        found, times = await engine.search(query)
+        digests = [upload.digest for upload in query.images] or [f"item:{name}" for name in query.items]
         return as_json(answer_form(found, times, digests[0]))
 
 

@@ -67,9 +67,8 @@ class Searcher:
         good = {place: vector for place, vector in vectors.items() if not isinstance(vector, Exception)}
         bad = {place: error for place, error in vectors.items() if isinstance(error, Exception)}
         items = self._count()
-        found = _tried(
-            lambda: self._together(questions, good, quality, calibration)
-        )  # vectors may not fit a new generation
+        # vectors may not fit a new generation
+        found = _tried(lambda: self._together(questions, good, quality, calibration))
         if self.index.identity.generation != identity.generation:
             return [GenerationError()] * len(questions)
         if isinstance(found, Exception):

@@ -50,7 +50,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     """A search as it came in."""
 
     images: Sequence[Upload] = ()
@@ -164,20 +164,20 @@ class Engine:
         if self.waiting >= self.settings.waiting:
             raise busy()
 
-    async def search(self, asked: Asked) -> tuple[Found, dict[str, float]]:
+    async def search(self, query: Query) -> tuple[Found, dict[str, float]]:
         """The answer, and the milliseconds of its stages."""
         times = Times()
 
         async def ask(network: Network | None) -> Found:
-            vectors = await self._vectors([*asked.images, *asked.not_images], network, times)
+            vectors = await self._vectors([*query.images, *query.not_images], network, times)
             question = Question(
-                vectors[: len(asked.images)], vectors[len(asked.images) :], asked.items, asked.not_items,
-                asked.where, asked.group, asked.k, None if network is None else network.identity.generation,
+                vectors[: len(query.images)], vectors[len(query.images) :], query.items, query.not_items,
+                query.where, query.group, query.k, None if network is None else network.identity.generation,
             )  # fmt: skip
             with times.measure("search"):
                 return await self._searching.do(question)
 
-        found = await self._within_a_generation(ask, needs_network=bool(asked.images or asked.not_images))
+        found = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
         return found, times.of
 

@@ -16,7 +16,7 @@ from lookalike.errors import UserError
 from lookalike.search import filters
 from lookalike.search.items import Item, Value
 from lookalike.search.queries import Box
-from lookalike.search.serve.engine import Asked
+from lookalike.search.serve.engine import Query
 from lookalike.search.serve.pictures import Upload
 from lookalike.search.serve.refusals import Refusal, of_mistake, shortened
 from lookalike.search.serve.schema import FeedbackRequest, SearchRequest
@@ -29,6 +29,7 @@ CONDITIONS, VALUES = 50, 500  # of one search
 JSON = 64_000  # bytes of a body without pictures
 LONGEST_QUERY = 64
 Form = TypeVar("Form", bound=BaseModel)
+Content = TypeVar("Content", str, bytes)
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,7 @@ class Fields:
         return [checked_text(str(value), name) for value in values]
 
     def text(self, name: str) -> str | None:
-        values = self.texts(name)
-        if len(values) > 1:
-            raise Refusal(422, f"The field '{name}' may come once only.")
-        return values[0] if values else None
+        return _at_most_one(self.texts(name), name)
 
     async def files(self, name: str) -> list[bytes]:
         values = self.form.getlist(name)
@@ -66,10 +64,13 @@ class Fields:
         return contents
 
     async def file(self, name: str) -> bytes | None:
-        values = await self.files(name)
-        if len(values) > 1:
-            raise Refusal(422, f"The field '{name}' may come once only.")
-        return values[0] if values else None
+        return _at_most_one(await self.files(name), name)
+
+
+def _at_most_one(values: Sequence[Content], name: str) -> Content | None:
+    if len(values) > 1:
+        raise Refusal(422, f"The field '{name}' may come once only.")
+    return values[0] if values else None
 
 
 def kind_of(request: Request) -> str:
@@ -113,11 +114,11 @@ def checked_text(text: str, name: str) -> str:
     return text
 
 
-async def search_of(request: Request, settings: Settings) -> Asked:
+async def search_of(request: Request, settings: Settings) -> Query:
     """The search that a request describes."""
     if kind_of(request) == "application/json":
         content = await json_of(request, SearchRequest)
-        return _asked(settings, [], [], _list(content.item), _list(content.not_item), _list(content.where),
+        return _query(settings, [], [], _list(content.item), _list(content.not_item), _list(content.where),
                       content.group, content.k)  # fmt: skip
     async with form_of(request) as fields:
         fields.check("image", "not_image", "item", "not_item", "box", "where", "group", "k")
@@ -129,17 +130,17 @@ async def search_of(request: Request, settings: Settings) -> Asked:
         if k is not None and not (k.isascii() and k.isdigit() and len(k) < 10):
             raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
         uploads, others = [Upload(image, box) for image in images], await fields.files("not_image")
-        return _asked(
+        return _query(
             settings, uploads, [Upload(other) for other in others],
             fields.texts("item"), fields.texts("not_item"), fields.texts("where"), fields.text("group"),
             12 if k is None else int(k),
         )  # fmt: skip
 
 
-def _asked(
+def _query(
     settings: Settings, images: Sequence[Upload], not_images: Sequence[Upload], items: Sequence[str],
     not_items: Sequence[str], where: Sequence[str], group: str | None, k: int,
-) -> Asked:  # fmt: skip
+) -> Query:  # fmt: skip
     for name, texts in (("item", items), ("not_item", not_items), ("where", where), ("group", [group or ""])):
         for text in texts:
             checked_text(text, name)
@@ -149,7 +150,7 @@ def _asked(
         raise Refusal(422, "Send something to search for: image (a file) or item (an id).")
     if len(images) + len(items) + len(not_images) + len(not_items) > settings.examples:
         raise Refusal(422, f"A search takes at most {settings.examples} examples.")
-    return Asked(images, items, not_images, not_items, _filter(where), group, k)
+    return Query(images, items, not_images, not_items, _filter(where), group, k)
 
 
 def _filter(where: Sequence[str]) -> filters.Filter:

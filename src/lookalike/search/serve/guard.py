@@ -18,13 +18,12 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from lookalike.search.serve.meters import Meters
-from lookalike.search.serve.refusals import Refusal, busy
-from lookalike.search.serve.settings import Settings
+from lookalike.search.serve.refusals import Refusal, busy, internal
+from lookalike.search.serve.settings import LOCAL, Settings
 
 Scope = MutableMapping[str, Any]
 REQUEST = re.compile(r"[A-Za-z0-9._-]{1,64}")
 OPEN = ("/", "/docs", "/docs.css", "/openapi.json", "/v1/health")  # they say nothing about the index
-LOCAL = ("localhost", "127.0.0.1", "::1")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -61,9 +60,7 @@ class Guard:
             await exchange.refuse(refusal)
         except Exception:
             traceback.print_exc(file=sys.stderr)  # for the operator; the caller gets the request id to name
-            await exchange.refuse(
-                Refusal(500, "Something went wrong inside the server. Report the request id to its operator.")
-            )
+            await exchange.refuse(internal())
         finally:
             self._note(exchange)
 

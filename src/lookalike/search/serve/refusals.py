@@ -47,6 +47,10 @@ def not_ready() -> Refusal:
     return Refusal(503, "The index is being loaded. Try again in a few seconds.", {"Retry-After": "2"})
 
 
+def internal() -> Refusal:
+    return Refusal(500, "Something went wrong inside the server. Report the request id to its operator.")
+
+
 def no_item(name: str) -> Refusal:
     return Refusal(404, f"There is no item '{shortened(name)}'. Percent-encode its whole id, slashes included.")
 

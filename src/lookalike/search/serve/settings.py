@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+LOCAL = ("localhost", "127.0.0.1", "::1")  # hosts that only this machine reaches
+
 
 @dataclass(frozen=True)
 class Settings:

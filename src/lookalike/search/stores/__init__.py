@@ -112,7 +112,7 @@ class Store(Protocol):
         """How many marks there are."""
         ...
 
-    def asked(self, query: str) -> bytes | None:
+    def query_picture(self, query: str) -> bytes | None:
         """The picture of a marked query."""
         ...
 

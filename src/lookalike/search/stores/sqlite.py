@@ -297,7 +297,7 @@ class SqliteStore:
         with self.database.reading() as connection:
             return marks.count(connection)
 
-    def asked(self, query: str) -> bytes | None:
+    def query_picture(self, query: str) -> bytes | None:
         with self.database.reading() as connection:
             return marks.picture(connection, query)
 
