@@ -49,17 +49,21 @@ class Load:
                 time.sleep(0.01)
 
 
+def read(file: Path) -> bytes:
+    """A file of /proc; nothing where its process has ended since it was listed."""
+    try:
+        return file.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 def children(process: int) -> list[int]:
-    return [
-        int(number) for file in Path(f"/proc/{process}/task").glob("*/children") for number in file.read_text().split()
-    ]
+    return [int(number) for file in Path(f"/proc/{process}/task").glob("*/children") for number in read(file).split()]
 
 
 def answering_children(server: Server) -> list[int]:
     """The workers; the process that looks after shared memory is none."""
-    return [
-        child for child in children(server.process.pid) if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
+    return [child for child in children(server.process.pid) if b"spawn_main" in read(Path(f"/proc/{child}/cmdline"))]
 
 
 def one_round(server: Server, number: int, whole: bool) -> tuple[int, int]:
