@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lookalike
-from lookalike.targets import Pairs, Triplets, pick
+from lookalike.choices import pick
+from lookalike.label_sets import LabelSets
+from lookalike.targets import Pairs, Triplets
 
 labels_lists = st.lists(st.integers(0, 4), min_size=1, max_size=8)
 
@@ -78,4 +80,5 @@ def test_targets_do_not_change():
 def test_targets_are_part_of_the_front_door():
     assert lookalike.Pairs is Pairs
     assert lookalike.Triplets is Triplets
+    assert lookalike.LabelSets is LabelSets
     assert {"Pairs", "Triplets"} <= set(lookalike.__all__)

@@ -18,9 +18,10 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 from lookalike import losses, miners, regularisers, samplers
 from lookalike.evaluation import evaluate
+from lookalike.label_sets import LabelSets
 from lookalike.targets import Pairs, Triplets
 
-__all__ = ["Pairs", "Triplets", "evaluate", "losses", "miners", "regularisers", "samplers"]
+__all__ = ["LabelSets", "Pairs", "Triplets", "evaluate", "losses", "miners", "regularisers", "samplers"]
 __version__: str
 
 if not TYPE_CHECKING:  # type checkers would take a module's __getattr__ as a licence for every name

@@ -11,8 +11,10 @@ import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
+from lookalike.choices import Listed, mask_of, places_of
 from lookalike.errors import UserError, check
-from lookalike.labels import Labels, as_labels, joint_labels
+from lookalike.label_sets import LabelSets
+from lookalike.labels import Labels, as_labels, joint_labels, joint_sets, several
 
 Embeddings = Float[Tensor, "n d"]
 Candidates = Float[Tensor, "m d"] | None  # None: the embeddings themselves
@@ -37,9 +39,20 @@ class Pairs:
 
     @staticmethod
     def within(labels: Labels) -> "Pairs":
-        """All pairs of a batch; a sample is not its own positive (removed by index, whatever the embeddings are)."""
+        """All pairs of a batch; a sample is not its own positive (removed by index, whatever the embeddings are).
+
+        Samples with several labels are positives where they share one.
+
+        >>> Pairs.within([{"red", "round"}, {"red"}, {"round"}]).positive.int()
+        tensor([[0, 1, 1],
+                [1, 0, 0],
+                [1, 0, 0]], dtype=torch.int32)
+        """
         if isinstance(labels, Tensor) and labels.dtype == torch.int64 and labels.dim() == 1:
             rows = labels  # as data loaders give them: nothing to read
+        elif several(labels):
+            (sets,) = joint_sets(labels)
+            return Pairs.masked(sets.shared(sets) > 0, sets.opposes(sets))
         else:
             (rows,) = joint_labels(labels)
         same = rows[:, None] == rows
@@ -59,17 +72,59 @@ class Pairs:
         >>> pairs.positive.tolist(), pairs.negative.tolist()
         ([[True, False, False]], [[False, False, True]])
         """
-        rows, columns = joint_labels(labels, candidate_labels)
-        same = rows[:, None] == columns
+        pairs = _across(labels, candidate_labels)
         if ids is None and candidate_ids is None:
-            return Pairs(same, ~same, rows, columns)
+            return pairs
         if ids is None or candidate_ids is None:
             raise UserError("give both ids and candidate_ids, or neither")
         row_ids, column_ids = joint_labels(ids, candidate_ids, name="ids")
-        check(len(row_ids) == len(rows), f"{len(row_ids)} ids for {len(rows)} labels")
-        check(len(column_ids) == len(columns), f"{len(column_ids)} candidate_ids for {len(columns)} candidate_labels")
+        rows, columns = pairs.positive.shape
+        check(len(row_ids) == rows, f"{len(row_ids)} ids for {rows} labels")
+        check(len(column_ids) == columns, f"{len(column_ids)} candidate_ids for {columns} candidate_labels")
         other = row_ids[:, None] != column_ids
-        return Pairs(same & other, ~same & other, rows, columns)
+        return replace(pairs, positive=pairs.positive & other, negative=pairs.negative & other)
+
+    @staticmethod
+    def masked(positive: Bool[Tensor, "n m"], negative: Bool[Tensor, "n m"] | None = None) -> "Pairs":
+        """Pairs of a batch from masks; the diagonal plays no part. Without `negative` all other pairs are negatives.
+
+        For anchors and candidates that are not the same samples, `Pairs(positive, negative)` takes masks as they are.
+        """
+        check(positive.dtype == torch.bool, f"the positive mask must be boolean, not {positive.dtype}")
+        size = tuple(positive.shape)
+        check(len(size) == 2 and size[0] == size[1], f"the masks of a batch are square, not {size}")
+        negative = ~positive if negative is None else negative.clone()
+        return Pairs(positive.clone().fill_diagonal_(False), negative.fill_diagonal_(False))
+
+    @staticmethod
+    def listed(positive: Listed, negative: Listed | None = None, *, rows: int, columns: int | None = None) -> "Pairs":
+        """Pairs given one by one as (anchor, candidate). Without `negative` all other pairs are negatives.
+
+        Without `columns` the pairs are those of a batch of `rows` samples: each counts in both directions.
+
+        >>> Pairs.listed([(0, 1)], [(1, 2)], rows=3).negative.int()
+        tensor([[0, 0, 0],
+                [0, 0, 1],
+                [0, 1, 0]], dtype=torch.int32)
+        """
+        masks = [mask_of(part, (rows, columns)) for part in (positive, negative) if part is not None]
+        for mask in masks[1:]:
+            check(not bool((masks[0] & mask).any()), "a pair is listed both as positive and as negative")
+        if columns is None:
+            return Pairs.masked(*masks)
+        return Pairs(masks[0], ~masks[0] if negative is None else masks[1])
+
+    @staticmethod
+    def of_views(items: int, views: int = 2) -> "Pairs":
+        """A batch of unlabelled items, all in their first view, then all in their second: the views of an item attract.
+
+        >>> Pairs.of_views(2).positive.int()
+        tensor([[0, 0, 1, 0],
+                [0, 0, 0, 1],
+                [1, 0, 0, 0],
+                [0, 1, 0, 0]], dtype=torch.int32)
+        """
+        return Pairs.within(torch.arange(items).repeat(views))
 
     def slots(self) -> tuple[Integer[Tensor, "n p"], Bool[Tensor, "n p"]]:
         """The positives of every anchor as columns' indices, padded to the widest row, and which slots are filled.
@@ -121,6 +176,17 @@ class Triplets:
         valid = pairs.positive.any(1) & pairs.negative.any(1)
         return Triplets(anchor, positive, negative, valid, pairs.candidate_labels)
 
+    @staticmethod
+    def listed(triplets: Listed, *, rows: int, columns: int | None = None) -> "Triplets":
+        """Triplets given one by one as (anchor, positive, negative); the last two count candidates, if there are any.
+
+        >>> Triplets.listed([(0, 2, 1)], rows=3).negative
+        tensor([1])
+        """
+        places = places_of(triplets, (rows, columns or rows, columns or rows))
+        anchor, positive, negative = places.unbind(1)
+        return Triplets(anchor, positive, negative, torch.ones_like(anchor, dtype=torch.bool))
+
 
 @dataclass(frozen=True)
 class Quadruplets:
@@ -138,34 +204,13 @@ class Classes:
     labels: Labels
 
 
-def pick(choices: Bool[Tensor, "n m"], generator: torch.Generator | None = None) -> Integer[Tensor, " n"]:
-    """One of the true columns of every row, uniformly (0 where there is none); None: torch's default generator.
-
-    >>> pick(torch.tensor([[False, True, False], [False, False, True]]))
-    tensor([1, 2])
-    """
-    return largest(torch.rand(choices.shape, generator=generator, device=choices.device), choices)
-
-
-def largest(values: Float[Tensor, "n m"], choices: Bool[Tensor, "n m"]) -> Integer[Tensor, " n"]:
-    """The true column with the largest value of every row (0 where there is none).
-
-    >>> largest(torch.tensor([[0.3, 0.9, 0.5]]), torch.tensor([[True, False, True]]))
-    tensor([2])
-    """
-    if not choices.shape[1]:
-        return torch.zeros(len(choices), dtype=torch.int64, device=choices.device)
-    return torch.where(choices, values, -torch.inf).argmax(1)
-
-
-def fallback(choices: Bool[Tensor, "n m"], others: Bool[Tensor, "n m"]) -> Bool[Tensor, "n m"]:
-    """The choices of every row that has any, the others of every row that has none.
-
-    >>> fallback(torch.tensor([[True, False], [False, False]]), torch.tensor([[True, True], [True, True]]))
-    tensor([[ True, False],
-            [ True,  True]])
-    """
-    return torch.where(choices.any(1, keepdim=True), choices, others)
+def _across(labels: Labels, candidate_labels: Labels) -> Pairs:
+    if several(labels, candidate_labels):
+        sets, others = joint_sets(labels, candidate_labels)
+        return Pairs(sets.shared(others) > 0, sets.opposes(others))
+    rows, columns = joint_labels(labels, candidate_labels)
+    same = rows[:, None] == columns
+    return Pairs(same, ~same, rows, columns)
 
 
 Targets = Labels | Pairs | Triplets | Quadruplets | Classes
@@ -226,7 +271,7 @@ def as_pairs(
             raise UserError(
                 "labels alone do not say how candidates relate: give Pairs.across(labels, candidate_labels)"
             )
-        labels = targets if isinstance(targets, Tensor) else joint_labels(targets)[0]
+        labels = targets if isinstance(targets, Tensor) else _read(targets)
         targets = Pairs.within(labels.to(embeddings.device))
         if len(labels) != len(embeddings):
             raise _unequal(labels, embeddings)
@@ -258,6 +303,11 @@ def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
     if isinstance(targets, Pairs | Triplets | Quadruplets):
         raise UserError(f"this loss takes labels or Classes, not {type(targets).__name__}")
     labels = targets.labels if isinstance(targets, Classes) else targets
+    if not isinstance(labels, Tensor) and several(labels):
+        raise UserError(
+            "this loss learns weights per class and takes one label per sample, not several and not none: choose a "
+            "loss of pairs such as supcon"
+        )
     if not (isinstance(labels, Tensor) and labels.dtype == torch.int64 and labels.dim() == 1):
         labels = as_labels(labels)
     if len(labels) != len(embeddings):
@@ -266,7 +316,11 @@ def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
     return labels.to(embeddings.device)
 
 
-def _unequal(labels: Tensor, embeddings: Tensor) -> UserError:
+def _read(labels: Labels) -> Tensor | LabelSets:
+    return joint_sets(labels)[0] if several(labels) else joint_labels(labels)[0]
+
+
+def _unequal(labels: Tensor | LabelSets, embeddings: Tensor) -> UserError:
     return UserError(f"{len(labels)} labels for {len(embeddings)} embeddings: give one label each")
 
 

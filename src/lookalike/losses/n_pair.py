@@ -16,22 +16,12 @@ from typing import Literal
 import torch
 from torch import nn
 
+from lookalike.choices import pick
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, norms
 from lookalike.labels import Labels
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import (
-    Candidates,
-    Embeddings,
-    Pairs,
-    Similarities,
-    Targets,
-    Value,
-    as_pairs,
-    is_labels,
-    pick,
-    taint,
-)
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, is_labels, taint
 
 PRESETS = {"roth": {"positives": "one"}}
 

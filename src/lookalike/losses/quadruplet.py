@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lookalike.choices import pick
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, distances_between, squares
 from lookalike.miners.distance_weighted import DistanceWeighted
@@ -25,7 +26,6 @@ from lookalike.targets import (
     as_pairs,
     as_triplets,
     is_labels,
-    pick,
     taint,
 )
 

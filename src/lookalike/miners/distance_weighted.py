@@ -15,9 +15,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lookalike.choices import fallback, largest, pick
 from lookalike.errors import check
 from lookalike.geometry import distances_between
-from lookalike.targets import Targets, Triplets, as_pairs, fallback, largest, pick
+from lookalike.targets import Targets, Triplets, as_pairs
 
 
 @dataclass

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lookalike.choices import largest
 from lookalike.geometry import Geometry, check_geometry, distances_between
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs, largest
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs
 
 
 @dataclass

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lookalike.choices import pick
 from lookalike.errors import check
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs, pick
+from lookalike.targets import Pairs, Targets, Triplets, as_pairs
 
 
 @dataclass

@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lookalike.choices import fallback, pick
 from lookalike.geometry import Geometry, check_geometry, distances_between
-from lookalike.targets import Targets, Triplets, as_pairs, fallback, pick
+from lookalike.targets import Targets, Triplets, as_pairs
 
 
 @dataclass

@@ -11,9 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lookalike.choices import pick
 from lookalike.errors import check
 from lookalike.miners.distance_weighted import DistanceWeighted
-from lookalike.targets import Targets, Triplets, as_pairs, pick
+from lookalike.targets import Targets, Triplets, as_pairs
 
 
 @dataclass
