@@ -22,6 +22,7 @@ FITTING: dict[str, list[str]] = {
     "hierarchical_proxy": WEIGHTED,
     "histogram": [],
     "info_nce": [],
+    "intra_pair_variance": [],
     "lifted_star": [],
     "lifted_structure": [],
     "margin": [*MINED, "optimiser.loss_lr=1e-3"],
@@ -34,12 +35,16 @@ FITTING: dict[str, list[str]] = {
     "proxy_nca": WEIGHTED,
     "proxy_nca_pp": WEIGHTED,
     "quadruplet": MINED,
+    "ranked_list": [],
+    "siglip": [],
     "smooth_ap": [],
     "snr": MINED,
     "soft_triple": WEIGHTED,
     "supcon": [],
+    "threshold_consistent_margin": [],
     "top_k_precision": [],
     "triplet": MINED,
+    "tuplet_margin": [],
 }
 
 

@@ -30,6 +30,7 @@ TABLE = {  # S, P, N of every pair loss at its default settings
     "generalised_lifted": (1, 0, 1),
     "histogram": (0, 1, 0),
     "info_nce": (0, 1, 1),
+    "intra_pair_variance": (1, 0, 1),
     "lifted_star": (0, 0, 1),
     "lifted_structure": (1, 1, 1),
     "margin": (1, 1, 1),
@@ -38,10 +39,14 @@ TABLE = {  # S, P, N of every pair loss at its default settings
     "n_pair": (0, 1, 1),
     "nca": (0, 1, 1),
     "quadruplet": (1, 1, 0),
+    "ranked_list": (1, 0, 1),
+    "siglip": (1, 0, 0),
     "smooth_ap": (0, 1, 1),
     "supcon": (0, 1, 1),
+    "threshold_consistent_margin": (1, 0, 1),
     "top_k_precision": (0, 1, 1),
     "triplet": (1, 1, 1),
+    "tuplet_margin": (1, 1, 1),
 }
 
 

@@ -143,6 +143,17 @@ OUT_OF_RANGE = [
     ("cosface", {"margin": -0.1}),
     ("cosface", {"scale": 0.0}),
     ("smooth_ap", {"temperature": 0.0}),
+    ("tuplet_margin", {"margin": 1.6}),
+    ("tuplet_margin", {"scale": 0.0}),
+    ("intra_pair_variance", {"positive_slack": -0.1}),
+    ("intra_pair_variance", {"negative_slack": -0.1}),
+    ("threshold_consistent_margin", {"positive_weight": -1.0}),
+    ("threshold_consistent_margin", {"negative_weight": -1.0}),
+    ("siglip", {"scale": 0.0}),
+    ("ranked_list", {"margin": -0.1}),
+    ("ranked_list", {"balance": 1.5}),
+    ("ranked_list", {"positive_temperature": -1.0}),
+    ("ranked_list", {"negative_temperature": -1.0}),
 ]
 
 

@@ -1,12 +1,13 @@
 """Every pair loss in every form: how it is built, and the oracle of the same equation with the same symbols."""
 
+import math
 from functools import partial
 
 import torch
 
 from lookalike import losses
 from lookalike.targets import Pairs
-from tests.losses import oracles, ranking_oracles
+from tests.losses import further_oracles, oracles, ranking_oracles
 
 
 def pair_cases():
@@ -126,7 +127,37 @@ def pair_cases():
     }
 
 
-PAIR_CASES = pair_cases()
+def further_cases():
+    """The same for [math A24]."""
+    f, build = further_oracles, losses.build
+    return {
+        "tuplet_margin": (build("tuplet_margin"), f.tuplet_margin),
+        "tuplet_margin 0.6 10": (
+            build("tuplet_margin", margin=0.6, scale=10.0),
+            partial(f.tuplet_margin, slack=0.6, scale=10.0),
+        ),
+        "intra_pair_variance": (build("intra_pair_variance"), f.intra_pair_variance),
+        "intra_pair_variance 0.2 0.4": (
+            build("intra_pair_variance", positive_slack=0.2, negative_slack=0.4, normalise="none"),
+            partial(f.intra_pair_variance, low=0.2, high=0.4, geometry="none"),
+        ),
+        "threshold_consistent_margin": (build("threshold_consistent_margin"), f.threshold_consistent_margin),
+        "threshold_consistent_margin 0.4 -0.1": (
+            build("threshold_consistent_margin", positive_margin=0.4, negative_margin=-0.1, positive_weight=2.0),
+            partial(f.threshold_consistent_margin, above=0.4, below=-0.1, pull=2.0),
+        ),
+        # its scale is the exponential of a float32
+        "siglip": (build("siglip"), partial(f.siglip, scale=math.exp(build("siglip").log_scale.item()))),
+        "siglip 1 -2": (build("siglip", scale=1.0, bias=-2.0), partial(f.siglip, scale=1.0, bias=-2.0)),
+        "ranked_list": (build("ranked_list"), f.ranked_list),
+        "ranked_list 1 0.3": (
+            build("ranked_list", boundary=1.0, margin=0.3, balance=0.3, positive_temperature=4.0, normalise="ball"),
+            partial(f.ranked_list, al=1.0, gap=0.3, lam=0.3, t_pos=4.0, geometry="ball"),
+        ),
+    }
+
+
+PAIR_CASES = pair_cases() | further_cases()
 UNEVEN = [4, 900, 4, 17, 900, 4, 17, 2, 900, 4]  # classes of 4, 3, 2 and 1
 
 

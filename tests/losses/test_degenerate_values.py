@@ -8,11 +8,11 @@ from tests.losses.cases import random_rows
 
 ZERO_WITHOUT_NEGATIVES = (
     "triplet margin quadruplet snr lifted_structure generalised_lifted lifted_star histogram multi_similarity n_pair "
-    "angular nca fastap top_k_precision info_nce circle smooth_ap"
+    "angular nca fastap top_k_precision info_nce circle smooth_ap tuplet_margin"
 )
 ZERO_WITHOUT_POSITIVES = (
     "nca fastap top_k_precision histogram multi_similarity triplet margin lifted_structure lifted_star "
-    "generalised_lifted n_pair angular supcon info_nce circle smooth_ap quadruplet snr"
+    "generalised_lifted n_pair angular supcon info_nce circle smooth_ap quadruplet snr tuplet_margin"
 )
 WITHOUT_REGULARISER = {
     "generalised_lifted": {"norm_weight": 0.0},

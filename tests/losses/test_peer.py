@@ -3,6 +3,8 @@
 Where it has the same formula, values and gradients agree; where it has not, the test says what it does instead.
 """
 
+import math
+
 import pytest
 import torch
 
@@ -57,6 +59,9 @@ SAME = {
     "circle": (losses.Circle(), lambda: theirs.CircleLoss(m=0.25)),
     "fastap": (losses.FastAP(), theirs.FastAPLoss),
     "histogram": (losses.Histogram(nodes=65), lambda: theirs.HistogramLoss(n_bins=64)),
+    "tuplet_margin": (losses.TupletMargin(margin=math.radians(5.73)), theirs.TupletMarginLoss),
+    "intra_pair_variance": (losses.IntraPairVariance(), theirs.IntraPairVarianceLoss),
+    "threshold_consistent_margin": (losses.ThresholdConsistentMargin(), theirs.ThresholdConsistentMarginLoss),
 }
 
 
@@ -81,6 +86,29 @@ def test_multi_similarity_with_its_miner():
     assert set(map(tuple, pairs.negative.nonzero().tolist())) == set(
         zip(mined[2].tolist(), mined[3].tolist(), strict=True)
     )
+
+
+def test_tuplet_margin_of_equal_rows_is_no_number_to_theirs():
+    """And positives nearer than its slack are driven apart by theirs: the printed cos(θ − β) falls again below β."""
+    z = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([0, 0, 1])
+    assert torch.autograd.grad(theirs.TupletMarginLoss()(z, labels), z)[0].isnan().any()
+    assert torch.autograd.grad(losses.TupletMargin()(z, labels), z)[0].isfinite().all()
+    near, nearer = (
+        torch.tensor([[1.0, 0, 0], [math.cos(angle), math.sin(angle), 0], [0, 0, 1.0]], dtype=torch.float64)
+        for angle in (0.05, 0.02)
+    )
+    gentle = theirs.TupletMarginLoss(scale=4)
+    assert gentle(nearer, labels) > gentle(near, labels)
+
+
+def test_ranked_list_adds_to_the_sum_of_its_weights_in_theirs():
+    """1e-5 for every sample of the batch; and its weights are differentiated, where the paper holds them constant."""
+    z = rows()
+    ours, other = losses.RankedList(), theirs.RankedListLoss(margin=0.4, Tn=10)
+    torch.testing.assert_close(ours(z, FULL), other(z, FULL), rtol=2e-4, atol=0)
+    slopes = [torch.autograd.grad(loss(z, FULL), z)[0] for loss in (ours, other)]
+    assert (slopes[0] - slopes[1]).abs().max() > 1e-2
 
 
 def triplets():

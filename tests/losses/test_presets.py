@@ -37,6 +37,11 @@ DEFAULTS = {
     "circle": {"margin": 0.25, "scale": 80.0},
     "cosface": {"margin": 0.35, "scale": 64.0},
     "smooth_ap": {"temperature": 0.01},
+    "tuplet_margin": {"margin": 0.1, "scale": 64.0},
+    "intra_pair_variance": {"positive_slack": 0.01, "negative_slack": 0.01},
+    "threshold_consistent_margin": {"positive_margin": 0.9, "negative_margin": 0.5, "positive_weight": 1.0},
+    "siglip": {"bias": -10.0, "rate_factor": 1.0},
+    "ranked_list": {"boundary": 1.2, "margin": 0.4, "balance": 0.5, "negative_temperature": 10.0},
 }
 PRESETS = {
     ("margin_contrastive", "cub"): {"positive_margin": 0.0, "negative_margin": 0.3841},

@@ -28,6 +28,8 @@ SMALL = [
 
 # In the unit ball the short vectors of an untrained network cost next to nothing, and the value rises before it falls.
 OTHERWISE = {"cosine_contrastive": ["loss.normalise=sphere"]}
+# 0 where all vectors are equal, as those of an untrained network nearly are: it is meant to be added to another loss.
+NOT_ALONE = {"intra_pair_variance"}
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +42,7 @@ def glyphs(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", losses.names())
+@pytest.mark.parametrize("name", sorted(set(losses.names()) - NOT_ALONE))
 def test_every_loss_ends_better_than_it_began(name, glyphs):
     recipe = of_tree(overridden(defaults.every()[0], [*SMALL, *overrides(name), *OTHERWISE.get(name, [])]))
     train_images, unseen = glyphs.where(split="train").dense(), glyphs.where(split="test")

@@ -121,6 +121,7 @@ KNOWN = {
     "margin": {"margin"},
     "margin_contrastive": {"negative_margin"},
     "quadruplet": {"margin"},
+    "ranked_list": {"margin"},
     "triplet": {"margin"},
 }
 

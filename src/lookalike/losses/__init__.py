@@ -21,6 +21,7 @@ from lookalike.losses.generalised_lifted import GeneralisedLifted
 from lookalike.losses.hierarchical_proxy import HierarchicalProxy
 from lookalike.losses.histogram import Histogram
 from lookalike.losses.info_nce import InfoNCE
+from lookalike.losses.intra_pair_variance import IntraPairVariance
 from lookalike.losses.lifted_star import LiftedStar
 from lookalike.losses.lifted_structure import LiftedStructure
 from lookalike.losses.margin import Margin
@@ -33,12 +34,16 @@ from lookalike.losses.proxy_anchor import ProxyAnchor
 from lookalike.losses.proxy_nca import ProxyNCA
 from lookalike.losses.proxy_nca_pp import ProxyNCAPP
 from lookalike.losses.quadruplet import Quadruplet
+from lookalike.losses.ranked_list import RankedList
+from lookalike.losses.siglip import SigLIP
 from lookalike.losses.smooth_ap import SmoothAP
 from lookalike.losses.snr import SNR
 from lookalike.losses.soft_triple import SoftTriple
 from lookalike.losses.supcon import SupCon
+from lookalike.losses.threshold_consistent_margin import ThresholdConsistentMargin
 from lookalike.losses.top_k_precision import TopKPrecision
 from lookalike.losses.triplet import Triplet
+from lookalike.losses.tuplet_margin import TupletMargin
 
 MEMBERS: dict[str, type[nn.Module]] = {
     "angular": Angular,
@@ -54,6 +59,7 @@ MEMBERS: dict[str, type[nn.Module]] = {
     "hierarchical_proxy": HierarchicalProxy,
     "histogram": Histogram,
     "info_nce": InfoNCE,
+    "intra_pair_variance": IntraPairVariance,
     "lifted_star": LiftedStar,
     "lifted_structure": LiftedStructure,
     "margin": Margin,
@@ -66,12 +72,16 @@ MEMBERS: dict[str, type[nn.Module]] = {
     "proxy_nca": ProxyNCA,
     "proxy_nca_pp": ProxyNCAPP,
     "quadruplet": Quadruplet,
+    "ranked_list": RankedList,
+    "siglip": SigLIP,
     "smooth_ap": SmoothAP,
     "snr": SNR,
     "soft_triple": SoftTriple,
     "supcon": SupCon,
+    "threshold_consistent_margin": ThresholdConsistentMargin,
     "top_k_precision": TopKPrecision,
     "triplet": Triplet,
+    "tuplet_margin": TupletMargin,
 }
 for _loss in MEMBERS.values():
     catalog.show_settings(_loss)
@@ -93,6 +103,7 @@ __all__ = [
     "HierarchicalProxy",
     "Histogram",
     "InfoNCE",
+    "IntraPairVariance",
     "LiftedStar",
     "LiftedStructure",
     "Margin",
@@ -104,11 +115,15 @@ __all__ = [
     "ProxyNCA",
     "ProxyNCAPP",
     "Quadruplet",
+    "RankedList",
+    "SigLIP",
     "SmoothAP",
     "SoftTriple",
     "SupCon",
+    "ThresholdConsistentMargin",
     "TopKPrecision",
     "Triplet",
+    "TupletMargin",
     "build",
     "names",
 ]
