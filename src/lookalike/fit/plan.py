@@ -1,7 +1,6 @@
 """How many steps a run takes: the recipe's, or as many as its minutes allow beside everything else."""
 
 import math
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ STEP = 4.0  # a training step takes about so much longer than embedding its imag
 WORTHWHILE = 100  # steps, from which on fine-tuning can be expected to help
 LEAST = 10  # steps, below which it is not even tried
 LOOKS, LOOK_EVERY = 8, 10  # validations of a run with a time budget, and the fewest steps between two of them
+MOMENT = 0.2  # seconds, to see how much of a processor there is
 BLENDING = 0.05  # of the minutes, at most
 
 
@@ -46,8 +46,15 @@ class Clock:
 
     def left(self, minutes: float) -> float:
         """Seconds for training and evaluation."""
-        busy = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
-        return SPARE * 60 * minutes - (time.monotonic() - self.began) - self.reserved * max(1.0, busy)
+        return SPARE * 60 * minutes - (time.monotonic() - self.began) - self.reserved * contention()
+
+
+def contention() -> float:
+    """How many times longer than alone a busy thread takes now, beside everything else on this machine."""
+    began, used = time.monotonic(), time.thread_time()
+    while time.monotonic() - began < MOMENT:
+        pass
+    return max(1.0, (time.monotonic() - began) / max(time.thread_time() - used, 1e-3))
 
 
 class NotEnoughTimeError(RuntimeError):
