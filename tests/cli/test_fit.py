@@ -215,13 +215,13 @@ def test_minutes_are_respected(lookalike, photos, tmp_path, data):
     began = time.monotonic()
     completed = lookalike("fit", source, "--out", tmp_path / "run", "--minutes", 0.5, *longer)
     spent = time.monotonic() - began
-    assert spent < 40
+    assert spent < 75  # a run that ignored its minutes would take much longer
     assert completed.code == 0, completed.error
     if data == "glyphs" and "fine-tuning would need about" in completed.out:
         return
     training = json.loads((tmp_path / "run" / "result.json").read_text())["training"]
     assert training["steps"] > 0
-    assert spent > 12  # and the time was used
+    assert spent > 12
 
 
 WRONG = [
