@@ -14,7 +14,7 @@ from lookalike.evaluation.engine.ranking import Progress, rank
 from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
 from lookalike.evaluation.inputs import Codes, Items, Vectors
 from lookalike.evaluation.metrics import AT_K, PLAIN
-from lookalike.evaluation.names import Names
+from lookalike.evaluation.names import WITHOUT_CLASSES, Names
 from lookalike.evaluation.result import Result
 from lookalike.evaluation.sets import Sets, read_sets
 from lookalike.geometry import Geometry, check_geometry
@@ -23,7 +23,7 @@ from lookalike.labels import encode, values_of
 
 def evaluate(
     embeddings: Vectors,
-    labels: Any,
+    labels: Any = None,
     *,
     gallery: Items | None = None,
     gallery_labels: Any = None,
@@ -31,6 +31,7 @@ def evaluate(
     normalise: Geometry = "sphere",
     categories: Any = None,
     ignore: Any = None,
+    relevance: Any = None,
     ties: Ties = "pessimistic",
     tie_tolerance: float = 1e-6,
     seed: int = 0,
@@ -38,7 +39,10 @@ def evaluate(
 ) -> Result:
     """Retrieval by nearest neighbours, exactly, in bounded memory.
 
-    Without a gallery every embedding is a query and all others are its gallery. `labels` are any hashable values.
+    Without a gallery every embedding is a query and all others are its gallery. `labels` are any hashable values; a set
+    or list of them where items have several, and then those that share one are relevant; None where an item has none.
+    `relevance="shared"` grades by the number of shared labels; a matrix queries × gallery says itself what is relevant,
+    by booleans or by gains. Grades count for ndcg, any grade above 0 for the other metrics.
     `metrics=None` gives all ranking metrics; clustering, geometry and curves are measured when named. `ignore` hides
     gallery items from queries: groups, of which a query does not see its own (camera, session), as one sequence or,
     with a gallery, as a pair (query groups, gallery groups); or a boolean mask queries × gallery.
@@ -51,13 +55,12 @@ def evaluate(
     requested = metric_names.read(metrics)
     check_ties(ties)
     check(tie_tolerance >= 0, f"tie_tolerance must not be negative, not {tie_tolerance}")
-    sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise))
+    sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise), relevance)
+    check_classes(requested, sets)
     rows = len(sets.queries)
-    hidden = read_ignore(
-        ignore, rows, len(sets.query_codes if sets.gallery_codes is None else sets.gallery_codes), gallery is None
-    )
+    hidden = read_ignore(hiding(ignore, sets), rows, sets.gallery_size, gallery is None)
     groups = None if categories is None else values_of(categories, "categories", rows)
-    question = ask(sets.query_codes, sets.gallery_codes, hidden)
+    question = ask(sets.query_codes, sets.gallery_codes, hidden, sets.relevance)
     names = [sets.names[code] for code in sets.query_codes.tolist()]
     facts = describe(sets, ties, tie_tolerance, seed)
     result = Result({}, {}, names, facts, groups, {}, lambda rows: nearest_wrong(sets, question, rows))
@@ -68,6 +71,23 @@ def evaluate(
     if requested.clustering or requested.geometry:
         measure_whole(result, requested, sets, groups, progress)
     return result
+
+
+def check_classes(requested: Names, sets: Sets) -> None:
+    """Refuse metrics of classes where items have none or several."""
+    of_classes = [*requested.clustering, *(name for name in requested.geometry if name not in WITHOUT_CLASSES)]
+    check(
+        sets.relevance is None or not of_classes,
+        f"{', '.join(of_classes)} compare classes and need one label per item: here items have several, or none",
+    )
+
+
+def hiding(ignore: Any, sets: Sets) -> Any:
+    """What queries do not see: what the user hides, or the pairs that nobody has judged."""
+    if sets.unknown is None:
+        return ignore
+    check(ignore is None, "labels that list differing pairs hide the unlisted ones already: leave out ignore")
+    return sets.unknown
 
 
 def describe(sets: Sets, ties: Ties, tolerance: float, seed: int) -> dict[str, Any]:
@@ -89,6 +109,8 @@ def measure_ranking(
 ) -> None:
     """Fill in the ranking metrics, per query and on average, and the curves over ranks."""
     why = "no class has two samples" if question.leave_one_out else "no label of a query is among gallery_labels"
+    if sets.relevance is not None:
+        why = "no label is shared, or the relevance matrix is empty"
     check(len(question.queries) > 0, f"no query has a relevant item: {why}")
     unit = sets.binary_unit
     tolerance = result.facts["tie_tolerance"] * (sets.unit / unit) ** 2  # which is measured in the unit itself
@@ -129,7 +151,7 @@ def curve_sums(name: str, ranks: RelevantRanks, standing: Order) -> Values:
 def with_relevant(ranks: RelevantRanks) -> RelevantRanks:
     """Without the queries all of whose relevant items are ignored."""
     some = ranks.counts > 0
-    return RelevantRanks(ranks.queries[some], ranks.counts[some], ranks.size[some], ranks.over, ranks.upto)
+    return RelevantRanks(ranks.queries[some], ranks.counts[some], ranks.size[some], ranks.over, ranks.upto, ranks.gains)
 
 
 def measure(name: str, standing: Order) -> Values:
@@ -184,7 +206,11 @@ def nearest_wrong(sets: Sets, question: Question, rows: Codes) -> list[Hashable]
             slice(0, len(labels)),
             torch.empty(part.stop - start, len(labels), device=gallery.vectors.device),
         )
-        hidden = sets.query_codes[rows[part]][:, None] == labels
+        if sets.relevance is None:
+            hidden = sets.query_codes[rows[part]][:, None] == labels
+        else:
+            hidden = np.zeros((part.stop - start, len(labels)), np.bool_)
+            hidden[sets.relevance.relevant(rows[part])[:2]] = True
         if question.ignore is not None:
             hidden |= question.ignore.hides(rows[part][:, None], np.arange(len(labels)))
         scores = scores.cpu().masked_fill_(torch.from_numpy(hidden), -torch.inf)

@@ -15,6 +15,7 @@ GEOMETRY = (
     "rho", "rho@0", "rho@9", "rho_class", "intra", "inter", "intra_inter",
     "covering_radius", "alignment", "uniformity",
 )  # fmt: skip
+WITHOUT_CLASSES = ("rho", "rho@0", "rho@9", "uniformity")  # of GEOMETRY
 CURVES = ("pr", "roc", "cmc", "retrieval_pr")
 
 

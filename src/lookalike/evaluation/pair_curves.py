@@ -5,7 +5,7 @@ the same curve. Up to ten million pairs the curves are exact; beyond, scores are
 and no list of pairs ever exists.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lookalike.errors import UserError
+from lookalike.evaluation.engine.panel import marked
 from lookalike.evaluation.engine.question import Question, ask, read_ignore
 from lookalike.evaluation.engine.ranks import Values
 from lookalike.evaluation.engine.space import Space
@@ -24,6 +25,7 @@ from lookalike.geometry import Geometry, check_geometry
 BLOCK = 1024
 EXACT_PAIRS = 10**7
 BINS = 1000
+Likeness = Callable[[slice], Callable[[slice], Tensor]]
 SHOWN = 1000  # points of a curve in a result; areas and rates use all
 
 
@@ -67,9 +69,10 @@ def tally_pairs(
     [1.0, 0.5, 0.33]
     """
     sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise))
-    items = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
-    hidden = read_ignore(ignore, len(sets.query_codes), len(items), gallery is None)
-    return tally_sets(sets, ask(sets.query_codes, sets.gallery_codes, hidden))
+    hidden = read_ignore(
+        ignore if sets.unknown is None else sets.unknown, len(sets.queries), sets.gallery_size, gallery is None
+    )
+    return tally_sets(sets, ask(sets.query_codes, sets.gallery_codes, hidden, sets.relevance))
 
 
 def tally_sets(sets: Sets, question: Question) -> Tally:
@@ -79,27 +82,37 @@ def tally_sets(sets: Sets, question: Question) -> Tally:
     complete = replace(question, queries=everyone, offset=0)
     gallery = sets.space(question.gallery, of_gallery=True)
     queries = gallery if question.leave_one_out else sets.space(everyone, of_gallery=False)
-    items = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
-    device = gallery.vectors.device
-    left, right = (
-        torch.from_numpy(codes).to(device) for codes in (sets.query_codes[everyone], items[question.gallery])
-    )
-    blocks = pairs(complete, (left, right), queries, gallery)
+    blocks = pairs(complete, _likeness(sets, complete, gallery.vectors.device), queries, gallery)
     return tally(blocks, len(everyone) * len(question.gallery), -1.0 if gallery.spherical else -2.0)
 
 
-def pairs(
-    question: Question, codes: tuple[Tensor, Tensor], queries: Space, gallery: Space
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Scores and "same class" of all pairs, block by block. `codes` are the classes in evaluation order."""
-    triangle = question.symmetric
-    for i in range(0, len(queries.vectors), BLOCK):
-        for j in range(i if triangle else 0, len(gallery.vectors), BLOCK):
-            rows, columns = slice(i, i + BLOCK), slice(j, j + BLOCK)
-            left, right = codes[0][rows], codes[1][columns]
-            scores = torch.empty(len(left), len(right), device=left.device)
+def _likeness(sets: Sets, question: Question, device: torch.device) -> Likeness:
+    """Whether pairs are of one class, for rows of queries, block of the gallery by block."""
+    if question.relevance is not None:
+
+        def listed(rows: slice) -> Callable[[slice], Tensor]:
+            columns, _ = question.columns(rows)
+            return lambda block: torch.from_numpy(marked(columns, block)).to(device)
+
+        return listed
+    items = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
+    left, right = (
+        torch.from_numpy(codes).to(device) for codes in (sets.query_codes[question.queries], items[question.gallery])
+    )
+    return lambda rows: lambda block: left[rows, None] == right[block]
+
+
+def pairs(question: Question, likeness: Likeness, queries: Space, gallery: Space) -> Iterator[tuple[Tensor, Tensor]]:
+    """Scores and "same class" of all pairs, block by block."""
+    triangle, height, width = question.symmetric, len(queries.vectors), len(gallery.vectors)
+    for i in range(0, height, BLOCK):
+        rows = slice(i, min(i + BLOCK, height))
+        alike = likeness(rows)
+        for j in range(i if triangle else 0, width, BLOCK):
+            columns = slice(j, min(j + BLOCK, width))
+            same = alike(columns)
+            scores = torch.empty(same.shape, device=same.device)
             queries.block(rows, gallery, columns, scores)
-            same = left[:, None] == right
             counted = visible(question, rows, columns, same)
             yield (scores.flatten(), same.flatten()) if counted is None else (scores[counted], same[counted])
 

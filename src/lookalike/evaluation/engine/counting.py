@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lookalike.evaluation.engine.panel import Panel, clean
+from lookalike.evaluation.engine.panel import Listed, Panel, clean
 from lookalike.evaluation.engine.question import Question
 from lookalike.evaluation.engine.space import Space
 
@@ -22,6 +22,10 @@ class Counter:
         from lookalike.evaluation.engine import kernel
 
         self.kernel: Any = kernel
+        if question.relevance is not None:
+            from lookalike.evaluation.engine import listed_kernel
+
+            self.listed_kernel: Any = listed_kernel
         self.question, self.queries, self.gallery = question, queries, gallery
         self.tolerance = tolerance
 
@@ -33,16 +37,24 @@ class Counter:
             self.queries.vectors.numpy()[self.question.shifted(rows)],
             self.queries.half.numpy()[self.question.shifted(rows)],
         )
-        self.kernel.relevant_scores(
-            vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), first, last, scores
-        )
-        counts, relevant = clean(question, rows, scores)
+        listed = None
+        if question.relevance is None:
+            self.kernel.relevant_scores(
+                vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), first, last, scores
+            )
+        else:
+            listed = Listed(*question.columns(rows))
+            self.listed_kernel.listed_scores(
+                vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), listed.columns, scores
+            )
+        counts, relevant = clean(question, rows, scores, self.tolerance, listed)
         if len(relevant) > FEW:
             relevant = np.asfortranarray(relevant)  # many items are read query by query
         band = self.tolerance + self.queries.rounding
         low, high = (relevant - band).astype(np.float32), (relevant + band).astype(np.float32)
         none = np.zeros_like(relevant, np.int32)
-        return Panel(rows, counts, relevant, low, high, none, none.copy(order="K"), self.tables(low, high, counts))
+        tables = self.tables(low, high, counts)
+        return Panel(rows, counts, relevant, low, high, none, none.copy(order="K"), tables, listed)
 
     def tables(self, low: Any, high: Any, counts: Any) -> tuple[Any, ...]:
         """Per query a table from a score's slot to the number of items below it, and the slots' origin and scale."""
@@ -72,7 +84,10 @@ class Counter:
     def hide(self, scores: Any, panel: Panel, columns: slice) -> None:
         """−∞ for the query's own class (relevant items and itself) and for what it ignores."""
         question = self.question
-        self.kernel.hide_classes(scores, question.first[panel.rows], question.last[panel.rows], columns.start)
+        if panel.listed is None:
+            self.kernel.hide_classes(scores, question.first[panel.rows], question.last[panel.rows], columns.start)
+        else:
+            self.listed_kernel.fill_listed(scores, panel.listed.columns, columns.start, -np.inf)
         ignore = question.ignore
         if ignore is None:
             return

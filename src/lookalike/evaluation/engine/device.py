@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from lookalike.evaluation.engine.counting import NEAR
-from lookalike.evaluation.engine.panel import Panel, clean
+from lookalike.evaluation.engine.panel import Listed, Panel, clean, marked
 from lookalike.evaluation.engine.question import Question
 from lookalike.evaluation.engine.space import Space
 
@@ -23,18 +23,19 @@ class DeviceCounter:
     def panel(self, rows: slice) -> Panel:
         question = self.question
         first, last = question.first[rows], question.last[rows]
-        column = first[:, None] + np.arange(int((last - first).max()))
-        inside = column < last[:, None]
+        listed = None if question.relevance is None else Listed(*question.columns(rows))
+        column = first[:, None] + np.arange(int((last - first).max())) if listed is None else listed.columns
+        inside = (column < last[:, None]) if listed is None else column >= 0
         shifted = question.shifted(rows)
         row = np.arange(shifted.start, shifted.stop)[:, None]
         scores = np.full(column.shape, -np.inf)
         scores[inside] = self.exact(np.broadcast_to(row, column.shape)[inside], column[inside]).cpu().numpy()
-        counts, relevant = clean(question, rows, scores)
+        counts, relevant = clean(question, rows, scores, self.tolerance, listed)
         rising = torch.from_numpy(np.sort(relevant.T.copy(), axis=1)).to(self.precise)
         band = self.tolerance + self.queries.rounding
         low, high = (rising - band).float().to(self.device), (rising + band).float().to(self.device)
         none = torch.zeros(len(relevant), len(counts), dtype=torch.int64, device=self.precise)
-        return Panel(rows, counts, rising, low, high, none, none.clone())
+        return Panel(rows, counts, rising, low, high, none, none.clone(), listed=listed)
 
     def exact(self, rows: np.ndarray, columns: np.ndarray) -> Tensor:
         """Float64 scores of pairs (position in the queries' space, position in the gallery)."""
@@ -67,9 +68,11 @@ class DeviceCounter:
         first = torch.from_numpy(question.first[panel.rows]).to(self.device)[:, None]
         last = torch.from_numpy(question.last[panel.rows]).to(self.device)[:, None]
         hidden = (position >= first) & (position < last)
+        if panel.listed is not None:
+            hidden = torch.from_numpy(marked(panel.listed.columns, columns)).to(self.device)
         if question.ignore is not None:
-            marked = question.ignore.hides(question.queries[panel.rows][:, None], question.gallery[columns])
-            hidden |= torch.from_numpy(marked).to(self.device)
+            ignored = question.ignore.hides(question.queries[panel.rows][:, None], question.gallery[columns])
+            hidden |= torch.from_numpy(ignored).to(self.device)
         return hidden
 
     def sweep(self, panel: Panel, scores: Tensor, columns: slice) -> None:

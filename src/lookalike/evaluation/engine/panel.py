@@ -9,12 +9,38 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lookalike.evaluation.engine.question import Question
-from lookalike.evaluation.engine.ranks import RelevantRanks
+from lookalike.evaluation.engine.ranks import Gains, RelevantRanks
 from lookalike.evaluation.inputs import Codes
 
 ROWS = 1024  # a block of 1024 × 1024 scores is 4 MB: it stays in the cache between product and scan
 ENTRIES = 2**20  # relevant scores in one panel
 BUDGET = 2**21  # relevant scores held at once, at about 70 bytes each
+
+
+@dataclass
+class Listed:
+    """The relevant items of a panel one by one: positions in the gallery (−1: none) and, if graded, their gains.
+
+    Once the scores are sorted, `grades` and `apart` (whether an item is clearly below the one before it) follow them.
+    """
+
+    columns: Codes
+    grades: NDArray[np.float64] | None
+    apart: NDArray[np.bool_] | None = None
+
+    def sort(self, scores: NDArray[np.float64], tolerance: float) -> None:
+        if self.grades is not None:
+            order = np.argsort(-scores, axis=1, kind="stable")
+            falling = np.take_along_axis(scores, order, 1)
+            self.grades = np.take_along_axis(self.grades, order, 1)
+            with np.errstate(invalid="ignore"):  # −∞ − −∞, where there is no item
+                self.apart = np.diff(falling, axis=1, prepend=np.inf) < -tolerance
+
+    def gains(self, filled: NDArray[np.bool_]) -> Gains | None:
+        if self.grades is None or self.apart is None:
+            return None
+        width = filled.shape[1]
+        return Gains(self.grades[:, :width][filled], self.apart[:, :width][filled])
 
 
 @dataclass
@@ -32,6 +58,7 @@ class Panel:
     over: Any
     upto: Any
     tables: tuple[Any, ...] = ()  # where to look up how many items a score is above, if there are many
+    listed: Listed | None = None  # where relevant items are no range of the gallery
     lock: Lock = field(default_factory=Lock)
 
     def add(self, over: Any, upto: Any) -> None:
@@ -43,26 +70,49 @@ class Panel:
         filled = np.arange(len(self.over))[:, None] < self.counts
         over, upto = (np.asarray(part.cpu() if isinstance(part, Tensor) else part).T for part in (self.over, self.upto))
         size = question.size[self.rows]
-        placed = (part[filled.T].astype(np.int64) for part in (over, upto))
-        return RelevantRanks(question.queries[self.rows], self.counts, size, *placed)
+        over, upto = (part[filled.T].astype(np.int64) for part in (over, upto))
+        gains = None if self.listed is None else self.listed.gains(filled.T)
+        return RelevantRanks(question.queries[self.rows], self.counts, size, over, upto, gains)
 
 
-def clean(question: Question, rows: slice, scores: NDArray[np.float64]) -> tuple[Codes, NDArray[np.float64]]:
+def clean(
+    question: Question, rows: slice, scores: NDArray[np.float64], tolerance: float, listed: Listed | None = None
+) -> tuple[Codes, NDArray[np.float64]]:
     """Scores of each query's own class (queries × items, −∞ where there is none), without the query and ignored items.
 
     Returns the number of relevant items per query and their scores as relevant × queries, the best first.
     """
     first, width = question.first[rows], scores.shape[1]
-    if question.leave_one_out:
-        here = np.arange(rows.start, rows.stop)
+    here = np.arange(rows.start, rows.stop)
+    if listed is not None:
+        scores[listed.columns < 0] = -np.inf
+    if question.leave_one_out and listed is not None:
+        scores[listed.columns == (question.offset + here)[:, None]] = -np.inf
+    elif question.leave_one_out:
         scores[np.arange(len(here)), question.offset + here - first] = -np.inf
     if question.ignore is not None:
-        column = np.minimum(first[:, None] + np.arange(width), len(question.gallery) - 1)
+        column = first[:, None] + np.arange(width) if listed is None else np.maximum(listed.columns, 0)
+        column = np.minimum(column, len(question.gallery) - 1)
         hidden = question.ignore.hides(question.queries[rows][:, None], question.gallery[column])
         scores[hidden] = -np.inf
+    if listed is not None:
+        listed.sort(scores, tolerance)
     counts = (scores > -np.inf).sum(1)
     best = -np.sort(-scores, axis=1)[:, : max(int(counts.max()), 1)].T
     return counts, np.ascontiguousarray(np.where(best == -np.inf, np.inf, best))
+
+
+def marked(columns: Codes, block: slice) -> NDArray[np.bool_]:
+    """Which positions of a block of the gallery each row lists.
+
+    >>> marked(np.array([[1, 4], [5, -1]]), slice(4, 6))
+    array([[ True, False],
+           [False,  True]])
+    """
+    mask = np.zeros((len(columns), block.stop - block.start), np.bool_)
+    row, slot = np.nonzero((columns >= block.start) & (columns < block.stop))
+    mask[row, columns[row, slot] - block.start] = True
+    return mask
 
 
 def partition(question: Question) -> list[slice]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lookalike.errors import check
+from lookalike.evaluation.engine.relevance import Grades, Relevance
 from lookalike.evaluation.inputs import Codes
 from lookalike.labels import encode, values_of
 
@@ -69,7 +70,10 @@ def read_ignore(ignore: Any, queries: int, gallery: int, leave_one_out: bool) ->
 
 @dataclass(frozen=True)
 class Question:
-    """Query k is row `queries[k]` of the user's; its class is the items first[k] … last[k] − 1 of `gallery`."""
+    """Query k is row `queries[k]` of the user's; its class is the items first[k] … last[k] − 1 of `gallery`.
+
+    Where an item has no class, `relevance` lists what is relevant, and last[k] − first[k] is how much that is.
+    """
 
     queries: Codes
     gallery: Codes
@@ -79,6 +83,31 @@ class Question:
     offset: int
     size: Codes  # how many gallery items each query may see
     ignore: Ignore | None
+    relevance: Relevance | None = None
+
+    def columns(self, rows: slice) -> tuple[Codes, Grades | None]:
+        """The positions of each query's relevant items in the gallery, ascending, −1 where it has no more; their gains.
+
+        Under leave-one-out the query itself is among them.
+        """
+        return self.columns_of(self.queries[rows])
+
+    def columns_of(self, queries: Codes) -> tuple[Codes, Grades | None]:
+        """The same for any rows of the user's."""
+        assert self.relevance is not None
+        position = np.empty(len(self.gallery), np.int64)
+        position[self.gallery] = np.arange(len(self.gallery))
+        place, item, grade = self.relevance.relevant(queries)
+        order = np.lexsort((position[item], place))
+        counts = np.bincount(place, minlength=len(queries))
+        slot = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
+        columns = np.full((len(queries), int(counts.max(initial=0))), -1)
+        columns[place, slot] = position[item[order]]
+        if grade is None:
+            return columns, None
+        grades = np.zeros(columns.shape)
+        grades[place, slot] = grade[order]
+        return columns, grades
 
     def shifted(self, rows: slice) -> slice:
         """Rows in the queries' space; under leave-one-out that is the gallery, where classes of one come first."""
@@ -88,12 +117,17 @@ class Question:
     @property
     def symmetric(self) -> bool:
         """Whether the score block of rows I and columns J also answers the queries J."""
-        return self.leave_one_out and (self.ignore is None or self.ignore.mask is None)
+        mutual = self.relevance is None or self.relevance.symmetric
+        return self.leave_one_out and mutual and (self.ignore is None or self.ignore.mask is None)
 
 
-def ask(query_codes: Codes, gallery_codes: Codes | None, ignore: Ignore | None) -> Question:
+def ask(
+    query_codes: Codes, gallery_codes: Codes | None, ignore: Ignore | None, relevance: Relevance | None = None
+) -> Question:
     """The order of queries and gallery. Queries whose class is not in the gallery are left out."""
     leave_one_out = gallery_codes is None
+    if relevance is not None:
+        return _ask_lists(relevance, leave_one_out, ignore)
     codes = query_codes if gallery_codes is None else gallery_codes
     classes = int(max(query_codes.max(), codes.max())) + 1
     sizes = np.bincount(codes, minlength=classes)
@@ -110,3 +144,17 @@ def ask(query_codes: Codes, gallery_codes: Codes | None, ignore: Ignore | None) 
     return Question(
         queries, gallery, first, first + sizes[query_codes[queries]], leave_one_out, offset, size[queries], ignore
     )
+
+
+def _ask_lists(relevance: Relevance, leave_one_out: bool, ignore: Ignore | None) -> Question:
+    """Queries with similarly many relevant items follow each other; those without any are left out."""
+    counts = relevance.counts()
+    order = np.argsort(counts, kind="stable")
+    offset = int(np.searchsorted(counts[order], 2 if leave_one_out else 1))
+    queries = order[offset:]
+    gallery = order if leave_one_out else np.arange(relevance.gallery)
+    size = np.full(len(counts), relevance.gallery - int(leave_one_out), np.int64)
+    if ignore is not None:
+        size -= ignore.count(leave_one_out)
+    first = np.zeros(len(queries), np.int64)
+    return Question(queries, gallery, first, counts[queries], leave_one_out, offset, size[queries], ignore, relevance)

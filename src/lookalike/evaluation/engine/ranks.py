@@ -26,6 +26,27 @@ def check_ties(ties: str) -> None:
 
 
 @dataclass(frozen=True)
+class Gains:
+    """What each relevant item is worth to ndcg, the nearest first; `apart`: it is not tied with the one before it."""
+
+    values: Values
+    apart: NDArray[np.bool_]
+
+    def ordered(self, query: Codes, ties: Ties) -> Values:
+        """Among tied items the least first (pessimistic), the most (optimistic), or the mean for all (expected)."""
+        fresh = self.apart | np.r_[True, query[1:] != query[:-1]]
+        run = np.cumsum(fresh) - 1
+        if ties == "expected":
+            means: Values = np.bincount(run, weights=self.values) / np.bincount(run)
+            return np.asarray(means[run])
+        return self.values[np.lexsort((self.values if ties == "pessimistic" else -self.values, run))]
+
+    def ideal(self, query: Codes) -> Values:
+        """The best order of all: the most first."""
+        return self.values[np.lexsort((-self.values, query))]
+
+
+@dataclass(frozen=True)
 class RelevantRanks:
     """`counts[k]` relevant items of query `queries[k]` follow each other in `over` and `upto`, the best first."""
 
@@ -34,6 +55,7 @@ class RelevantRanks:
     size: Codes  # gallery items that the query may see
     over: Codes
     upto: Codes
+    gains: Gains | None = None
 
     def tied(self) -> NDArray[np.bool_]:
         """Whether a relevant item of the query is tied with an irrelevant one."""
@@ -57,6 +79,8 @@ class Order:
     others: Codes
 
     plain: bool = True  # no group is tied
+    gains: Values | None = None  # of each group, where relevance is graded
+    ideal: Values | None = None  # of all relevant items, query by query, the most first
     known: dict[int, Values] = field(default_factory=dict)
 
     def per_query(self, values: Values) -> Values:
@@ -72,7 +96,9 @@ class Order:
         """Only the groups that begin among the first k: all that a metric at K ≤ k needs, and often far fewer."""
         near = self.before < k
         query, before, hits = self.query[near], self.before[near], self.hits[near]
-        return Order(self.counts, self.size, query, before, hits, self.relevant[near], self.others[near], self.plain)
+        gains = None if self.gains is None else self.gains[near]
+        relevant, others = self.relevant[near], self.others[near]
+        return Order(self.counts, self.size, query, before, hits, relevant, others, self.plain, gains, self.ideal)
 
     def hits_within(self, k: int | Codes) -> Values:
         """Expected number of relevant items among the first k; k may differ from query to query."""
@@ -103,9 +129,13 @@ def order(ranks: RelevantRanks, ties: Ties) -> Order:
     query = np.repeat(np.arange(len(ranks.counts)), ranks.counts)
     begins = np.cumsum(ranks.counts) - ranks.counts
     index = np.arange(len(query)) - begins[query]
+    gains, ideal = None, None
+    if ranks.gains is not None:
+        gains, ideal = ranks.gains.ordered(query, ties), ranks.gains.ideal(query)
     if ties != "expected":
         before: Codes = index + (ranks.upto if ties == "pessimistic" else ranks.over)
-        return Order(ranks.counts, ranks.size, query, before, index, np.ones_like(index), np.zeros_like(index))
+        one, none = np.ones_like(index), np.zeros_like(index)
+        return Order(ranks.counts, ranks.size, query, before, index, one, none, gains=gains, ideal=ideal)
     fresh = np.ones(len(query), np.bool_)
     fresh[1:] = (index[1:] == 0) | (ranks.over[1:] >= ranks.upto[:-1])
     start = np.flatnonzero(fresh)
@@ -113,4 +143,7 @@ def order(ranks: RelevantRanks, ties: Ties) -> Order:
     hits, over = index[start], ranks.over[start]
     others = ranks.upto[last] - over
     plain = not others.any()
-    return Order(ranks.counts, ranks.size, query[start], hits + over, hits, last - start + 1, others, plain=plain)
+    if gains is not None:
+        gains = np.add.reduceat(gains, start)
+    members = last - start + 1
+    return Order(ranks.counts, ranks.size, query[start], hits + over, hits, members, others, plain, gains, ideal)
