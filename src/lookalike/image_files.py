@@ -51,7 +51,7 @@ def read(path: Path) -> bytes:
         raise UnreadableError("missing", "there is no such file") from None
     except OSError as error:
         kind = {errno.ENXIO: "not a file", errno.EISDIR: "not a file", errno.EFBIG: "too large"}.get(error.errno or 0)
-        raise UnreadableError(kind or "missing", f"it cannot be read: {error.strerror}") from None
+        raise UnreadableError(kind or "missing", f"it cannot be read: {error.strerror}") from error
     if not data:
         raise UnreadableError("empty", "the file has no content")
     return data

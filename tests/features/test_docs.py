@@ -1,13 +1,47 @@
-"""The example of the page about features runs as it stands."""
+"""The examples of the pages about features and scale run as they stand."""
 
+import ast
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "features.md"
+import pytest
+from PIL import Image
+
+from lookalike.features import Shards
+from tests.features import scenes
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def examples(page):
+    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
+
+
+def run(page, example, names):
+    exec(compile(example, str(DOCS / page), "exec"), names)
+    return names
 
 
 def test_the_example_runs():
-    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert examples
-    for example in examples:
-        exec(compile(example, str(PAGE), "exec"), {})
+    assert examples("features.md")
+    for example in examples("features.md"):
+        run("features.md", example, {})
+
+
+def test_the_worker_for_ray_and_spark_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scenes.model().save("run/model")
+    for row, image in enumerate(scenes.images(6)):
+        place = tmp_path / "photos" / f"class {row % 2}" / f"{row}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(place)
+    (example,) = examples("scale.md")
+    monkeypatch.setattr("lookalike.models.backends.possible", lambda: False)  # exporting a graph takes long
+    run("scale.md", example, {})["worker"](0)
+    assert len(Shards.open(tmp_path / "vectors").joined()["ids"]) == 6
+
+
+@pytest.mark.parametrize("system", ["Ray", "Spark"])
+def test_lines_for_other_systems_are_python(system):
+    line = re.search(rf"\| {system} \| `(.*?)` \|", (DOCS / "scale.md").read_text())[1]
+    assert "worker" in {node.id for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}

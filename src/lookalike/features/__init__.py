@@ -4,17 +4,24 @@ from lookalike.features.embedding import embed, embed_features, features
 from lookalike.features.extract import extract
 from lookalike.features.feature_views import FeatureViews, feature_views
 from lookalike.features.pixels import centred_pixels, pixels
+from lookalike.features.shard_status import Status, status
+from lookalike.features.shard_worker import embed_shards
+from lookalike.features.shards import Shards
 from lookalike.features.views import CENTRE, View
 
 __all__ = [
     "CENTRE",
     "FeatureViews",
+    "Shards",
+    "Status",
     "View",
     "centred_pixels",
     "embed",
     "embed_features",
+    "embed_shards",
     "extract",
     "feature_views",
     "features",
     "pixels",
+    "status",
 ]

@@ -1,5 +1,7 @@
 """The images of a data set as the vectors of a model that still changes: nothing is kept."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -29,6 +31,24 @@ def _encode(model: Model, dataset: Dataset, progress: Progress | None, backend: 
 
     batches = batched(inputs, len(dataset), model.batch_size())
     return model.encode_inputs(batches, len(dataset), progress, backend)
+
+
+def encode_rows(
+    model: Model, inputs: Callable[[int], Tensor], count: int, backend: Backend, progress: Progress | None = None
+) -> Float[Tensor, "n d"]:
+    """The vectors of the inputs 0 … count − 1, which threads prepare.
+
+    Batches are filled up: a vector does not depend on what is computed beside it.
+    """
+    size = model.batch_size()
+    padded = -(-count // size) * size
+    batches = batched(lambda place: inputs(min(place, count - 1)), padded, size)
+
+    def tell(done: int, _: int) -> None:
+        if progress is not None:
+            progress(min(done, count), count)
+
+    return model.encode_inputs(batches, padded, tell, backend)[:count]
 
 
 @torch.no_grad()

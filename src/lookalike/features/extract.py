@@ -17,12 +17,12 @@ from lookalike.cache import cache_folder
 from lookalike.data import Dataset
 from lookalike.data.images.digests import content_digests
 from lookalike.errors import UserError
+from lookalike.features.embedding import encode_rows
 from lookalike.features.store import BUCKETS, Store, Vectors
 from lookalike.features.views import CENTRE, View
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.models.backends import Backend, BackendName
-from lookalike.models.encoding import batched
 from lookalike.models.model import Progress
 from lookalike.processes import Ranks
 
@@ -77,15 +77,15 @@ class _Work:
     done: int = 0
 
     def compute(self, rows: Sequence[int]) -> Vectors:
-        """The vectors of some rows. Batches are filled up: a vector does not depend on what is computed beside it."""
-        size = self.model.batch_size()
-        padded = -(-len(rows) // size) * size
-        batches = batched(lambda place: self._inputs(rows[min(place, len(rows) - 1)]), padded, size)
-        vectors = self.model.encode_inputs(
-            batches, padded, lambda done, _: self.tell(self.done + min(done, len(rows))), self.backend
-        )
-        self.done += len(rows)
-        return vectors[: len(rows)].numpy()
+        """The vectors of some rows."""
+        before = self.done
+
+        def progress(done: int, _: int) -> None:
+            self.done = before + done
+            self.tell(self.done)
+
+        vectors = encode_rows(self.model, lambda place: self._inputs(rows[place]), len(rows), self.backend, progress)
+        return vectors.numpy()
 
     def _inputs(self, row: int) -> Tensor:
         images = self.dataset.images

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check, unknown
+from lookalike.features.shards import Shards, is_shards
 from lookalike.files import read_arrays, whole_file
 
 Arrays = dict[str, np.ndarray]
@@ -45,9 +46,14 @@ def save_arrays(path: Path, arrays: Arrays, **facts: str) -> None:
 
 
 def read_embeddings(path: Path, known: Collection[str] | None = None) -> Arrays:
-    """The arrays of such a file; `embeddings` and `labels` are always among them. With `known`, others are refused."""
+    """The arrays of such a file; `embeddings` and `labels` are always among them. With `known`, others are refused.
+
+    The shards of many workers (`features.embed_shards`) are read as one file.
+    """
     try:
-        arrays = read_arrays(path)
+        arrays = _of_shards(Shards.open(path)) if is_shards(path) else read_arrays(path)
+    except UserError:
+        raise
     except (OSError, ValueError) as error:
         raise UserError(f"'{path}' cannot be read as .npz ({error}): write it with numpy.savez") from None
     for name in arrays:
@@ -58,6 +64,16 @@ def read_embeddings(path: Path, known: Collection[str] | None = None) -> Arrays:
     both = ("gallery_embeddings" in arrays) == ("gallery_labels" in arrays)
     check(both, f"'{path}' needs both gallery_embeddings and gallery_labels, or neither")
     return arrays
+
+
+def _of_shards(shards: Shards) -> Arrays:
+    joined = shards.joined()
+    arrays: Arrays = {name: joined[name] for name in ("embeddings", "labels", "categories", "paths") if name in joined}
+    if "roles" not in joined:
+        return arrays
+    query = joined["roles"] == "query"
+    gallery = {f"gallery_{name}": column[~query] for name, column in arrays.items() if name != "categories"}
+    return {name: column[query] for name, column in arrays.items()} | gallery
 
 
 def load_embeddings(path: Path, dataset: Dataset) -> Float[Tensor, "n d"]:

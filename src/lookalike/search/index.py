@@ -19,7 +19,7 @@ from lookalike.search import calibrating, filters, sources, vectors
 from lookalike.search.calibrating import Calibrated, Queries
 from lookalike.search.calibration import Calibration
 from lookalike.search.filters import Filter, Where
-from lookalike.search.items import Answer, Classified, Identity, Vectors
+from lookalike.search.items import Answer, Classified, Identity, Item, Vectors
 from lookalike.search.judging import answered
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality, improved, label_of
@@ -65,7 +65,7 @@ class Index:
     def for_vectors(place: str | Path, file: Path) -> "Index":
         """A new index without a model, for the vectors in a file."""
         check(vectors.holds_vectors(file), f"'{file}' does not hold vectors: give the model that embeds these images")
-        _, content, _ = vectors.read(file)
+        _, content, _ = vectors.read(vectors.files(file)[0])
         return Index.create(place, dim=content.shape[1])
 
     @staticmethod
@@ -112,19 +112,33 @@ class Index:
             result.removed = prune(self.store, listing)
         return result
 
-    def add_vectors(self, file: Path, progress: Progress | None = None) -> Update:
-        """Add vectors made elsewhere, with their ids and columns."""
-        items, raw, fingerprint = vectors.read(file)
-        content = placed(raw, self.identity.geometry)
-        own = self.identity.fingerprint
-        check(fingerprint in (None, own), f"the vectors in '{file.name}' come from another model than this index's")
-        known = {item.id for start in range(0, len(items), BULK)
-                 for item in self.store.with_ids([item.id for item in items[start : start + BULK]])}  # fmt: skip
-        for start in range(0, len(items), BULK):
-            self.store.put(items[start : start + BULK], content[start : start + BULK])
-            if progress is not None:
-                progress(min(start + BULK, len(items)), len(items))
-        return Update(added=len(items) - len(known), changed=len(known))
+    def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
+        """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
+        files, result = vectors.files(place), Update(unreadable=vectors.unreadable(place))
+        for number, file in enumerate(files):
+            items, raw, fingerprint = vectors.read(file)
+            content = placed(raw, self.identity.geometry)
+            own = self.identity.fingerprint
+            check(
+                fingerprint in (None, own), f"the vectors in '{place.name}' come from another model than this index's"
+            )
+            for start in range(0, len(items), BULK):
+                self._put(items[start : start + BULK], content[start : start + BULK], result)
+                if progress is not None and len(files) == 1:
+                    progress(min(start + BULK, len(items)), len(items))
+            if progress is not None and len(files) > 1:
+                progress(number + 1, len(files))
+        return result
+
+    def _put(self, items: Sequence[Item], content: Vectors, result: Update) -> None:
+        """Write what is new or different; a file that is as it was has the vector that it had."""
+        known = {item.id: item for item in self.store.with_ids([item.id for item in items])}
+        rows = [row for row, item in enumerate(items) if item.stamp is None or item != known.get(item.id)]
+        if rows:
+            self.store.put([items[row] for row in rows], content[rows])
+        new = sum(items[row].id not in known for row in rows)
+        result.added, result.changed = result.added + new, result.changed + len(rows) - new
+        result.unchanged += len(items) - len(rows)
 
     def ready(self) -> None:
         """Bring the cache up to date, so that the next search need not."""

@@ -1,4 +1,6 @@
-"""Vectors made elsewhere: .npz and .npy of NumPy, or Parquet, with ids and whatever else is known of each row."""
+"""Vectors made elsewhere: .npz and .npy of NumPy, Parquet, or the shards of many workers, with ids and whatever else is
+known of each row.
+"""
 
 import zipfile
 from pathlib import Path
@@ -7,23 +9,40 @@ from typing import Any
 import numpy as np
 
 from lookalike.errors import UserError, check, install
+from lookalike.features.shards import Shards, is_shards
 from lookalike.files import printable, read_arrays
-from lookalike.search.items import Item, Value, Vectors
+from lookalike.search.items import Item, Stamp, Value, Vectors
 from lookalike.search.sources import RESERVED
 
 KINDS = (".npz", ".npy", ".parquet")
 VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called
-SINGULAR = {"ids": "id", "labels": "label", "paths": "path"}
+SINGULAR = {
+    "ids": "id", "labels": "label", "paths": "path", "categories": "category", "splits": "split", "roles": "role",
+}  # fmt: skip
+OPTIONAL = ("category", "split", "role")  # an empty one is none
+STAMP = ("file_size", "file_time", "file_digest")  # by which a later update knows a file again
 
 
 def holds_vectors(source: object) -> bool:
     """Whether a source is a file of vectors rather than of images."""
     if not isinstance(source, str | Path):
         return False
+    if is_shards(source):
+        return True
     suffix = Path(source).suffix.lower()
     if suffix == ".parquet" and Path(source).is_file():
         return any(name in VECTORS for name in _parquet(Path(source)).schema_arrow.names)
     return suffix in (".npz", ".npy")
+
+
+def files(place: Path) -> list[Path]:
+    """The files of vectors that a place stands for: itself, or all shards of a folder."""
+    return Shards.open(place).files() if is_shards(place) else [place]
+
+
+def unreadable(place: Path) -> list[tuple[str, str]]:
+    """The images of which there is no vector because they could not be read, and why."""
+    return [(name, reason) for _, name, reason in Shards.open(place).unreadable()] if is_shards(place) else []
 
 
 def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
@@ -37,22 +56,28 @@ def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
     )
     vectors = np.asarray(columns.pop(str(name)), dtype=np.float32)
     check(vectors.ndim == 2, f"the vectors in '{file.name}' form a matrix n × d, not an array of shape {vectors.shape}")
-    fingerprint = columns.pop("fingerprint", None)
+    fingerprint, root = columns.pop("fingerprint", None), columns.get("root")
+    place = str(file.resolve()) if root is None or np.ndim(root) else str(root)
     named = {SINGULAR.get(column, column): values for column, values in columns.items() if np.ndim(values) == 1}
     for column, values in named.items():
         check(len(values) == len(vectors), f"'{file.name}' has {len(values)} {column} for {len(vectors)} vectors")
-    items = [_item(file, row, {column: values[row] for column, values in named.items()}) for row in range(len(vectors))]
+    items = [_item(f"{file.stem}/{row}", place, {column: values[row] for column, values in named.items()})
+             for row in range(len(vectors))]  # fmt: skip
     return items, vectors, None if fingerprint is None else str(fingerprint)
 
 
-def _item(file: Path, row: int, cells: dict[str, Any]) -> Item:
-    path = cells.get("path")
-    id_ = cells.get("id", path if path is not None else f"{file.stem}/{row}")
-    label = cells.get("label")
-    own = {name: _plain(value) for name, value in cells.items() if name not in RESERVED}
+def _item(name: str, root: str, cells: dict[str, Any]) -> Item:
+    path, label = cells.get("path"), cells.get("label")
+    id_ = cells.get("id", path if path is not None else name)
+    stamp = None
+    if all(column in cells for column in STAMP):
+        size, modified, digest = (cells.pop(column) for column in STAMP)
+        stamp = Stamp(int(size), int(modified), str(digest))
+    own = {column: _plain(value) for column, value in cells.items()
+           if column not in RESERVED and not (column in OPTIONAL and value == "")}  # fmt: skip
     return Item(
         printable(str(id_)), None if path is None else str(path), None if label is None else printable(str(label)), own,
-        str(file.resolve()),
+        root, stamp,
     )  # fmt: skip
 
 

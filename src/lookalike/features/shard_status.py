@@ -1,0 +1,77 @@
+"""How far the workers on a folder of shards are, seen from outside."""
+
+import os
+import time
+from dataclasses import dataclass
+
+from lookalike.features.claims import facts_of, read
+from lookalike.features.shards import Shards
+
+RECENT = 50  # shards that tell how fast the work goes
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """A worker and its shard."""
+
+    shard: int
+    host: str
+    process: int
+    images: int  # done of the shard, when it last said so
+    silent: float  # seconds since its last sign of life, by the clocks of two machines
+
+
+@dataclass(frozen=True)
+class Status:
+    """The shards that are there, who is at work on others, and what could not be read."""
+
+    images: int
+    done: int  # images of finished shards
+    shards: int
+    finished: int
+    at_work: tuple[AtWork, ...]
+    per_second: float | None  # images, while the last shards were made
+    unreadable: tuple[tuple[int, str, str], ...]  # shard, name, reason
+
+    @property
+    def seconds_left(self) -> float | None:
+        if not self.at_work or not self.per_second:
+            return None
+        return (self.images - self.done) / self.per_second
+
+
+def status(shards: Shards) -> Status:
+    """A look at the folder; nothing is changed."""
+    finished = shards.finished()
+    return Status(
+        shards.plan.images, shards.images(finished), shards.plan.shards, len(finished),
+        tuple(_at_work(shards, finished)), _speed(shards, finished), tuple(shards.unreadable()),
+    )  # fmt: skip
+
+
+def _at_work(shards: Shards, finished: set[int]) -> list[AtWork]:
+    workers = []
+    for name in sorted(os.listdir(shards.claims)) if shards.claims.is_dir() else []:
+        facts = facts_of(read(shards.claims, name) or "")
+        if not name.isdecimal() or int(name) in finished or "process" not in facts:
+            continue
+        try:
+            since = time.time() - (shards.claims / name).stat().st_mtime
+        except OSError:  # finished in this moment
+            continue
+        workers.append(AtWork(int(name), facts["host"], facts["process"], facts["done"], max(0.0, since)))
+    return workers
+
+
+def _speed(shards: Shards, finished: set[int]) -> float | None:
+    """Images a second while the last shards were made."""
+    times = []
+    for number in finished:
+        try:
+            times.append((shards.path(number).stat().st_mtime, number))
+        except OSError:  # deleted, to be made again
+            continue
+    recent = sorted(times)[-RECENT:]
+    if len(recent) < 2 or recent[-1][0] <= recent[0][0]:
+        return None
+    return shards.images(number for _, number in recent[1:]) / (recent[-1][0] - recent[0][0])
