@@ -1,0 +1,52 @@
+"""Bytes of one image with 128 numbers: in a shard of `lookalike embed --shards`, in an index, in the cache of its scan.
+
+python -m benchmarks.item_bytes [--items 50000]
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from lookalike.search.items import Identity, Item, Stamp
+from lookalike.search.stores.sqlite import FILE, SqliteStore
+
+WIDTH, BULK = 128, 10_000
+
+
+def measure(count: int, place: Path) -> dict[str, float]:
+    draw = np.random.default_rng(0)
+    vectors = draw.standard_normal((count, WIDTH), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    names = [f"class {row // 20:05d}/{row:07d}.jpg" for row in range(count)]
+    stamps = [Stamp(int(draw.integers(10**5, 3 * 10**5)), int(draw.integers(17 * 10**17, 18 * 10**17)), draw.bytes(16).hex())
+              for _ in range(count)]  # fmt: skip
+    items = [Item(f"photos/{name}", f"/data/photos/{name}", name[:11], {}, "/data/photos", stamp)
+             for name, stamp in zip(names, stamps, strict=True)]  # fmt: skip
+    np.savez_compressed(
+        place / "shard.npz", embeddings=vectors, ids=np.array([item.id for item in items]),
+        paths=np.array([str(item.path) for item in items]), labels=np.array([str(item.label) for item in items]),
+        file_size=np.array([stamp.size for stamp in stamps]), file_time=np.array([stamp.modified for stamp in stamps]),
+        file_digest=np.array([stamp.digest for stamp in stamps]),
+    )  # fmt: skip
+    store = SqliteStore.create(place / "index", Identity("benchmark", "sphere", WIDTH))
+    for start in range(0, count, BULK):
+        store.put(items[start : start + BULK], vectors[start : start + BULK])
+    store.search(vectors[:1], 10)
+    store.close()
+    cache = sum(file.stat().st_size for file in (place / "index" / "cache").rglob("*") if file.is_file())
+    sizes = {"shard": (place / "shard.npz").stat().st_size, "index": (place / "index" / FILE).stat().st_size}
+    return {name: round(size / count) for name, size in (sizes | {"cache": cache}).items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=50_000)
+    with tempfile.TemporaryDirectory() as place:
+        print(json.dumps(measure(parser.parse_args().items, Path(place)), indent=2))
+
+
+if __name__ == "__main__":
+    main()
