@@ -21,14 +21,14 @@ def measure(count: int, place: Path) -> dict[str, float]:
     vectors = draw.standard_normal((count, WIDTH), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     names = [f"class {row // 20:05d}/{row:07d}.jpg" for row in range(count)]
-    stamps = [Stamp(int(draw.integers(10**5, 3 * 10**5)), int(draw.integers(17 * 10**17, 18 * 10**17)), draw.bytes(16).hex())
-              for _ in range(count)]  # fmt: skip
+    sizes, times = draw.integers(10**5, 3 * 10**5, count), draw.integers(17 * 10**17, 18 * 10**17, count)
+    stamps = [Stamp(int(size), int(time), draw.bytes(16).hex()) for size, time in zip(sizes, times, strict=True)]
     items = [Item(f"photos/{name}", f"/data/photos/{name}", name[:11], {}, "/data/photos", stamp)
              for name, stamp in zip(names, stamps, strict=True)]  # fmt: skip
     np.savez_compressed(
         place / "shard.npz", embeddings=vectors, ids=np.array([item.id for item in items]),
         paths=np.array([str(item.path) for item in items]), labels=np.array([str(item.label) for item in items]),
-        file_size=np.array([stamp.size for stamp in stamps]), file_time=np.array([stamp.modified for stamp in stamps]),
+        file_size=sizes, file_time=times,
         file_digest=np.array([stamp.digest for stamp in stamps]),
     )  # fmt: skip
     store = SqliteStore.create(place / "index", Identity("benchmark", "sphere", WIDTH))
@@ -37,8 +37,8 @@ def measure(count: int, place: Path) -> dict[str, float]:
     store.search(vectors[:1], 10)
     store.close()
     cache = sum(file.stat().st_size for file in (place / "index" / "cache").rglob("*") if file.is_file())
-    sizes = {"shard": (place / "shard.npz").stat().st_size, "index": (place / "index" / FILE).stat().st_size}
-    return {name: round(size / count) for name, size in (sizes | {"cache": cache}).items()}
+    files = {"shard": (place / "shard.npz").stat().st_size, "index": (place / "index" / FILE).stat().st_size}
+    return {name: round(size / count) for name, size in (files | {"cache": cache}).items()}
 
 
 def main() -> None:
