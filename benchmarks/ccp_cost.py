@@ -21,7 +21,7 @@ from lookalike.evaluation.table import aligned
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, of_tree, overridden
 from lookalike.recipe.defaults import default
-from lookalike.recipe.prepare import validation
+from lookalike.recipe.prepare import Validation
 from lookalike.recipe.protocol import parts
 from lookalike.runs.log import Event
 from lookalike.training import Loop, train
@@ -78,7 +78,8 @@ def course(wanted: Recipe, divided: Parts) -> dict[str, Any]:
     told: list[Event] = []
     with tempfile.TemporaryDirectory() as folder:
         plan = build.plan(wanted, loop.schedule.steps, batches=len(loop.sampler))
-        asked = validation(wanted, model, divided.validation)
+        assert divided.validation is not None
+        asked = Validation(wanted, model, divided.validation)
         ending = train(loop, plan, validate=asked, folder=Path(folder), tell=told.append)
     instances = [
         {name: event[name] for name in ("instance", "step", "covering_radius", "between_classes")}

@@ -12,7 +12,7 @@ from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build
 from lookalike.recipe.defaults import fit_batches
-from lookalike.recipe.prepare import fill_bank, prepare_head, validation
+from lookalike.recipe.prepare import Validation, fill_bank, prepare_head
 from lookalike.training import train
 from lookalike.training.blend import blend
 
@@ -32,7 +32,7 @@ def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
     loop = build.loop(recipe, model, divided.train)
     prepare_head(recipe, model, divided.train)
     fill_bank(recipe, loop, model, divided.train)
-    validate = validation(recipe, model, divided.validation)
+    validate = None if divided.validation is None else Validation(recipe, model, divided.validation)
     before = copy.deepcopy(model.embedder.state_dict())
     ending = train(loop, build.plan(recipe, loop.schedule.steps), validate=validate)
     if validate is not None and recipe.train.blend:

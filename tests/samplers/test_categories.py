@@ -145,3 +145,31 @@ def test_impossible_settings_of_partly_labelled_data_are_refused():
 def test_categories_must_fit_the_labels():
     with pytest.raises(UserError, match="3 categories for 4 labels: give one each"):
         samplers.CategoryPairs(torch.arange(4), torch.arange(3), 4)
+
+
+@pytest.mark.parametrize("name", ["category_random", "category_pairs"])
+def test_whole_classes_are_never_split_for_good(name):
+    """With `whole`, each part of a batch is a run of classes of which at most the last is cut."""
+    labels = torch.arange(60).repeat_interleave(torch.arange(60) % 4 + 1)
+    categories, sizes = labels % 3, torch.bincount(labels)
+    sampler = samplers.build(name, labels=labels, categories=categories, batch_size=20, whole=True, seed=3)
+    parts = 2 if name == "category_pairs" else 1
+    complete = set()
+    for batch in sampler:
+        for part in labels[torch.tensor(batch)].view(parts, -1):
+            classes, counts = part.unique_consecutive(return_counts=True)
+            assert (counts[:-1] == sizes[classes[:-1]]).all()
+            complete |= set(classes[counts == sizes[classes]].tolist())
+    assert len(complete) > 45  # a class that was cut has come again
+
+
+@pytest.mark.parametrize("name", ["category_random", "category_pairs"])
+def test_few_images_of_a_class_stand_together(name):
+    labels = torch.arange(12).repeat_interleave(23)
+    settings = {"labels": labels, "categories": labels % 3, "batch_size": 20, "per_class": 5, "seed": 1}
+    batches = list(samplers.build(name, **settings, whole=True))
+    runs = [labels[torch.tensor(batch)].unique_consecutive(return_counts=True)[1] for batch in batches]
+    assert max(int(run.max()) for run in runs) <= 10  # two chunks of one class may follow each other
+    assert sum(len(run) for run in runs) / len(runs) > 3
+    with pytest.raises(UserError, match="per_class"):
+        next(iter(samplers.build(name, **settings | {"per_class": 0})))

@@ -11,11 +11,13 @@ import torch
 
 from lookalike.data import arrays
 from lookalike.errors import UserError
+from lookalike.recipe import of_tree, overridden, tree
 from lookalike.recipe.validity import check_recipe
 from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import ignore
 from lookalike.runs.measured import load_results
 from lookalike.sweeps import as_text, check_all, gather, read, table, work
+from lookalike.sweeps.ranges import Corner, draw, take
 from lookalike.sweeps.study import done, folder_of
 
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
@@ -146,6 +148,37 @@ def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
     assert "− plain" in as_text(content)
 
 
+def test_folds_are_cells_of_their_own_and_paired(write, shapes, tmp_path):
+    text = STUDY.replace("seeds = 2", "seeds = 1\nfolds = 2") + '[compare]\n"other" = ["plain"]\n'
+    study, out = read(write(text), overrides=["protocol.folds=2"]), tmp_path / "out"
+    assert [cell.name for cell in study.cells] == [
+        f"{row}, seed 0, fold {fold}" for fold in (1, 2) for row in ("plain", "other")
+    ]
+    assert {cell.recipe.protocol.name for cell in study.cells} == {"cross_validation"}
+    work(study, shapes, out, ignore, lambda: False)
+    content = gather(study, out)
+    plain, other = content["rows"]
+    assert [(run["seed"], run["fold"]) for run in plain["runs"]] == [(0, 1), (0, 2)]
+    gaps = [
+        two["metrics"]["map@r"] - one["metrics"]["map@r"] for one, two in zip(plain["runs"], other["runs"], strict=True)
+    ]
+    (pair,) = content["compare"]
+    assert (pair["row"], pair["against"]) == ("other", "plain")
+    assert pair["differences"]["map@r"] == other["differences"]["map@r"]
+    assert pair["differences"]["map@r"]["mean"] == pytest.approx(sum(gaps) / 2)
+    assert pair["differences"]["map@r"]["seeds"] == 2
+    assert [point["step"] for point in plain["runs"][0]["course"]] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("folds = -1\n", "folds is how many"), ('[compare]\nplain = ["plian"]\n', "did you mean 'plain'")],
+)
+def test_mistakes_in_folds_and_pairs_are_refused(write, text, message):
+    with pytest.raises(UserError, match=message):
+        read(write(STUDY.replace("seeds = 2\n", text if "folds" in text else "") + (text if "comp" in text else "")))
+
+
 def test_a_cell_killed_between_its_last_files_is_not_done(write, tmp_path):
     study = read(write())
     place = folder_of(tmp_path, study.cells[0]).path
@@ -225,9 +258,18 @@ def test_every_shipped_study_is_possible_and_says_how_it_is_run(file):
     assert len({cell.key for cell in study.cells}) == len(study.cells)
 
 
+def test_the_shipped_search_is_possible():
+    base, ranges = take(tree(STUDIES[0].parent / "search" / "cub_ccp.toml"))
+    check_recipe(of_tree(overridden(base, draw(ranges, base, Corner()))))
+    assert [each.key for each in ranges] == ["ccp.pull", "ccp.proxies"]
+
+
 def test_the_papers_experiments_are_shipped():
     names = {file.stem for file in STUDIES}
     assert {"roth_losses", "roth_samplers", "p_switch", "mixup", "ccp_batch_size", "xbm_ccp", "ms_ablation"} <= names
     assert {"embedding_size", "batch_size", "fastap_categories"} <= names
+    papers = ("ccp", "ccp_proxies", "ccp_batch_size", "roth_losses", "roth_samplers", "p_switch", "mixup", "top_k")
+    papers += ("ms_ablation_printed", "ms_ablation_released", "embedding_size", "ms_batch_size", "fastap_categories")
+    assert {f"cub_{study}" for study in (*papers, "fastap_batch_size", "rates")} <= names
     claims = ("ccp", "fastap", "ms", "mining", "p_switch")
     assert {f"claims_{data}_{claim}" for data in ("glyphs", "omniglot") for claim in claims} <= names

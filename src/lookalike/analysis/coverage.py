@@ -27,19 +27,28 @@ def instances(paths: Sequence[Path | str]) -> Instances:
 
 
 def _rows(run: Finished) -> list[dict[str, float]]:
-    return [
-        {"instance": event["instance"], "step": event["step"], "covering_radius": event["covering_radius"],
-         "between_classes": event["between_classes"],
-         "ratio": event["covering_radius"] / event["between_classes"] if event["between_classes"] else float("nan")}
-        for event in run.log
-        if "covering_radius" in event
-    ]  # fmt: skip
+    """On validation classes, as in the paper, where the run measured those; otherwise on its pools of train images."""
+    events = [event for event in run.log if "covering_radius" in event]
+    unseen = all("unseen_covering_radius" in event for event in events)
+    rows = []
+    for event in events:
+        radius, apart = (event[f"{'unseen_' * unseen}{name}"] for name in ("covering_radius", "between_classes"))
+        rows.append({
+            "instance": event["instance"], "step": event["step"], "on_validation": float(unseen),
+            "covering_radius": radius, "between_classes": apart, "ratio": radius / apart if apart else float("nan"),
+        })  # fmt: skip
+    return rows
+
+
+def _images(by_run: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    unseen = all(row["on_validation"] for rows in by_run.values() for row in rows)
+    return "validation images" if unseen else "a fresh pool of train images"
 
 
 def draw_coverage(by_run: Mapping[str, Sequence[Mapping[str, float]]]) -> "Figure":
     """Radius, distance between classes, and their ratio."""
     caption = (
-        "At the start of every instance, on a fresh pool of train images: the radius (left) should fall without the "
+        f"At the start of every instance, on {_images(by_run)}: the radius (left) should fall without the "
         "distance between classes (middle) falling with it; their ratio (right) then falls, too."
     )
     last = int(max(row["instance"] for rows in by_run.values() for row in rows))

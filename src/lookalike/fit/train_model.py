@@ -18,19 +18,20 @@ from lookalike.models.model import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.prepare import (
+    Validation,
     backbone_features,
     embedding_of,
     fill_bank,
     needs_features,
     prepare_head,
     train_features,
-    validation,
 )
 from lookalike.recipe.protocol import measure
 from lookalike.runs import OpenRun, checkpoint
 from lookalike.runs.log import Watcher
 from lookalike.training import Loop, train, unreachable_margin
 from lookalike.training.blend import blend
+from lookalike.training.ccp import ChanceConstraints
 from lookalike.training.peak_memory import forget_peak
 from lookalike.training.train import Ending, Stop, Validate
 
@@ -101,6 +102,8 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     loop = replace(loop, schedule=replace(loop.schedule, steps=max(1, plan.steps)))
     run.stage(f"training, from step {step}" if started else "training")
     validate = _validation(recipe, model, parts)
+    if isinstance(loop.strategy, ChanceConstraints) and isinstance(validate, Validation):
+        loop.strategy.unseen = validate.embedded
     forget_peak(build.device(recipe))
     ending = train(
         loop, plan, validate=validate, folder=run.folder.checkpoint, tell=_watcher(recipe, run), stop=stop, later=later
@@ -146,7 +149,7 @@ def cached_features(model: Model, dataset: Dataset, progress: Progress | None = 
 def _validation(recipe: Recipe, model: Model, parts: Parts) -> Callable[[], Mapping[str, float]] | None:
     """The figures on the validation classes, if there are any, or on test where it selects the weights."""
     if recipe.protocol.select != "test_max":
-        return validation(recipe, model, parts.validation)
+        return None if parts.validation is None else Validation(recipe, model, parts.validation)
     reported = recipe.evaluation.metrics
     metrics = {"recall@1", "map@r", recipe.train.plan.select, *reported} if reported else ()
     evaluated, test = measure(recipe), parts.test

@@ -100,11 +100,19 @@ def fill_bank(recipe: Recipe, loop: Loop, model: Model, dataset: Dataset, progre
         loop.bank.update(torch.arange(len(dataset)), embeddings(recipe, model, dataset, progress))
 
 
-def validation(recipe: Recipe, model: Model, dataset: Dataset | None) -> Callable[[], Mapping[str, float]] | None:
-    """The measurement on validation classes, if there are any."""
-    if dataset is None:
-        return None
-    metrics = sorted({"recall@1", "map@r", recipe.train.plan.select})
-    geometry: Any = model.geometry
-    vectors = embedding_of(recipe, model, dataset)
-    return lambda: evaluate(vectors(), dataset.labels, metrics=metrics, normalise=geometry)
+class Validation:
+    """The measurement on validation classes; the embeddings of the last look serve whoever needs them again."""
+
+    def __init__(self, recipe: Recipe, model: Model, dataset: Dataset) -> None:
+        self.metrics = sorted({"recall@1", "map@r", recipe.train.plan.select})
+        self.geometry: Any = model.geometry
+        self.labels, self.embed = dataset.labels, embedding_of(recipe, model, dataset)
+        self.last: Tensor | None = None
+
+    def __call__(self) -> Mapping[str, float]:
+        self.last = self.embed()
+        return evaluate(self.last, self.labels, metrics=self.metrics, normalise=self.geometry)
+
+    def embedded(self) -> tuple[Float[Tensor, "n d"], Integer[Tensor, " n"]]:
+        """The images as they were last embedded, or, before the first step, as they are now."""
+        return self.embed() if self.last is None else self.last, self.labels

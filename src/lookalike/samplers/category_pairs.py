@@ -19,7 +19,7 @@ from lookalike.errors import check
 from lookalike.labels import Labels, joint_labels
 from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.drawing import distinct
-from lookalike.samplers.grouping import Groups
+from lookalike.samplers.grouping import Groups, whole_starts
 
 PRESETS = {"sop": {"batches_per_combination": 5}, "inshop": {"batches_per_combination": 2}, "vehicle_id": {}}
 UNKNOWN = -1
@@ -48,6 +48,8 @@ class Combinations:
     part: int  # M / c, images of each
     repeats: int  # r, batches of each combination
     partly: bool  # some images have no category
+    per_class: int | None  # images of a class that stand together; None: all
+    whole: bool  # a part of a batch begins with a whole class
 
     def check_possible(self, batches: int | None) -> None:
         known, c = len(self.categories), self.together
@@ -89,13 +91,26 @@ class Combinations:
         return every[order.repeat(-(-batches // len(order)))[:batches]]
 
     def compose(self, batches: int, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
-        runs = self.classes.in_runs(generator)
+        classes = self.classes.chunked(self.per_class, generator)
+        runs = classes.in_runs(generator)
         images = runs[self.categories.of_image[runs].argsort(stable=True)]
         category = self.visits(batches, generator).flatten()
-        # A cyclic pointer per category: its k-th visit takes images k·M/c … (k+1)·M/c − 1 of it.
-        place = occurrence(category)[:, None] * self.part + torch.arange(self.part)
+        place = self._begins(category, classes.of_image[images])[:, None] + torch.arange(self.part)
         place %= self.categories.sizes[category, None]
         return images[self.categories.starts[category, None] + place].view(batches, -1)
+
+    def _begins(self, category: Integer[Tensor, " visits"], classes: Integer[Tensor, " n"]) -> Tensor:
+        """Where in its category each visit begins: a cyclic pointer; the k-th takes images k·M/c … (k+1)·M/c − 1."""
+        turn = occurrence(category)
+        if not self.whole:
+            return turn * self.part
+        begins = torch.empty_like(turn)
+        for number in category.unique().tolist():  # type: ignore[no-untyped-call]
+            start, size = int(self.categories.starts[number]), int(self.categories.sizes[number])
+            sizes = classes[start : start + size].unique_consecutive(return_counts=True)[1]  # type: ignore[no-untyped-call]
+            visits = category == number
+            begins[visits] = torch.tensor(whole_starts(sizes.tolist(), self.part, int(visits.sum())))[turn[visits]]
+        return begins
 
 
 @sampler
@@ -106,14 +121,17 @@ def CategoryPairs(
     categories_per_batch: int = 2,
     batches_per_combination: int = 5,
     batches: int | None = None,
+    per_class: int | None = None,
+    whole: bool = False,
     **course: Unpack[Course],
 ) -> BatchSampler:
     """FastAP's hard batches: every pair of categories r times, each time the next M/2 images of both, class by class.
 
     `categories_per_batch` = c makes it every c of them, M/c images each. A category begins again when it runs out (one
-    with fewer images than its part of a batch repeats them in it). `batches` ends the epoch after that many. An image
-    of category −1 has none: then every batch pairs M/2 images of one category with M/2 of those, and a category of N
-    images has ⌈2N/M⌉ batches.
+    with fewer images than its part of a batch repeats them in it). `batches` ends the epoch after that many.
+    `per_class`: at most so many images of a class stand together; None: all. `whole`: each category's part begins with
+    a whole class: the one that its last part has cut comes again. An image of category −1 has none: then every batch
+    pairs M/2 images of one category with M/2 of those, and a category of N images has ⌈2N/M⌉ batches.
 
     >>> labels = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
     >>> sampler = CategoryPairs(labels, categories=labels // 2, batch_size=4, batches_per_combination=2)
@@ -128,7 +146,9 @@ def CategoryPairs(
     )
     classes, (numbers,) = Groups.of(labels), joint_labels(categories)
     partly = bool((numbers == UNKNOWN).any())
-    mix = Combinations(classes, Groups.of(numbers), c, batch_size // c, batches_per_combination, partly)
+    mix = Combinations(
+        classes, Groups.of(numbers), c, batch_size // c, batches_per_combination, partly, per_class, whole
+    )
     mix.check_possible(batches)
     count = mix.batches() if batches is None else batches
     return BatchSampler(mix.compose, classes.of_image, batch_size, batches=count, **course)

@@ -4,7 +4,7 @@ Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019, supple
 batches are compared with. See also: category_pairs.
 """
 
-from functools import partial
+from dataclasses import dataclass
 from typing import Unpack
 
 import torch
@@ -14,17 +14,36 @@ from torch import Tensor
 from lookalike.errors import check
 from lookalike.labels import Labels
 from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
-from lookalike.samplers.grouping import Groups
+from lookalike.samplers.grouping import Groups, whole_starts
 
 
-def cut_runs(groups: Groups, batch_size: int, batches: int, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
+@dataclass(frozen=True)
+class Runs:
     """All classes one after the other, cut into batches."""
-    return groups.in_runs(generator)[: batches * batch_size].view(batches, batch_size)
+
+    classes: Groups
+    batch_size: int
+    per_class: int | None
+    whole: bool
+
+    def compose(self, batches: int, generator: torch.Generator) -> Integer[Tensor, "batches m"]:
+        groups = self.classes.chunked(self.per_class, generator)
+        images = groups.in_runs(generator)
+        if not self.whole:
+            return images[: batches * self.batch_size].view(batches, self.batch_size)
+        sizes = groups.of_image[images].unique_consecutive(return_counts=True)[1]  # type: ignore[no-untyped-call]
+        starts = torch.tensor(whole_starts(sizes.tolist(), self.batch_size, batches))
+        return images[(starts[:, None] + torch.arange(self.batch_size)) % len(images)]
 
 
 @sampler
-def CategoryRandom(labels: Labels, batch_size: int = 256, **course: Unpack[Course]) -> BatchSampler:
+def CategoryRandom(
+    labels: Labels, batch_size: int = 256, per_class: int | None = None, whole: bool = False, **course: Unpack[Course]
+) -> BatchSampler:
     """All classes in random order, the shuffled images of each together, cut into batches: no image twice in an epoch.
+
+    `per_class`: at most so many images of a class stand together; None: all. `whole`: every batch begins with a whole
+    class: the one that the batch before has cut comes again.
 
     >>> labels = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
     >>> for batch in CategoryRandom(labels, batch_size=4):
@@ -34,4 +53,5 @@ def CategoryRandom(labels: Labels, batch_size: int = 256, **course: Unpack[Cours
     """
     check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
     groups = Groups.of(labels)
-    return BatchSampler(partial(cut_runs, groups, batch_size), groups.of_image, batch_size, **course)
+    runs = Runs(groups, batch_size, per_class, whole)
+    return BatchSampler(runs.compose, groups.of_image, batch_size, **course)

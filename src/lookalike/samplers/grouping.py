@@ -1,5 +1,7 @@
 """The images of a dataset by class: what every sampler looks at."""
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -48,6 +50,40 @@ class Groups:
         order = torch.randperm(len(self.members), generator=generator)
         rank = torch.randperm(len(self), generator=generator)
         return order[rank[self.of_image[order]].argsort(stable=True)]
+
+    def chunked(self, size: int | None, generator: torch.Generator) -> "Groups":
+        """The images of every group drawn into groups of at most `size`; None: the groups as they are.
+
+        >>> Groups.of(torch.zeros(5)).chunked(2, torch.Generator()).sizes.tolist()
+        [2, 2, 1]
+        """
+        if size is None:
+            return self
+        check(size > 0, f"per_class must be at least 1, not {size}")
+        members = self.shuffled(generator).members
+        group = self.of_image[members]
+        chunk = (torch.arange(len(members)) - self.starts[group]) // size
+        numbers = torch.empty_like(members)
+        numbers[members] = group * len(members) + chunk
+        return Groups.of(numbers)
+
+
+def whole_starts(sizes: Sequence[int], part: int, count: int) -> list[int]:
+    """Where `count` parts begin in a cycle of groups of such `sizes`: each at the group that the last part cut, so that
+    it comes again, whole. Only a group larger than a part is cut for good.
+
+    >>> whole_starts([2, 2, 3], part=5, count=3)
+    [0, 4, 2]
+    """
+    ends = torch.tensor(sizes).cumsum(0).tolist()
+    starts = [0]
+    while len(starts) < count:
+        begin, reach = starts[-1], starts[-1] + part
+        laps, rest = divmod(reach, ends[-1])
+        place = bisect_right(ends, rest)
+        border = laps * ends[-1] + (ends[place - 1] if place else 0)
+        starts.append((border if border > begin else reach) % ends[-1])
+    return starts
 
 
 def check_divides(batch_size: int, per_class: int) -> None:

@@ -3,6 +3,7 @@
 recipe = "../recipes/glyphs.toml"   # from where this file is; another one is another dataset
 data = "glyphs"                     # as for lookalike fit; optional
 seeds = 3
+folds = 4                           # each fold of cross_validation as a cell of its own; optional
 baseline = "all pairs"              # the row that the others are compared with
 metrics = ["recall@1", "map@r"]     # "train:rho" is measured on the train images
 
@@ -13,6 +14,8 @@ loss = { name = "binomial_deviance" }
 miner.name = "multi_similarity"
 [grid]                              # every row with every combination of these
 sampler.batch_size = [32, 64]
+[compare]                           # further pairs, beside those with the baseline
+"mined pairs, batch_size 64" = ["all pairs, batch_size 64"]
 """
 
 import re
@@ -27,7 +30,7 @@ from lookalike.errors import check, unknown
 from lookalike.recipe import Recipe, layer_of, layered, of_tree, to_toml, tree
 
 Tree = Mapping[str, Any]
-KEYS = ("title", "recipe", "data", "seeds", "baseline", "metrics", "change", "rows", "grid")
+KEYS = ("title", "recipe", "data", "seeds", "folds", "baseline", "compare", "metrics", "change", "rows", "grid")
 METRICS = ("recall@1", "map@r")
 TRAIN = "train:"
 
@@ -40,28 +43,42 @@ class Cell(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.row}, seed {self.recipe.seed}"
+        fold = self.recipe.protocol.fold
+        return f"{self.row}, seed {self.recipe.seed}" + (f", fold {fold}" if fold is not None else "")
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """Seed and fold, by which the cells of two rows are paired; 0: no fold of its own."""
+        return self.recipe.seed, self.recipe.protocol.fold or 0
 
     @property
     def key(self) -> str:
         """The name of its folder: another recipe is another folder, so that nothing old is taken for new."""
         digest = blake2b(to_toml(self.recipe).encode(), digest_size=5).hexdigest()
-        return f"{re.sub('[^a-z0-9]+', '-', self.row.lower()).strip('-')[:60]}-seed-{self.recipe.seed}-{digest}"
+        row = re.sub("[^a-z0-9]+", "-", self.row.lower()).strip("-")[:60]
+        seed, fold = self.run
+        return f"{row}-seed-{seed}-" + (f"fold-{fold}-" if fold else "") + digest
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a study file says, as cells in the order they are run: all rows with one seed, then with the next."""
+    """What a study file says, as cells in the order they are run: all rows with one seed and fold, then the next."""
 
     title: str
     source: str  # of the data
     cells: tuple[Cell, ...]
     baseline: str | None
     metrics: tuple[str, ...]
+    compare: tuple[tuple[str, str], ...] = ()  # further pairs: a row, and the one it is compared with
 
     @property
     def rows(self) -> list[str]:
         return list(dict.fromkeys(cell.row for cell in self.cells))
+
+    @property
+    def runs(self) -> list[tuple[int, int]]:
+        """Seeds and folds, which every row has."""
+        return list(dict.fromkeys(cell.run for cell in self.cells))
 
 
 def read(
@@ -81,15 +98,25 @@ def read(
     metrics = tuple(values.get("metrics", METRICS))
     seeds = values.get("seeds", 1)
     check(isinstance(seeds, int) and seeds > 0, f"{path}: seeds is a number of runs, such as 3, not {seeds!r}")
+    folds = values.get("folds", 0)
+    check(isinstance(folds, int) and folds >= 0, f"{path}: folds is how many of them are run, such as 4, not {folds!r}")
     cells = [
-        Cell(row, _recipe(layered(base, *common, *changes), seed, str(where), metrics))
+        Cell(row, _recipe(layered(base, *common, *_fold(fold), *changes), seed, str(where), metrics))
         for seed in range(every.get("seed", 0), every.get("seed", 0) + seeds)
+        for fold in (range(1, folds + 1) if folds else [0])
         for row, changes in _rows(values.get("rows", {}), values.get("grid", {}))
     ]
-    study = Study(values.get("title", path.stem), str(where), tuple(cells), values.get("baseline"), metrics)
-    if study.baseline is not None and study.baseline not in study.rows:
-        raise unknown("baseline", study.baseline, study.rows)
+    pairs = tuple((row, against) for row, others in values.get("compare", {}).items() for against in others)
+    study = Study(values.get("title", path.stem), str(where), tuple(cells), values.get("baseline"), metrics, pairs)
+    for name in (*([] if study.baseline is None else [study.baseline]), *(name for pair in pairs for name in pair)):
+        if name not in study.rows:
+            raise unknown("row to compare with", name, study.rows)
     return study
+
+
+def _fold(fold: int) -> list[Tree]:
+    """The layer that makes a cell one fold of the train classes."""
+    return [{"protocol": {"name": "cross_validation", "fold": fold}}] if fold else []
 
 
 def _rows(rows: Tree, grid: Tree) -> Iterator[tuple[str, list[Tree]]]:

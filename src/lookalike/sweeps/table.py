@@ -1,4 +1,4 @@
-"""The table of a study: each row over its seeds, and against the baseline row in pairs of equal seed and query."""
+"""The table of a study: each row over its runs, and against the baseline row in pairs of equal seed, fold and query."""
 
 import json
 from collections.abc import Sequence
@@ -9,53 +9,98 @@ from lookalike.evaluation import Result
 from lookalike.evaluation.statistics.seeds import difference_by_seed, spread
 from lookalike.evaluation.table import NOT_SHARES, aligned
 from lookalike.runs import RunFolder
+from lookalike.runs.log import Event, read_log
 from lookalike.runs.measured import load_results
 from lookalike.sweeps.grid import TRAIN, Cell, Study
 from lookalike.sweeps.study import done, failure, folder_of
+
+INSTANCE = (
+    "instance", "step", "covering_radius", "between_classes", "unseen_covering_radius", "unseen_between_classes",
+)  # fmt: skip
 
 
 def gather(study: Study, out: Path) -> dict[str, Any]:
     """The content of study.json."""
     finished = [cell for cell in study.cells if done(out, cell)]  # once: other processes may be at work
     by_row = {row: [cell for cell in finished if cell.row == row] for row in study.rows}
-    results = {row: {metric: _results(cells, out, metric) for metric in study.metrics} for row, cells in by_row.items()}
+    results = {
+        row: {metric: _results(study, cells, out, metric) for metric in study.metrics} for row, cells in by_row.items()
+    }
     rows = []
     for name, cells in by_row.items():
         planned = [cell for cell in study.cells if cell.row == name]
         row: dict[str, Any] = {"name": name, "metrics": {}, "differences": {}}
         row["seeds"] = [cell.recipe.seed for cell in cells]
-        row["failed"] = {str(cell.recipe.seed): why for cell in planned if (why := failure(out, cell)) is not None}
+        row["failed"] = {
+            cell.name.removeprefix(f"{name}, seed "): why for cell in planned if (why := failure(out, cell)) is not None
+        }
         row["optimistic"] = planned[0].recipe.protocol.select == "test_max"
-        row["seconds"] = [_seconds(folder_of(out, cell)) for cell in cells]
+        row["seconds"] = [_training(folder_of(out, cell))["seconds"] for cell in cells]
+        row["runs"] = [_run(study, cell, out) for cell in cells]
         for metric in study.metrics:
             own = results[name][metric]
             if own:
                 row["metrics"][metric] = spread(list(own.values()), metric.removeprefix(TRAIN)).as_json()
-            base = results[study.baseline][metric] if study.baseline not in (None, name) else {}
-            gap = difference_by_seed(own, base, metric.removeprefix(TRAIN))
-            if gap is not None:
-                row["differences"][metric] = gap.as_json() | {"clear": gap.clear}
+            if study.baseline not in (None, name):
+                row["differences"] |= _gap(own, results[study.baseline][metric], metric)
         rows.append(row)
+    pairs = [
+        {"row": one, "against": other} | {
+            "differences": {key: gap for metric in study.metrics
+                            for key, gap in _gap(results[one][metric], results[other][metric], metric).items()}}
+        for one, other in study.compare
+    ]  # fmt: skip
     return {
         "title": study.title, "data": study.source, "baseline": study.baseline, "metrics": list(study.metrics),
-        "cells": len(study.cells), "done": len(finished), "rows": rows,
+        "cells": len(study.cells), "done": len(finished), "rows": rows, "compare": pairs,
     }  # fmt: skip
 
 
-def _results(cells: Sequence[Cell], out: Path, metric: str) -> dict[int, Result]:
-    """One result per seed: of the model on test, or on its train images."""
+def _gap(own: dict[int, Result], other: dict[int, Result], metric: str) -> dict[str, Any]:
+    """The difference between two rows over the runs that both have, under the metric's name; empty: there are none."""
+    gap = difference_by_seed(own, other, metric.removeprefix(TRAIN))
+    return {} if gap is None else {metric: gap.as_json() | {"clear": gap.clear}}
+
+
+def _results(study: Study, cells: Sequence[Cell], out: Path, metric: str) -> dict[int, Result]:
+    """One result per run, by its number in the study: of the model on test, or on its train images."""
     role = "train" if metric.startswith(TRAIN) else "model"
-    by_seed = {}
+    by_run = {}
     for cell in cells:
         rows = [row for row in load_results(folder_of(out, cell)) if row.role == role]
         if rows and metric.removeprefix(TRAIN) in rows[0].result:
-            by_seed[cell.recipe.seed] = rows[0].result
-    return by_seed
+            by_run[study.runs.index(cell.run)] = rows[0].result
+    return by_run
 
 
-def _seconds(folder: RunFolder) -> float:
-    content = json.loads(folder.result.read_text(encoding="utf-8"))
-    return float(content["training"]["seconds"])
+def _run(study: Study, cell: Cell, out: Path) -> dict[str, Any]:
+    """One training in numbers: what it cost, when it was best, the figures, the course of its validation, and the
+    instances of CCP."""
+    folder = folder_of(out, cell)
+    training, events = _training(folder), read_log(folder.log).events
+    known = {metric: _results(study, [cell], out, metric) for metric in study.metrics}
+    values = {
+        metric: results[number][metric.removeprefix(TRAIN)] for metric, results in known.items() for number in results
+    }
+    run: dict[str, Any] = {"seed": cell.run[0]} | ({"fold": cell.run[1]} if cell.run[1] else {})
+    run |= {name: training[name] for name in ("steps", "best_step", "seconds", "validation") if name in training}
+    run |= {"metrics": values, "course": _course(events)}
+    instances = [{key: event[key] for key in INSTANCE if key in event} for event in events if "instance" in event]
+    return run | ({"instances": instances} if instances else {})
+
+
+def _course(events: Sequence[Event]) -> list[dict[str, float]]:
+    """The validations at steps that double, and the last."""
+    seen = {event["step"]: event for event in events if event["event"] == "validation"}
+    steps = sorted(seen)
+    every = steps[1] if len(steps) > 1 else 1
+    chosen = [step for step in steps if (step // every).bit_count() <= 1 or step == steps[-1]]
+    return [{name: seen[step][name] for name in ("step", "recall@1", "map@r") if name in seen[step]} for step in chosen]
+
+
+def _training(folder: RunFolder) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(folder.result.read_text(encoding="utf-8"))["training"]
+    return content
 
 
 def as_text(content: dict[str, Any]) -> str:
@@ -72,7 +117,7 @@ def as_text(content: dict[str, Any]) -> str:
 
 def _head(content: dict[str, Any], metric: str) -> list[str]:
     base = f"− {content['baseline']}" if content["baseline"] else ""
-    return [metric, "mean ± std", "over seeds", "over queries", base, *(["over seeds", "over queries"] * bool(base)
+    return [metric, "mean ± std", "over runs", "over queries", base, *(["over runs", "over queries"] * bool(base)
             or ["", ""]), ""]  # fmt: skip
 
 

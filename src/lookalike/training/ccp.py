@@ -11,7 +11,7 @@ there, convergence is judged by the newest validation value, not by the previous
 """
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,8 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
     "multi_similarity": {"normalise": "ball", "mining_margin": None},
     "triplet": {"normalise": "ball"},
 }
-MEASURED = 256  # classes of a pool whose covering radius is reported
+MEASURED = 256  # classes whose covering radius is reported
+Unseen = Callable[[], tuple[Tensor, Tensor]]  # validation images embedded with the weights of the moment; their labels
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ class ChanceConstraints:
         self.pool, self.weight_decay, self.settings = pool, weight_decay, objective.settings
         norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
         self.undecayed = {id(parameter) for module in norms for parameter in module.parameters()}
+        self.unseen: Unseen | None = None
         self.instance = 0  # t
         self.anchor: dict[str, Tensor] = {}  # θ_anchor
         self.best: dict[str, Tensor] = {}  # of this instance
@@ -174,7 +176,7 @@ class ChanceConstraints:
         points = self.pool.draw(self.network, self.settings.pooled, self.instance)
         proxies = points if self.settings.pool == 1 else farthest(points, repelling, self.settings)
         self.objective.proxies.copy_(proxies.flatten(0, 1))
-        return instance_event(self.instance, step, points)
+        return instance_event(self.instance, step, points, None if self.unseen is None else self.unseen())
 
     def state_dict(self) -> dict[str, Any]:
         names = ("instance", "anchor", "best", "best_proxies")
@@ -201,15 +203,26 @@ def farthest(
     return points.take_along_dim(greedy_k_center(vectors, settings.proxies, away)[..., None], dim=1)
 
 
-def instance_event(instance: int, step: int, points: Float[Tensor, "classes b d"]) -> Event:
-    """An instance in numbers: the covering radius [math F.9] of a fresh pool, and the distance between classes."""
-    classes = torch.linspace(0, len(points) - 1, min(MEASURED, len(points))).long()
-    some = points[classes.to(points.device)]
-    vectors = normalise(some.flatten(0, 1), "ball").cpu()
-    codes = torch.arange(len(some)).repeat_interleave(some.shape[1]).numpy()
-    radius, apart = covering_radius(vectors, codes), between_classes(vectors, codes)
+def instance_event(
+    instance: int, step: int, points: Float[Tensor, "classes b d"], unseen: tuple[Tensor, Tensor] | None = None
+) -> Event:
+    """An instance in numbers: covering radius [math F.9] and distance between classes, on a fresh pool of train images
+    and (figure 2 of the paper) on validation images."""
+    codes = torch.arange(len(points)).repeat_interleave(points.shape[1])
+    radius, apart = _cover(points.flatten(0, 1), codes)
+    event = {"instance": instance, "covering_radius": radius, "between_classes": apart}
     text = f"step {step}: instance {instance}, covering radius {radius:.4f}, distance between classes {apart:.4f}"
-    return {
-        "event": "note", "step": step, "text": text, "instance": instance, "covering_radius": radius,
-        "between_classes": apart,
-    }  # fmt: skip
+    if unseen is not None:
+        radius, apart = _cover(*unseen)
+        event |= {"unseen_covering_radius": radius, "unseen_between_classes": apart}
+        text += f"; on validation classes {radius:.4f} and {apart:.4f}"
+    return {"event": "note", "step": step, "text": text, **event}
+
+
+def _cover(vectors: Tensor, labels: Tensor) -> tuple[float, float]:
+    """Covering radius and distance between classes in the unit ball, on some of the classes where there are many."""
+    classes = labels.unique()  # type: ignore[no-untyped-call]
+    some = classes[torch.linspace(0, len(classes) - 1, min(MEASURED, len(classes))).long()]
+    chosen = torch.isin(labels, some)
+    kept, codes = normalise(vectors[chosen.to(vectors.device)], "ball").cpu(), labels[chosen].numpy()
+    return covering_radius(kept, codes), between_classes(kept, codes)
