@@ -1,8 +1,8 @@
-# The two commands of the README. Both set everything up by themselves.
+# The commands of the README. All of them set everything up by themselves.
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: demo test clean
+.PHONY: demo test reproduce clean
 
 demo: $(VENV)/demo-ready
 	$(VENV)/bin/lookalike fit --out demo --fresh
@@ -13,6 +13,12 @@ demo: $(VENV)/demo-ready
 
 test: $(VENV)/test-ready
 	scripts/check
+
+# docs/reproduction.md: continues where it was stopped
+WORKERS ?= 2
+reproduce: $(VENV)/test-ready
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tune]'
+	$(VENV)/bin/python -m reproduction $(if $(CUB),--cub200 $(CUB)) $(if $(OMNIGLOT),--omniglot $(OMNIGLOT)) --workers $(WORKERS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,75 @@
+"""The figures of a kept study, and how far two of its rows are apart, run by run."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lookalike.evaluation.statistics.seeds import Interval, Spread, spread_of
+from lookalike.evaluation.table import NOT_SHARES
+
+RESULTS = Path(__file__).parents[1] / "studies" / "results"
+Run = tuple[int, int]  # seed and fold
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A study.json of the repository; a study that has not been run has no rows."""
+
+    name: str
+    content: dict[str, Any]
+
+    @staticmethod
+    def read(name: str, folder: Path = RESULTS) -> "Kept":
+        file = folder / f"{name}.json"
+        return Kept(name, json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"rows": []})
+
+    @property
+    def rows(self) -> list[str]:
+        """The rows that have at least one run."""
+        return [row["name"] for row in self.content["rows"] if row["runs"]]
+
+    def runs(self, row: str) -> dict[Run, dict[str, Any]]:
+        for each in self.content["rows"]:
+            if each["name"] == row:
+                return {(run["seed"], run.get("fold", 0)): run for run in each["runs"]}
+        return {}
+
+    def values(self, row: str, metric: str) -> dict[Run, float]:
+        return {key: run["metrics"][metric] for key, run in self.runs(row).items() if metric in run["metrics"]}
+
+    def mean(self, row: str, metric: str) -> float | None:
+        values = self.values(row, metric).values()
+        return sum(values) / len(values) if values else None
+
+    def over_queries(self, row: str, against: str, metric: str) -> Interval | None:
+        """The interval over queries, where the study compared these two rows."""
+        pairs = [pair for pair in self.content.get("compare", []) if (pair["row"], pair["against"]) == (row, against)]
+        if against == self.content.get("baseline"):
+            pairs += [each for each in self.content["rows"] if each["name"] == row]
+        spans = [pair["differences"].get(metric, {}).get("over_queries") for pair in pairs]
+        return next(((span[0], span[1]) for span in spans if span), None)
+
+    def gap(self, row: str, against: str, metric: str) -> Spread | None:
+        """How much higher a row is than another, over the runs that both have."""
+        mine, theirs = self.values(row, metric), self.values(against, metric)
+        gaps = [mine[key] - theirs[key] for key in sorted(mine.keys() & theirs.keys())]
+        if not gaps:
+            return None
+        over = spread_of(gaps)
+        return Spread(over.mean, over.std, over.over_seeds, self.over_queries(row, against, metric), over.seeds)
+
+
+def shown(value: float, metric: str, sign: str = "") -> str:
+    """A figure as the tables have it: shares in percent.
+
+    >>> shown(0.2134, "map@r"), shown(0.5, "train:rho")
+    ('21.34', '0.500')
+    """
+    if metric.removeprefix("train:") in NOT_SHARES:
+        return f"{value:{sign}.3f}".replace("-", "−")
+    return f"{100 * value:{sign}.2f}".replace("-", "−")
+
+
+def span(interval: Interval | None, metric: str) -> str:
+    return "" if interval is None else f"[{shown(interval[0], metric, '+')}, {shown(interval[1], metric, '+')}]"

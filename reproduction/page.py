@@ -1,0 +1,108 @@
+"""docs/reproduction.md, drawn from claims.toml and the kept results."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lookalike.files import write_text
+from reproduction.figures import RESULTS, Kept, shown
+from reproduction.planned import STUDIES
+from reproduction.published import published
+from reproduction.verdicts import NOT_RUN, ORDER, Verdict, judge
+
+CLAIMS = Path(__file__).with_name("claims.toml")
+TEXT = Path(__file__).with_name("text.md")
+PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
+MARK = "<!-- tables -->"
+
+
+def claims() -> list[dict[str, Any]]:
+    """All claims, those with several rows or opponents taken apart; a pair brings its own figure of the paper."""
+    content = tomllib.loads(CLAIMS.read_text(encoding="utf-8"))
+    every: list[dict[str, Any]] = []
+    for claim in content["claim"]:
+        many = claim.pop("pairs", None)
+        every += [claim] if many is None else [{**claim, **_named(claim, each)} for each in many]
+    return every
+
+
+def _named(claim: dict[str, Any], pair: dict[str, Any]) -> dict[str, Any]:
+    return {"says": claim["says"].format(**pair), **pair}
+
+
+def draw(results: Path = RESULTS) -> str:
+    """The whole page."""
+    find = cache(lambda name: Kept.read(name, results))
+    judged = [(claim, judge(claim, find)) for claim in claims()]
+    count = Counter(verdict.word for _, verdict in judged)
+    lines = [f"{len(judged)} claims: " + ", ".join(f"{count[word]} {word}" for word in ORDER if count[word]) + "."]
+    for paper in dict.fromkeys(claim["paper"] for claim, _ in judged):
+        rows = [_line(claim, verdict) for claim, verdict in judged if claim["paper"] == paper]
+        lines += [
+            "",
+            f"## {paper}",
+            "",
+            "| claim | where | the paper | here | verdict | study |",
+            "|---|---|---|---|---|---|",
+        ]
+        lines += rows
+    lines += ["", "## The tables beside ours", *_tables(find)]
+    lines += ["", "## What was run", "", *_runs(find)]
+    return TEXT.read_text(encoding="utf-8").replace(MARK, "\n".join(lines))
+
+
+def _line(claim: dict[str, Any], verdict: Verdict) -> str:
+    study = f"`{claim['study']}`" if "study" in claim else claim.get("command", "")
+    word = verdict.word if verdict.word == NOT_RUN else f"**{verdict.word}**"
+    cells = [claim["says"], claim.get("where", ""), claim.get("theirs", ""), verdict.ours]
+    return "| " + " | ".join([*cells, word, study]) + " |"
+
+
+def _tables(find: Any) -> Iterator[str]:
+    """Every study with all its rows; published figures of the same row in brackets."""
+    for name in (planned.name for planned in STUDIES):
+        study = find(name)
+        if not study.rows:
+            continue
+        metrics = study.content["metrics"]
+        yield from ("", f"### {study.content['title']}", "")
+        yield f"| row | runs | {' | '.join(metrics)} | steps |"
+        yield "|---" * (len(metrics) + 3) + "|"
+        for row in study.rows:
+            figures = published(name, row)
+            cells = [_cell(study, row, metric, figures.get(metric)) for metric in metrics]
+            steps = [run["best_step"] for run in study.runs(row).values() if "best_step" in run]
+            best = f"{sum(steps) / len(steps):,.0f}" if steps else ""
+            yield f"| {row} | {len(study.runs(row))} | {' | '.join(cells)} | {best} |"
+
+
+def _cell(study: Kept, row: str, metric: str, published: float | None) -> str:
+    values = list(study.values(row, metric).values())
+    if not values:
+        return ""
+    mean = sum(values) / len(values)
+    spread = (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5 if len(values) > 1 else None
+    text = shown(mean, metric) + (f" ± {shown(spread, metric)}" if spread is not None else "")
+    return text + (f" (paper: {100 * published:.2f})" if published is not None else "")
+
+
+def _runs(find: Any) -> Iterator[str]:
+    """How far every study is, and the seconds that it took."""
+    yield "| study | runs | hours of one core |"
+    yield "|---|---|---|"
+    done = 0
+    for name in (planned.name for planned in STUDIES):
+        content = find(name).content
+        rows = content["rows"]
+        seconds = sum(sum(row["seconds"]) for row in rows)
+        done += content.get("done", 0)
+        left = f"{content['done']} of {content['cells']}" if rows else NOT_RUN
+        yield f"| `{name}` | {left} | {seconds / 3600:.1f} |"
+    yield f"| all | {done} | |"
+
+
+def write() -> None:
+    write_text(PAGE, draw())

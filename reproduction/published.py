@@ -1,0 +1,73 @@
+"""The published figures of the row that a row of a study repeats, where both are about CUB."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+SAMPLERS = {
+    "class_balanced 2 112": "SPC-2", "class_balanced 4 112": "SPC-4", "class_balanced 8 112": "SPC-8",
+    "distribution_match 112": "DDM", "coreset 112": "GC", "class_random 112": "SPC-R", "frechet 112": "FRD",
+}  # fmt: skip
+MINERS = {"(D)": "distance_weighted", "(R)": "random", "(S)": "semihard", "(H)": "softhard"}
+TOP_K = {
+    "Triplet, uniform": ("Triplet", "random"), "Triplet, hard": ("Triplet", "hard"),
+    "Triplet, semihard": ("Triplet", "semihard"), "Margin, distance weighted": ("Distance Weighted", None),
+    "Lifted structure": ("Lifted Structure", None),
+}  # fmt: skip
+BATCHES = ("20", "40", "80", "160", "240")  # of the supplement's table 1, in its order
+
+
+def published(study: str, row: str) -> dict[str, float]:
+    """Metrics by name; empty where the paper has no such row.
+
+    >>> published("cub_ccp", "C2-CCP-L")["map@r"]
+    0.2267
+    >>> published("cub_roth_losses", "R-Margin(D, b 0.6)")["recall@1"], published("cub_ms_batch_size", "batch_size 80")
+    (0.6493, {'recall@1': 0.6565})
+    """
+    if study == "cub_ccp":
+        return _first("ccp", "table 2", method=row, dim=128)
+    if study in ("cub_roth_losses", "cub_p_switch"):
+        return _roth(row)
+    if study == "cub_roth_samplers":
+        loss, _, sampler = row.partition(", ")
+        return _first("roth", "table 7", method=loss.removesuffix("(R)"), sampler=SAMPLERS.get(sampler))
+    if study == "cub_top_k":
+        method, miner = TOP_K.get(row, (row, None))
+        return _first("top_k", "table 1", method=method, **({"miner": miner} if miner else {}))
+    if study == "cub_embedding_size":
+        return _first("ms", "table 3", method="MS", dim=int(row.removeprefix("dim ")))
+    if study == "cub_ms_batch_size":
+        rows = _rows("ms", "supplement table 1")
+        return rows[BATCHES.index(row.removeprefix("batch_size "))]["metrics"]  # type: ignore[no-any-return]
+    return {}
+
+
+def _roth(row: str) -> dict[str, float]:
+    """Rows such as "R-Margin(D, b 0.6)" as table 4 has them.
+
+    >>> _roth("Triplet(S)")["recall@1"]
+    0.6009
+    """
+    name, _, inside = row.partition("(")
+    inside, _, boundary = inside.removesuffix(")").partition(", b ")
+    method = name + (f" (beta={boundary})" if boundary else "")
+    miner = MINERS.get(f"({inside})") if inside and not name.startswith("R-") else None
+    return _first("roth", "table 4", method=method, **({"miner": miner} if miner else {}))
+
+
+def _first(paper: str, table: str, **facts: Any) -> dict[str, float]:
+    for row in _rows(paper, table):
+        if all(row.get(name) == value for name, value in facts.items()):
+            metrics: dict[str, float] = row["metrics"]
+            return metrics
+    return {}
+
+
+@cache
+def _rows(paper: str, table: str) -> list[dict[str, Any]]:
+    text = (files("lookalike.report.compare") / "published.json").read_text(encoding="utf-8")
+    content = json.loads(text)
+    known = [row for row in content["rows"] if row["dataset"] == "cub200" and row["table"] == table]
+    return [row for row in known if row["paper"] == paper]

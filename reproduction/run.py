@@ -1,0 +1,77 @@
+"""Runs the studies one after the other, each by several processes; finished cells are kept, so that it can be stopped
+and started again at any time. After each study its study.json goes to studies/results/ and the page is drawn anew."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from lookalike.files import write_text
+from lookalike.sweeps import gather, read
+from reproduction import page
+from reproduction.figures import RESULTS
+from reproduction.planned import ROOT, SEARCH, STUDIES, Planned
+
+TRIALS = 15
+SECONDS = {"cub": 25.0, "finetuned": 900.0, "omniglot": 600.0}  # of one core for one cell, before any is measured
+
+
+def estimate(data: dict[str, str], out: Path, workers: int) -> Iterator[str]:
+    """How far every study is, and how long the rest takes, by what its finished cells took."""
+    total = 0.0
+    for study in STUDIES:
+        if study.data not in data:
+            yield f"{study.name}: left out, it needs --{study.data}"
+            continue
+        content = gather(read(study.file, f"{study.data}={data[study.data]}"), out / study.name)
+        took = [seconds for row in content["rows"] for seconds in row["seconds"]]
+        each = sum(took) / len(took) if took else SECONDS[study.cells]
+        left = (content["cells"] - content["done"]) * each
+        total += left
+        yield f"{study.name}: {content['done']} of {content['cells']} cells, {left / 3600 / workers:.1f} hours left"
+    yield f"about {total / 3600 / workers:.1f} hours with {workers} workers, if each has a core of its own"
+
+
+def run(data: dict[str, str], out: Path, workers: int) -> int:
+    """Run what is left of every study; the exit code of the first one that was stopped, else 0."""
+    for study in STUDIES:
+        if study.data in data:
+            words = ["study", str(study.file), f"{study.data}={data[study.data]}", "--workers", str(workers)]
+            code = _lookalike([*words, "--out", str(out / study.name)])
+            keep(study, data, out)
+            if code:
+                return code
+    if "cub200" in data:
+        file = ROOT / "studies" / "search" / "cub_ccp.toml"
+        words = ["tune", str(file), f"cub200={data['cub200']}", "--trials", str(TRIALS), "--out", str(out / SEARCH)]
+        code = _lookalike(words)
+        keep_search(out)
+        return code
+    return 0
+
+
+def _lookalike(words: list[str]) -> int:
+    """One thread per process: with more, sums have another order and figures differ in their last digits."""
+    print("lookalike", *words, file=sys.stderr)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, "-m", "lookalike", *words], env=environment, check=False).returncode
+
+
+def keep(study: Planned, data: dict[str, str], out: Path) -> None:
+    """Gather what a study has so far into studies/results/ and draw the page."""
+    content = gather(read(study.file, f"{study.data}={data[study.data]}"), out / study.name)
+    if content["done"]:
+        content["data"] = study.data  # not where it lay
+        write_text(RESULTS / f"{study.name}.json", json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+        page.write()
+
+
+def keep_search(out: Path) -> None:
+    if (out / SEARCH / "trials.json").is_file():
+        trials = json.loads((out / SEARCH / "trials.json").read_text(encoding="utf-8"))
+        write_text(RESULTS / f"{SEARCH}.json", json.dumps({"rows": [], "trials": trials}, indent=1) + "\n")
+        shutil.copyfile(out / SEARCH / "best.toml", RESULTS / f"{SEARCH}_best.toml")
+        page.write()

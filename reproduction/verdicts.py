@@ -1,0 +1,166 @@
+"""A claim against the figures of a study: reproduced, within noise, contradicted, or nothing to say yet.
+
+A difference counts when both of its intervals leave out 0: the one over runs (Student's t over pairs of equal seed and
+fold) and, where the study compared the two rows, the one over queries.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lookalike.evaluation.statistics.seeds import Spread, spread_of
+from reproduction.figures import Kept, shown, span
+
+REPRODUCED, NOISE, CONTRADICTED = "reproduced", "within noise", "contradicted"
+NOT_RUN, NOT_HERE = "not run yet", "not testable here"
+ORDER = (REPRODUCED, NOISE, CONTRADICTED, NOT_HERE, NOT_RUN)
+Claim = Mapping[str, Any]
+
+
+class Verdict(NamedTuple):
+    """What came out, in figures, and what that means for the claim."""
+
+    word: str
+    ours: str = ""
+
+
+def judge(claim: Claim, studies: Callable[[str], Kept]) -> Verdict:
+    """The verdict on one claim; `studies` finds what is kept of a study."""
+    if "untestable" in claim:
+        return Verdict(NOT_HERE, claim["untestable"])
+    if "known" in claim:
+        return Verdict(claim["verdict"], claim["known"])
+    return KINDS[claim["kind"]](claim, studies(claim["study"]))
+
+
+def _signed(gap: Spread, rises: bool) -> str:
+    """Whether a difference has the claimed sign, beyond its intervals."""
+    if gap.over_seeds is None:
+        return NOT_RUN
+    spans = [interval for interval in (gap.over_seeds, gap.over_queries) if interval is not None]
+    up, down = all(low > 0 for low, _ in spans), all(high < 0 for _, high in spans)
+    if not up and not down:
+        return NOISE
+    return REPRODUCED if up == rises else CONTRADICTED
+
+
+def _level(claim: Claim, word: str) -> str:
+    """Where the claim is only that nothing happens in the other direction, noise is what it says."""
+    return REPRODUCED if claim.get("level") and word == NOISE else word
+
+
+def _pair(claim: Claim, study: Kept) -> Verdict:
+    """One row above (or, with `rises` false, below) another."""
+    row, against, metric = claim["row"], claim["against"], claim["metric"]
+    gap, own, base = study.gap(row, against, metric), study.mean(row, metric), study.mean(against, metric)
+    if gap is None or own is None or base is None:
+        return Verdict(NOT_RUN)
+    ours = (
+        f"{shown(base, metric)} → {shown(own, metric)}, {shown(gap.mean, metric, '+')} {span(gap.over_seeds, metric)}"
+    )
+    return Verdict(_level(claim, _signed(gap, claim.get("rises", True))), f"{ours}, {_runs(gap.seeds)}")
+
+
+def _trend(claim: Claim, study: Kept) -> Verdict:
+    """A metric over ordered rows: the correlation with their order, run by run."""
+    rows, metric = claim["rows"], claim["metric"]
+    by_row = [study.values(row, metric) for row in rows]
+    runs = sorted(set.intersection(*(set(values) for values in by_row)))
+    if not runs:
+        return Verdict(NOT_RUN)
+    related = spread_of([_pearson(range(len(rows)), [values[run] for values in by_row]) for run in runs])
+    means = " → ".join(shown(sum(values[run] for run in runs) / len(runs), metric) for values in by_row)
+    return Verdict(_signed(related, claim.get("rises", True)), f"{means}; r = {related.mean:+.2f}, {_runs(len(runs))}")
+
+
+def _correlation(claim: Claim, study: Kept) -> Verdict:
+    """Two metrics over the rows of a study: Pearson's r with Fisher's interval."""
+    one, other = claim["metrics"]
+    rows = [row for row in study.rows if not row.startswith(claim.get("without", "\0"))]
+    if len(rows) < max(5, claim["rows"]):
+        return Verdict(NOT_RUN)
+    related = _pearson(*([study.mean(row, metric) or 0.0 for row in rows] for metric in (one, other)))
+    half = 1.96 / math.sqrt(len(rows) - 3)
+    low, high = (math.tanh(math.atanh(max(-0.999, min(0.999, related))) + end) for end in (-half, half))
+    gap = Spread(related, None, (low, high), None, len(rows))
+    return Verdict(
+        _signed(gap, claim.get("rises", True)), f"r = {related:+.2f} [{low:+.2f}, {high:+.2f}], {len(rows)} rows"
+    )
+
+
+def _span(claim: Claim, study: Kept) -> Verdict:
+    """How far the rows of a study are apart, against what the claim allows."""
+    metric = claim["metric"]
+    rows = [row for row in study.rows if row.startswith(claim.get("rows_of", "")) and not row.startswith("R-")]
+    means = {row: mean for row in rows if (mean := study.mean(row, metric)) is not None}
+    if len(means) < claim["count"]:
+        return Verdict(NOT_RUN)
+    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    apart = means[high] - means[low]
+    ours = f"{shown(means[low], metric)} ({low}) to {shown(means[high], metric)} ({high}): {shown(apart, metric)}"
+    return Verdict(REPRODUCED if apart <= claim["at_most"] else CONTRADICTED, ours)
+
+
+def _steps(claim: Claim, study: Kept) -> Verdict:
+    """Steps until the best validation, as a ratio between two rows."""
+    mine, theirs = study.runs(claim["row"]), study.runs(claim["against"])
+    pairs = [(mine[key]["best_step"], theirs[key]["best_step"]) for key in sorted(mine.keys() & theirs.keys())]
+    ratios = [one / other - 1 for one, other in pairs if other]
+    if not ratios:
+        return Verdict(NOT_RUN)
+    over = spread_of(ratios)
+    own, base = (sum(each) / len(pairs) for each in zip(*pairs, strict=True))
+    ours = f"{base:,.0f} → {own:,.0f} steps, {over.mean:+.0%}{_percent(over)}, {_runs(over.seeds)}"
+    return Verdict(_signed(over, claim.get("rises", True)), ours.replace("-", "−"))
+
+
+def _instances(claim: Claim, study: Kept) -> Verdict:
+    """A figure of CCP's instances on validation classes: the last against the first after training began."""
+    changes = []
+    for run in study.runs(claim["row"]).values():
+        values = [each[claim["figure"]] for each in run.get("instances", []) if claim["figure"] in each]
+        if len(values) > 2:
+            changes.append(values[-1] / values[1] - 1)
+    if not changes:
+        return Verdict(NOT_RUN)
+    over = spread_of(changes)
+    word = _level(claim, _signed(over, claim.get("rises", True)))
+    ours = f"{over.mean:+.1%}{_percent(over)} from the second to the last instance, {_runs(over.seeds)}"
+    return Verdict(word, ours.replace("-", "−"))
+
+
+def _search(claim: Claim, study: Kept) -> Verdict:
+    """Where the best trial of a search lies."""
+    trials = [trial for trial in study.content.get("trials", []) if trial.get("value") is not None]
+    if not trials:
+        return Verdict(NOT_RUN)
+    best = max(trials, key=lambda trial: float(trial["value"]))
+    inside = all(low <= best["params"][key] <= high for key, (low, high) in claim["within"].items())
+    values = ", ".join(f"{key} {value:.2g}" for key, value in best["params"].items())
+    ours = f"{values}: validation map@r {100 * best['value']:.2f}, best of {len(trials)} trials"
+    return Verdict(REPRODUCED if inside else CONTRADICTED, ours)
+
+
+KINDS: dict[str, Callable[[Claim, Kept], Verdict]] = {
+    "pair": _pair, "trend": _trend, "correlation": _correlation, "span": _span, "steps": _steps,
+    "instances": _instances, "search": _search,
+}  # fmt: skip
+
+
+def _percent(over: Spread) -> str:
+    return "" if over.over_seeds is None else f" [{over.over_seeds[0]:+.0%}, {over.over_seeds[1]:+.0%}]"
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' * (count != 1)}"
+
+
+def _pearson(one: Sequence[float], other: Sequence[float]) -> float:
+    """Correlation; 0 where one of the two does not vary.
+
+    >>> round(_pearson([1, 2, 3], [2, 4, 6.5]), 2)
+    1.0
+    """
+    x, y = ([value - sum(values) / len(values) for value in values] for values in (one, other))
+    norm = math.sqrt(sum(value * value for value in x) * sum(value * value for value in y))
+    return sum(a * b for a, b in zip(x, y, strict=True)) / norm if norm else 0.0

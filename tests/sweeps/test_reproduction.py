@@ -1,0 +1,83 @@
+"""The reproduction: every claim names what exists, verdicts follow the figures, the page is the one that is drawn."""
+
+import pytest
+
+from lookalike.sweeps import read
+from reproduction.figures import Kept
+from reproduction.page import PAGE, claims, draw
+from reproduction.planned import SEARCH, STUDIES
+from reproduction.verdicts import CONTRADICTED, NOISE, NOT_HERE, NOT_RUN, REPRODUCED, judge
+
+
+def kept(**rows):
+    """A study with such values of map@r per run, and rows named by keyword."""
+    return Kept("x", {"baseline": None, "rows": [
+        {"name": name, "runs": [{"seed": 0, "fold": fold, "best_step": 100 + fold, "metrics": {"map@r": value}}
+                                for fold, value in enumerate(values, start=1)]}
+        for name, values in rows.items()
+    ]})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("own", "rises", "word"),
+    [
+        ([0.31, 0.32, 0.33], True, REPRODUCED),
+        ([0.31, 0.32, 0.33], False, CONTRADICTED),
+        ([0.29, 0.24, 0.23], True, CONTRADICTED),
+        ([0.31, 0.29, 0.30], True, NOISE),
+        ([0.31], True, NOT_RUN),
+        ([], True, NOT_RUN),
+    ],
+)
+def test_a_pair_is_judged_by_the_interval_of_its_differences(own, rises, word):
+    study = kept(base=[0.30, 0.305, 0.31] if word != CONTRADICTED or not rises else [0.5, 0.46, 0.44], other=own)
+    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r", "rises": rises}
+    assert judge(claim, lambda _: study).word == word
+
+
+def test_an_interval_over_queries_must_leave_out_zero_too():
+    study = kept(base=[0.30, 0.30, 0.30], other=[0.31, 0.311, 0.312])
+    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r"}
+    assert judge(claim, lambda _: study).word == REPRODUCED
+    pair = {"row": "other", "against": "base", "differences": {"map@r": {"over_queries": [-0.01, 0.03]}}}
+    study.content["compare"] = [pair]
+    assert judge(claim, lambda _: study).word == NOISE
+
+
+def test_trends_spans_and_steps():
+    study = kept(a=[0.1, 0.11], b=[0.2, 0.19], c=[0.3, 0.31])
+    trend = {"kind": "trend", "study": "x", "rows": ["a", "b", "c"], "metric": "map@r"}
+    assert judge(trend, lambda _: study).word == REPRODUCED
+    assert judge(trend | {"rises": False}, lambda _: study).word == CONTRADICTED
+    assert judge(trend | {"rows": ["a", "z"]}, lambda _: study).word == NOT_RUN
+    span = {"kind": "span", "study": "x", "metric": "map@r", "count": 3, "at_most": 0.1}
+    assert judge(span, lambda _: study).word == CONTRADICTED
+    assert judge(span | {"at_most": 0.3}, lambda _: study).word == REPRODUCED
+    assert judge(span | {"count": 4}, lambda _: study).word == NOT_RUN
+    steps = {"kind": "steps", "study": "x", "row": "a", "against": "b"}
+    assert judge(steps, lambda _: study).word == NOISE  # equal
+    assert judge({"untestable": "no data"}, lambda _: study).word == NOT_HERE
+
+
+def test_every_claim_names_rows_and_metrics_that_its_study_has():
+    studies = {planned.name: read(planned.file) for planned in STUDIES}
+    for claim in claims():
+        if "untestable" in claim or "known" in claim or claim["study"] == SEARCH:
+            continue
+        study = studies[claim["study"]]
+        named = [claim[key] for key in ("row", "against") if key in claim]
+        named += claim["rows"] if isinstance(claim.get("rows"), list) else []
+        assert set(named) <= set(study.rows), claim
+        assert {claim.get("metric", study.metrics[0]), *claim.get("metrics", [])} <= set(study.metrics), claim
+        if "rows_of" in claim:
+            assert sum(row.startswith(claim["rows_of"]) for row in study.rows) == claim["count"]
+
+
+def test_the_page_is_drawn_from_what_is_kept():
+    assert PAGE.read_text(encoding="utf-8") == draw()
+
+
+def test_the_page_can_be_drawn_before_anything_was_run(tmp_path):
+    text = draw(tmp_path)
+    assert "not run yet" in text
+    assert "**reproduced**" in text  # what is known from elsewhere
