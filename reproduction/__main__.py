@@ -27,6 +27,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     options = arguments()
     from reproduction import page, run
+    from reproduction.planned import STUDIES
 
     data = options.data
     if options.page:
@@ -38,7 +39,7 @@ def main() -> int:
         return 0
     if not options.keep:
         return run.run(data, options.out, options.workers)
-    for study in run.STUDIES:
+    for study in STUDIES:
         if study.data in data:
             run.keep(study, data, options.out)
     run.keep_search(options.out)

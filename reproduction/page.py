@@ -17,6 +17,8 @@ CLAIMS = Path(__file__).with_name("claims.toml")
 TEXT = Path(__file__).with_name("text.md")
 PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
 MARK = "<!-- tables -->"
+COURSES = {"cub_ccp": "map@r", "cub_fastap_batch_size": "recall@1", "cub_top_k": "recall@1"}
+STEPS = (0, 25, 50, 100, 200, 400, 800, 1600)  # what study.json keeps of every run
 
 
 def claims() -> list[dict[str, Any]]:
@@ -50,7 +52,7 @@ def draw(results: Path = RESULTS) -> str:
         ]
         lines += rows
     lines += ["", "## The tables beside ours", *_tables(find)]
-    lines += ["", "## What was run", "", *_runs(find)]
+    lines += [*_courses(find), "", "## What was run", "", *_runs(find)]
     return TEXT.read_text(encoding="utf-8").replace(MARK, "\n".join(lines))
 
 
@@ -77,6 +79,22 @@ def _tables(find: Any) -> Iterator[str]:
             steps = [run["best_step"] for run in study.runs(row).values() if "best_step" in run]
             best = f"{sum(steps) / len(steps):,.0f}" if steps else ""
             yield f"| {row} | {len(study.runs(row))} | {' | '.join(cells)} | {best} |"
+
+
+def _courses(find: Any) -> Iterator[str]:
+    """Validation over training, where a figure of a paper shows it."""
+    for name, metric in COURSES.items():
+        study = find(name)
+        if not study.rows:
+            continue
+        yield from ("", f"### {study.content['title']}: {metric} on validation classes over training", "")
+        yield f"| row | {' | '.join(f'step {step}' for step in STEPS)} |"
+        yield "|---" * (len(STEPS) + 1) + "|"
+        for row in study.rows:
+            courses = [{point["step"]: point[metric] for point in run["course"]} for run in study.runs(row).values()]
+            cells = [[course[step] for course in courses if step in course] for step in STEPS]
+            means = [shown(sum(cell) / len(cell), metric) if len(cell) == len(courses) else "" for cell in cells]
+            yield f"| {row} | {' | '.join(means)} |"
 
 
 def _cell(study: Kept, row: str, metric: str, published: float | None) -> str:

@@ -90,6 +90,14 @@ def test_names_are_known_and_two_steps_are_trained(file, album, tmp_path):
     assert bool(result["results"][0].get("optimistic")) == optimistic
 
 
+@every
+def test_no_embedding_is_wider_than_its_features(file):
+    """Directions beyond the features are empty: rho and spectra would measure rounding errors."""
+    how = recipes.load(file).model.architecture
+    if how.backbone == "conv4":
+        assert how.dim <= how.settings.get("width", 64)
+
+
 def test_mlrc_is_four_models_of_three_seeds():
     tasks = recipes.protocol.tasks(recipes.load(FOLDER / "mlrc_cub200.toml"))
     assert len(tasks) == 12

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lookalike.errors import UserError, check, unknown
-from lookalike.evaluation.metrics import AT_K, PLAIN
+from lookalike.evaluation.metrics import AT_K, ON_REQUEST, PLAIN
 
 USUAL_K = (1, 2, 4, 8, 10, 16, 32, 100, 1000)
 CLUSTERING = ("nmi", "ami", "f1")
@@ -31,7 +31,7 @@ class Names:
 
 
 def ranking_names(ks: Iterable[int] = USUAL_K) -> list[str]:
-    return [f"{family}@{k}" for family in AT_K for k in ks] + list(PLAIN)
+    return [f"{family}@{k}" for family in AT_K for k in ks] + [name for name in PLAIN if name not in ON_REQUEST]
 
 
 def possible() -> list[str]:

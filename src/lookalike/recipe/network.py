@@ -1,6 +1,7 @@
 """[model] and [images]: the network, what it sees of an image, and the device it runs on."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,6 +10,7 @@ from lookalike.data import Augmentation
 from lookalike.data import preset as image_preset
 from lookalike.errors import check
 from lookalike.models import Embedder, Model, Preprocessing, up_to
+from lookalike.models.backbones.weights import WEIGHTS, fill, read
 from lookalike.models.device import checked_device
 from lookalike.recipe.settings import Recipe
 from lookalike.training.chunked import check_chunks
@@ -28,6 +30,8 @@ def model(recipe: Recipe) -> Model:
     table = recipe.model
     created = Model.create(table.architecture, table.weights, recipe.seed)
     embedder = embedder_of(created)
+    if table.head == "saved":
+        _restore_head(embedder, table.weights)
     if table.freeze is not None:
         embedder.freeze(up_to(table.freeze, embedder.backbone.stages))
     mixer_of(recipe, embedder, torch.Generator())
@@ -37,6 +41,18 @@ def model(recipe: Recipe) -> Model:
     embedder.to(device(recipe))
     preprocessing = views(recipe, created.preprocessing).preprocessing
     return replace(created, preprocessing=preprocessing, geometry=recipe.evaluation.geometry)
+
+
+def _restore_head(embedder: Embedder, weights: str | None) -> None:
+    """The head of the saved model whose folder `weights` is."""
+    file = Path(weights or "") / WEIGHTS
+    check(
+        weights is not None and file.is_file(),
+        f"model.head=saved takes the head of a saved model: model.weights must be its folder, not {weights}",
+    )
+    state = {key.removeprefix("head."): value for key, value in read(file).items() if key.startswith("head.")}
+    check(bool(state), f"the model in {weights} has no head: leave out model.head=saved")
+    fill(embedder.head, state, f"the head in {weights}")
 
 
 def mixer_of(recipe: Recipe, embedder: Embedder, generator: torch.Generator) -> Mixer | None:

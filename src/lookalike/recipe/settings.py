@@ -75,7 +75,7 @@ class Images:
 
 @dataclass(frozen=True)
 class Network:
-    """[model]: backbone and embedder; `head` is how the linear layer starts: default or principal."""
+    """[model]: backbone and embedder; `head` is how the linear layer starts: default, principal, or saved."""
 
     architecture: Architecture = field(default=Architecture("conv4"), metadata=inlined())
     weights: str | None = None  # "pretrained", a file, or the folder of a saved model; None: random

@@ -26,7 +26,7 @@ from lookalike.training.ccp import FORMS
 from lookalike.training.chunked import InChunks
 from lookalike.values import member_settings
 
-HEADS = ("default", "principal")
+HEADS = ("default", "principal", "saved")
 CLASSES, EACH, DIM = 4, 3, 8  # of the random vectors that an objective is tried on
 
 
@@ -83,7 +83,7 @@ def _check_features(recipe: Recipe) -> None:
     """Under [features] the head learns, and nothing else."""
     how = recipe.model.architecture
     check(
-        how.hidden is None or recipe.model.head == "default",
+        how.hidden is None or recipe.model.head != "principal",
         "a head with a hidden layer cannot start as principal components: leave out model.hidden or model.head",
     )
     if recipe.features is None:

@@ -1,7 +1,7 @@
 """The table of a study: each row over its runs, and against the baseline row in pairs of equal seed, fold and query."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from lookalike.evaluation.statistics.seeds import difference_by_seed, spread
 from lookalike.evaluation.table import NOT_SHARES, aligned
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Event, read_log
-from lookalike.runs.measured import load_results
+from lookalike.runs.measured import NamedResult, load_results
 from lookalike.sweeps.grid import TRAIN, Cell, Study
 from lookalike.sweeps.study import done, failure, folder_of
 
@@ -23,8 +23,10 @@ def gather(study: Study, out: Path) -> dict[str, Any]:
     """The content of study.json."""
     finished = [cell for cell in study.cells if done(out, cell)]  # once: other processes may be at work
     by_row = {row: [cell for cell in finished if cell.row == row] for row in study.rows}
+    known = {cell.key: load_results(folder_of(out, cell)) for cell in finished}
     results = {
-        row: {metric: _results(study, cells, out, metric) for metric in study.metrics} for row, cells in by_row.items()
+        row: {metric: _results(study, cells, known, metric) for metric in study.metrics}
+        for row, cells in by_row.items()
     }
     rows = []
     for name, cells in by_row.items():
@@ -36,7 +38,7 @@ def gather(study: Study, out: Path) -> dict[str, Any]:
         }
         row["optimistic"] = planned[0].recipe.protocol.select == "test_max"
         row["seconds"] = [_training(folder_of(out, cell))["seconds"] for cell in cells]
-        row["runs"] = [_run(study, cell, out) for cell in cells]
+        row["runs"] = [_run(cell, folder_of(out, cell), results[name], study) for cell in cells]
         for metric in study.metrics:
             own = results[name][metric]
             if own:
@@ -62,26 +64,25 @@ def _gap(own: dict[int, Result], other: dict[int, Result], metric: str) -> dict[
     return {} if gap is None else {metric: gap.as_json() | {"clear": gap.clear}}
 
 
-def _results(study: Study, cells: Sequence[Cell], out: Path, metric: str) -> dict[int, Result]:
+def _results(
+    study: Study, cells: Sequence[Cell], known: Mapping[str, Sequence[NamedResult]], metric: str
+) -> dict[int, Result]:
     """One result per run, by its number in the study: of the model on test, or on its train images."""
     role = "train" if metric.startswith(TRAIN) else "model"
     by_run = {}
     for cell in cells:
-        rows = [row for row in load_results(folder_of(out, cell)) if row.role == role]
+        rows = [row for row in known[cell.key] if row.role == role]
         if rows and metric.removeprefix(TRAIN) in rows[0].result:
             by_run[study.runs.index(cell.run)] = rows[0].result
     return by_run
 
 
-def _run(study: Study, cell: Cell, out: Path) -> dict[str, Any]:
+def _run(cell: Cell, folder: RunFolder, results: Mapping[str, dict[int, Result]], study: Study) -> dict[str, Any]:
     """One training in numbers: what it cost, when it was best, the figures, the course of its validation, and the
     instances of CCP."""
-    folder = folder_of(out, cell)
     training, events = _training(folder), read_log(folder.log).events
-    known = {metric: _results(study, [cell], out, metric) for metric in study.metrics}
-    values = {
-        metric: results[number][metric.removeprefix(TRAIN)] for metric, results in known.items() for number in results
-    }
+    number = study.runs.index(cell.run)
+    values = {name: by_run[number][name.removeprefix(TRAIN)] for name, by_run in results.items() if number in by_run}
     run: dict[str, Any] = {"seed": cell.run[0]} | ({"fold": cell.run[1]} if cell.run[1] else {})
     run |= {name: training[name] for name in ("steps", "best_step", "seconds", "validation") if name in training}
     run |= {"metrics": values, "course": _course(events)}

@@ -6,7 +6,7 @@ from lookalike.evaluation.engine.ranks import Order, Values
 from lookalike.evaluation.metrics.average_precision import map_1000, map_c, map_full, map_lim, map_r
 from lookalike.evaluation.metrics.f1_retrieval import f1_retrieval
 from lookalike.evaluation.metrics.gain import ndcg
-from lookalike.evaluation.metrics.precision import precision, precision_c_doc, r_precision
+from lookalike.evaluation.metrics.precision import precision, precision_1000_printed, precision_c_doc, r_precision
 from lookalike.evaluation.metrics.recall import recall
 from lookalike.evaluation.metrics.reciprocal_rank import mrr
 
@@ -26,5 +26,7 @@ PLAIN: dict[str, Callable[[Order], Values]] = {
     "precision@c_doc": precision_c_doc,
     "precision@1000_doc": lambda order: precision(order, 1000),
     "mrr": mrr,
+    "precision@1000_eq30": precision_1000_printed,
 }
-__all__ = ["AT_K", "PLAIN"]
+ON_REQUEST = ("precision@1000_eq30",)  # not among the metrics that are measured where none is named
+__all__ = ["AT_K", "ON_REQUEST", "PLAIN"]
