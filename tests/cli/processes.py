@@ -26,7 +26,8 @@ class Death:
     after: bool = False
 
 
-def _arm(death: Death) -> None:
+def arm(death: Death) -> None:
+    """Let this process die as told."""
     module, _, inner = death.owner.partition(":")
     owner = importlib.import_module(module)
     owner = getattr(owner, inner) if inner else owner
@@ -51,7 +52,7 @@ def _child(words: list[str], out: str, error: str, environment: dict[str, str], 
     os.environ |= environment
     sys.argv = ["lookalike", *words]
     if death is not None:
-        _arm(death)
+        arm(death)
     from lookalike.cli import main
 
     main()

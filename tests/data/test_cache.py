@@ -36,7 +36,7 @@ def start(pause):
 
 @pytest.mark.slow
 def test_a_killed_builder_leaves_nothing_that_looks_finished():
-    builder = start(0.2)
+    builder = start(60)  # it is killed long before the second part
     assert builder.stdout.readline() == "0\n"
     builder.send_signal(signal.SIGKILL)
     builder.communicate()
@@ -52,7 +52,7 @@ def test_a_second_builder_waits_for_the_first():
     first = start(0.02)
     assert first.stdout.readline() == "0\n"
     second = start(0.02)
-    outputs = [first.communicate(timeout=60)[0], second.communicate(timeout=60)[0]]
+    outputs = [first.communicate(timeout=300)[0], second.communicate(timeout=300)[0]]
     assert outputs[0].endswith("30 kept\n")
     assert outputs[1] == "30 kept\n"
 

@@ -27,10 +27,20 @@ def dataset(rows=ROWS):
     return arrays(images(rows), [f"class {row // 5}" for row in range(rows)])
 
 
+def meet(what: str) -> None:
+    """Wait until two processes have come so far."""
+    if "MEET" in os.environ:
+        folder, until = Path(os.environ["MEET"]), time.monotonic() + 200
+        (folder / f"{what}-{os.getpid()}").touch()
+        while len(list(folder.glob(f"{what}-*"))) < 2:
+            assert time.monotonic() < until, f"no other process {what}"
+            time.sleep(0.01)
+
+
 def main(die_after: int) -> None:
     """Embed everything in small blocks; prints how many vectors this process wrote.
 
-    With WAIT_FOR in the environment it begins when that file is there, and takes its time.
+    With MEET in the environment, two processes meet in that folder before they begin and after their first files.
     """
     store.BLOCK = 16
     write, written = store.Store._write, []
@@ -38,18 +48,15 @@ def main(die_after: int) -> None:
     def counted(self, bucket, digests, vectors):
         written.extend(digests)
         write(self, bucket, digests, vectors)
+        meet("wrote")
 
     def progress(done, _):
         if done >= die_after:
             os.kill(os.getpid(), signal.SIGKILL)
-        if "WAIT_FOR" in os.environ:
-            time.sleep(0.1)
 
     store.Store._write = counted
     network, data = model(), dataset()
-    print("ready", flush=True)
-    while "WAIT_FOR" in os.environ and not Path(os.environ["WAIT_FOR"]).exists():
-        time.sleep(0.01)
+    meet("ready")
     extract(network, data, progress=progress)
     print(len(written))
 

@@ -59,10 +59,8 @@ def test_what_a_killed_process_had_finished_is_not_computed_again(cache, expecte
 
 
 def test_processes_share_the_work(cache, expected, tmp_path):
-    children = [start(cache, WAIT_FOR=str(tmp_path / "go")) for _ in range(2)]
-    for child in children:
-        assert child.stdout.readline() == "ready\n"
-    (tmp_path / "go").touch()
+    (tmp_path / "meet").mkdir()
+    children = [start(cache, MEET=str(tmp_path / "meet")) for _ in range(2)]
     outcomes = [ended(child) for child in children]
     assert [code for code, _ in outcomes] == [0, 0]
     counts = [int(count) for _, count in outcomes]

@@ -12,12 +12,12 @@ from lookalike.runs import RunFolder, checkpoint
 from lookalike.runs.log import read_log
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from lookalike.runs import RunFolder
 with RunFolder(Path(sys.argv[1])).claimed():
     print("mine", flush=True)
-    time.sleep(60)
+    sys.stdin.read()  # until it is killed, or the test ends
 """
 
 
@@ -27,7 +27,8 @@ def folder(tmp_path):
 
 
 def test_a_second_process_is_refused_until_the_first_dies(folder):
-    other = subprocess.Popen([sys.executable, "-c", HOLD, str(folder.path)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", HOLD, str(folder.path)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert other.stdout.readline().strip() == "mine"
         with pytest.raises(UserError, match="another process is working in"), folder.claimed():
@@ -39,6 +40,7 @@ def test_a_second_process_is_refused_until_the_first_dies(folder):
     finally:
         other.kill()
         other.wait()
+        other.stdin.close()
         other.stdout.close()
     assert folder.begun
 

@@ -213,18 +213,19 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(write, shapes, tmp_path)
 
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
 from lookalike.runs.folder import RunFolder
 with RunFolder(Path(sys.argv[1])).locked() as mine:
     print(mine, flush=True)
-    time.sleep(60)
+    sys.stdin.read()  # until it is killed, or the test ends
 """
 
 
 def test_a_cell_belongs_to_one_process_until_it_dies(tmp_path):
     cell = RunFolder(tmp_path / "cell")
-    other = subprocess.Popen([sys.executable, "-c", HOLD, str(cell.path)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", HOLD, str(cell.path)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert other.stdout.readline().strip() == "True"
         with cell.locked() as mine:
@@ -236,6 +237,7 @@ def test_a_cell_belongs_to_one_process_until_it_dies(tmp_path):
     finally:
         other.kill()
         other.wait()
+        other.stdin.close()
         other.stdout.close()
 
 

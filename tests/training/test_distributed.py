@@ -14,7 +14,7 @@ from lookalike.runs import checkpoint
 from tests.training import processes
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 120  # seconds, on a machine that does ten other things
+LIMIT = 400  # seconds, on a machine that does ten other things
 
 
 def free_port():
@@ -49,6 +49,8 @@ def folder(tmp_path_factory):
     """What two processes left behind: they compute, stop and, at last, one of them is killed."""
     place = tmp_path_factory.mktemp("two")
     codes, errors = together(place)
+    if "EADDRINUSE" in "".join(errors):  # somebody took the port between its choice and its use
+        codes, errors = together(place)
     assert codes == [2, -9], errors
     return place
 

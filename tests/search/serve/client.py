@@ -85,7 +85,7 @@ class Server:
         """What the access log says, request by request."""
         return [json.loads(line) for line in self.errors.splitlines() if line.startswith("{")]
 
-    def wait_for(self, condition, what: str, seconds: float = 120):
+    def wait_for(self, condition, what: str, seconds: float = 240):
         until = time.monotonic() + seconds
         while not (result := condition()):
             assert self.process.poll() is None, self.errors
@@ -96,11 +96,11 @@ class Server:
     def ready(self) -> bool:
         try:
             return self("GET", "/v1/health").status == 200
-        except OSError:
+        except (OSError, http.client.HTTPException):  # the second: an answer that was cut off
             return False
 
     def __call__(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             own = {"Authorization": f"Bearer {self.token}"} if self.token else {}
             names = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -139,7 +139,7 @@ def test_busy_then_gone_then_back(window, shop):
 
 def come_and_go(page, shop, server):
     page.open(f"/#token={TOKEN}")
-    throttle(page.window, 3000)
+    throttle(page.window, 8000)
     page.one("#start .choose").send_keys(str(shop.parent / "lamp.jpg"))
     page.wait("return document.querySelectorAll('.skeleton').length > 0 && !document.getElementById('progress').hidden")
     assert page.text("#summary") == "Searching…"
