@@ -66,7 +66,7 @@ def test_no_facts_are_in_a_recipe(file):
     values = recipes.tree(file)
     assert "classes" not in values["loss"]
     assert "dim" not in values["loss"]
-    if file.stem not in ("glyphs", "omniglot", "cub_features"):
+    if file.stem not in ("glyphs", "omniglot", "cub_features", "cub_finetuned"):
         assert "size" not in values["images"]
 
 
