@@ -218,8 +218,9 @@ def test_unjudged_pairs_are_not_seen():
     assert result.per_query["recall@1"][0] == 1  # row 1 is nearer, but nobody said whether it is like row 0
     both = evaluate(vectors, judged, metrics="roc tar@0.5")
     assert both["roc_auc"] == 1
-    with pytest.raises(UserError, match="leave out ignore"):
-        evaluate(vectors, judged, ignore=[0, 1, 2, 3])
+    hidden = evaluate(vectors, judged, ignore=np.array([[False, False, True, False]] + [[False] * 4] * 3))
+    assert np.isnan(hidden.per_query["recall@1"][0])  # the only item like it is hidden
+    assert hidden.per_query["recall@1"][2] == 1
 
 
 def test_curves_over_pairs_by_shared_labels():

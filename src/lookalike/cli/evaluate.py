@@ -17,7 +17,7 @@ from lookalike.evaluation.result import Share
 EXAMPLE = 'lookalike evaluate test.npz --metrics "recall@1,2,4,8 map@r nmi" --json'
 
 ARRAYS = ("embeddings", "labels", "gallery_embeddings", "gallery_labels", "categories", "ignore", "gallery_ignore")
-UNMEASURED = ("paths", "gallery_paths", "fingerprint")  # also in the files that `embed` writes
+UNMEASURED = ("paths", "gallery_paths", "fingerprint")  # also in the files that `embed` writes, as are SETS
 
 
 def run(
@@ -54,10 +54,10 @@ def run(
     equals the query's `ignore` (the same camera, say) are hidden from it.
     """
     arrays, natural = (read(file), "sphere") if source is None else embedded(file, source, split)
+    labels, gallery_labels = several_labels(arrays)
     with bar("ranking") as progress:
         result = evaluate(
-            arrays["embeddings"], arrays["labels"],
-            gallery=arrays.get("gallery_embeddings"), gallery_labels=arrays.get("gallery_labels"),
+            arrays["embeddings"], labels, gallery=arrays.get("gallery_embeddings"), gallery_labels=gallery_labels,
             categories=arrays.get("categories"), ignore=ignored(arrays),
             metrics=metrics or None, normalise=normalise or natural, ties=ties, seed=seed, progress=progress,  # type: ignore[arg-type]
         )  # fmt: skip
@@ -89,9 +89,17 @@ def embedded(model: Path, source: str, split: str) -> tuple[dict[str, Any], str]
 
 
 def read(file: Path) -> dict[str, Any]:
-    from lookalike.runs.embeddings import read_embeddings
+    from lookalike.runs.embeddings import SETS, read_embeddings
 
-    return dict(read_embeddings(file, (*ARRAYS, *UNMEASURED)))
+    return dict(read_embeddings(file, (*ARRAYS, *UNMEASURED, *SETS)))
+
+
+def several_labels(arrays: dict[str, Any]) -> tuple[Any, Any]:
+    """The labels of queries and gallery; as sets, where the file has them."""
+    from lookalike.runs.embeddings import label_sets
+
+    labels, gallery = label_sets(arrays)
+    return (arrays["labels"], arrays.get("gallery_labels")) if labels is None else (labels, gallery)
 
 
 def ignored(arrays: Mapping[str, Any]) -> Any:

@@ -20,6 +20,7 @@ from lookalike.data.formats import vehicle_id as _vehicle_id
 from lookalike.data.formats.arrays import arrays
 from lookalike.data.formats.folder import folder
 from lookalike.data.formats.glyphs import glyphs
+from lookalike.data.formats.pairs import is_pairs, pairs
 from lookalike.data.formats.table import KINDS, table
 from lookalike.data.images.augment import Augmentation, preset
 from lookalike.data.images.decoded_cache import decoded
@@ -35,6 +36,7 @@ MEMBERS: dict[str, Callable[..., Dataset]] = {
     "glyphs": glyphs,
     "inshop": _inshop.inshop,
     "omniglot": _omniglot.omniglot,
+    "pairs": pairs,
     "sop": _sop.sop,
     "table": table,
     "vehicle_id": _vehicle_id.vehicle_id,
@@ -62,14 +64,14 @@ def load(source: str | Path, **settings: Any) -> Dataset:
     """
     name, equals, location = source.partition("=") if isinstance(source, str) else ("", "", "")
     if equals and name in MEMBERS:
-        return build(name, **{"path" if name == "table" else "root": location}, **settings)
+        return build(name, **{"path" if name in ("table", "pairs") else "root": location}, **settings)
     if name in MEMBERS:
         located = name == "glyphs" or settings.keys() & {"root", "path", "images"}
         check(bool(located), f"'{name}' must say where it is: write {name}=FOLDER")
         return build(name, **settings)
     path = Path(source).expanduser()
     if path.is_file():
-        return build("table", path=path, **settings)
+        return build("pairs" if is_pairs(path) else "table", path=path, **settings)
     if path.is_dir():
         return build(layout_of(path), root=path, **settings)
     if "/" not in str(source) and path.suffix.lower() not in KINDS:
@@ -106,6 +108,7 @@ __all__ = [
     "loader",
     "names",
     "near_duplicate_groups",
+    "pairs",
     "preset",
     "readable",
     "table",

@@ -1,7 +1,8 @@
 """A data set, wherever it comes from: a source of images, and one column per fact about them.
 
 Columns, not objects: a million rows are a few tensors. Labels are 0 … C − 1 with their names beside them; categories,
-splits, roles and groups are optional; −1 in them means that a row has none.
+splits, roles and groups are optional; −1 in them means that a row has none. Where images have several labels, or none,
+a label is the number of a set of labels, and `sets` has the sets [architecture supervision].
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from lookalike.data.images.source import Source
 from lookalike.errors import check, unknown
+from lookalike.label_sets import EMPTY, LabelSets
 
 SPLITS = ("train", "validation", "test")
 ROLES = ("query", "gallery")
@@ -51,6 +53,7 @@ class Dataset:
     groups: Int64[Tensor, " n"] | None = None
     root: Path | None = None
     problems: tuple[Problem, ...] = ()
+    sets: LabelSets | None = None  # one row per class: the labels it stands for; None: a class is one label
 
     def __post_init__(self) -> None:
         for name in ("images", *self.columns()):
@@ -70,8 +73,27 @@ class Dataset:
 
     @property
     def present(self) -> int:
-        """The number of classes that have images here."""
+        """The number of classes that have images here; of labels that two images share, where images have several."""
+        if self.sets is not None:
+            return self.with_pairs
         return int((self.class_sizes() > 0).sum())
+
+    @property
+    def with_pairs(self) -> int:
+        """The number of classes, or labels, that two or more images have."""
+        return int((self.label_sizes() >= 2).sum())
+
+    @property
+    def supervision(self) -> Int64[Tensor, " n"] | LabelSets:
+        """What says which images are alike: the column of labels, or a set of labels for every image."""
+        return self.labels if self.sets is None else self.sets[self.labels]
+
+    def label_sizes(self) -> Int64[Tensor, " numbers"]:
+        """How many images each class, or each label of those with several, has here."""
+        if self.sets is None:
+            return self.class_sizes()
+        numbers = self.sets[self.labels].numbers
+        return torch.bincount(numbers[numbers != EMPTY], minlength=int(self.sets.numbers.max()) + 1)
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that this data set has."""
@@ -120,11 +142,12 @@ class Dataset:
         """The same rows with the classes that occur numbered 0 … C − 1, for losses with a weight per class."""
         present = self.class_sizes() > 0
         names = tuple(self.label_names[index] for index in present.nonzero().flatten().tolist())
-        return replace(self, labels=(present.cumsum(0) - 1)[self.labels], label_names=names)
+        sets = None if self.sets is None else self.sets[present]
+        return replace(self, labels=(present.cumsum(0) - 1)[self.labels], label_names=names, sets=sets)
 
     def summary(self) -> str:
         """One line: rows, classes, categories, splits."""
-        parts = [f"{len(self):,} images", f"{self.present:,} classes"]
+        parts = [f"{len(self):,} images", f"{self.present:,} {'classes' if self.sets is None else 'shared labels'}"]
         if self.categories is not None:
             parts.append(f"{len(self.category_names)} categories")
         if self.splits is not None:

@@ -5,7 +5,7 @@ first classes and the rest (the fixed halves of the papers). Classes that share 
 near-duplicate images) can be kept in one split.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from lookalike.data.dataset import SPLITS, Dataset
 from lookalike.errors import check, unknown
+from lookalike.label_sets import EMPTY
 
 
 def class_disjoint(
@@ -30,7 +31,7 @@ def class_disjoint(
     tensor([2, 2, 0, 0, 0, 0])
     """
     together = dataset.groups if together is None else together
-    blocks = _blocks(dataset.labels, together, dataset.classes)
+    blocks = _blocks(dataset, together)
     categories = torch.full((dataset.classes,), -1)
     if dataset.categories is not None:
         categories[dataset.labels] = dataset.categories
@@ -68,9 +69,9 @@ def assign_classes(
     return result
 
 
-def _blocks(labels: Tensor, together: Tensor | None, classes: int) -> Tensor:
-    """The number of the block of every class: classes linked by a common group are one block."""
-    parent = list(range(classes))
+def _blocks(dataset: Dataset, together: Tensor | None) -> Tensor:
+    """The number of the block of every class: classes linked by a common group, or by a label, are one block."""
+    parent = list(range(dataset.classes))
 
     def root(node: int) -> int:
         while parent[node] != node:
@@ -78,16 +79,27 @@ def _blocks(labels: Tensor, together: Tensor | None, classes: int) -> Tensor:
             node = parent[node]
         return node
 
+    for links in _links(dataset, together):
+        first: dict[int, int] = {}
+        for group, label in links.tolist():
+            parent[root(label)] = root(first.setdefault(group, label))
+    return torch.tensor([root(node) for node in range(dataset.classes)], dtype=torch.int64)
+
+
+def _links(dataset: Dataset, together: Tensor | None) -> Iterator[Tensor]:
+    """Pairs (group, class) of groups that keep classes together: those of images, and the labels of sets."""
     if together is not None:
         known = together >= 0
-        first: dict[int, int] = {}
-        for group, label in torch.stack([together[known], labels[known]], 1).tolist():
-            parent[root(label)] = root(first.setdefault(group, label))
-    return torch.tensor([root(node) for node in range(classes)], dtype=torch.int64)
+        yield torch.stack([together[known], dataset.labels[known]], 1)
+    if dataset.sets is not None:
+        numbers = dataset.sets[dataset.labels].numbers
+        row, slot = (numbers != EMPTY).nonzero(as_tuple=True)
+        yield torch.stack([numbers[row, slot], dataset.labels[row]], 1)
 
 
 def halves(dataset: Dataset, train_classes: int | None = None) -> Dataset:
     """The papers' fixed split: the first classes (by number; by default half of them) train, the rest test."""
+    check_one_label(dataset, "a split by the order of classes")
     first = dataset.classes // 2 if train_classes is None else train_classes
     check(
         0 < first < dataset.classes,
@@ -99,6 +111,7 @@ def halves(dataset: Dataset, train_classes: int | None = None) -> Dataset:
 def last_classes_validate(dataset: Dataset, share: float = 0.2) -> Dataset:
     """Of the train classes the last `share`, in every category, become validation (Roth et al., ICML 2020)."""
     check(0 < share < 1, f"share must lie between 0 and 1, not {share}")
+    check_one_label(dataset, "a split by the order of classes")
     check(dataset.splits is not None, f"{dataset.name} has no splits: call halves or class_disjoint first")
     assert dataset.splits is not None
     category = torch.zeros_like(dataset.labels) if dataset.categories is None else dataset.categories
@@ -116,6 +129,7 @@ def class_folds(dataset: Dataset, folds: int = 4) -> list[Dataset]:
 
     As in the released code of chance constraints, the last range is the validation of the first fold [math G.2].
     """
+    check_one_label(dataset, "cross-validation over classes")
     check(dataset.splits is not None, f"{dataset.name} has no splits: call halves or class_disjoint first")
     assert dataset.splits is not None
     train = dataset.splits == 0
@@ -126,6 +140,11 @@ def class_folds(dataset: Dataset, folds: int = 4) -> list[Dataset]:
         replace(dataset, splits=torch.where(train & torch.isin(dataset.labels, late), 1, dataset.splits))
         for late in reversed(ranges)
     ]
+
+
+def check_one_label(dataset: Dataset, what: str) -> None:
+    """Refuse images with several labels, or with none, where classes are divided up."""
+    check(dataset.sets is None, f"{what} needs one label per image, and images of {dataset.name} have several or none")
 
 
 def _present(labels: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from lookalike.errors import check
 from lookalike.evaluation import curves, pair_curves, whole_set
 from lookalike.evaluation import names as metric_names
-from lookalike.evaluation.engine.question import Question, ask, read_ignore
+from lookalike.evaluation.engine.question import Question, ask, read_ignore, with_unknown
 from lookalike.evaluation.engine.ranking import Progress, rank
 from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
 from lookalike.evaluation.inputs import Codes, Items, Vectors
@@ -58,7 +58,7 @@ def evaluate(
     sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise), relevance)
     check_classes(requested, sets)
     rows = len(sets.queries)
-    hidden = read_ignore(hiding(ignore, sets), rows, sets.gallery_size, gallery is None)
+    hidden = with_unknown(read_ignore(ignore, rows, sets.gallery_size, gallery is None), sets.unknown)
     groups = None if categories is None else values_of(categories, "categories", rows)
     question = ask(sets.query_codes, sets.gallery_codes, hidden, sets.relevance)
     names = [sets.names[code] for code in sets.query_codes.tolist()]
@@ -80,14 +80,6 @@ def check_classes(requested: Names, sets: Sets) -> None:
         sets.relevance is None or not of_classes,
         f"{', '.join(of_classes)} compare classes and need one label per item: here items have several, or none",
     )
-
-
-def hiding(ignore: Any, sets: Sets) -> Any:
-    """What queries do not see: what the user hides, or the pairs that nobody has judged."""
-    if sets.unknown is None:
-        return ignore
-    check(ignore is None, "labels that list differing pairs hide the unlisted ones already: leave out ignore")
-    return sets.unknown
 
 
 def describe(sets: Sets, ties: Ties, tolerance: float, seed: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lookalike.errors import UserError
 from lookalike.evaluation.engine.panel import marked
-from lookalike.evaluation.engine.question import Question, ask, read_ignore
+from lookalike.evaluation.engine.question import Question, ask, read_ignore, with_unknown
 from lookalike.evaluation.engine.ranks import Values
 from lookalike.evaluation.engine.space import Space
 from lookalike.evaluation.inputs import Items, Vectors
@@ -69,9 +69,7 @@ def tally_pairs(
     [1.0, 0.5, 0.33]
     """
     sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise))
-    hidden = read_ignore(
-        ignore if sets.unknown is None else sets.unknown, len(sets.queries), sets.gallery_size, gallery is None
-    )
+    hidden = with_unknown(read_ignore(ignore, len(sets.queries), sets.gallery_size, gallery is None), sets.unknown)
     return tally_sets(sets, ask(sets.query_codes, sets.gallery_codes, hidden, sets.relevance))
 
 

@@ -11,7 +11,7 @@ from lookalike.errors import UserError, check
 from lookalike.protocols import query_gallery, vehicle_id
 from lookalike.protocols.class_disjoint import check_classes, has
 from lookalike.recipe import Recipe, as_tree, build, defaults, of_tree, overridden, tree
-from lookalike.recipe.validity import check_recipe
+from lookalike.recipe.validity import check_recipe, check_sets
 from lookalike.runs import RunFolder
 from lookalike.runs.folder import differences
 
@@ -63,6 +63,8 @@ def check_possible(recipe: Recipe, dataset: Dataset) -> None:
     training images together can fill a batch. Whether the network can be built shows when it is.
     """
     check_recipe(recipe)
+    if dataset.sets is not None:
+        check_sets(recipe, dataset.name)
     OF_PROTOCOL.get(recipe.protocol.name, check_classes)(dataset)
     check_classes(dataset)
     train = dataset.where(split="train") if has(dataset, "train") else dataset

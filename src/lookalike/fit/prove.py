@@ -59,7 +59,7 @@ def prove(trained: TrainedModel, parts: Parts, run: OpenRun, full: bool) -> list
 
 def _calibration(run: OpenRun, model: Model, entry: Judged, test: Dataset) -> dict[str, Any] | None:
     """What a similarity means among the test images, for an index made from this run."""
-    if test.roles is not None:
+    if test.roles is not None or test.sets is not None:
         return None
     run.stage("calibrating on unseen classes")
     labels = [test.label_names[label] for label in test.labels.tolist()]

@@ -67,7 +67,8 @@ def single(recipe: Recipe, model: Model | None, parts: Parts, run: OpenRun, cond
     """Train one model and prove it; an untrained `model` that fits the recipe need not be built again."""
     stages.announce(parts, recipe, run)
     untrained = build.model(recipe) if model is None else model
-    make = best_model if judges_candidates(recipe) else train_model
+    one_label = parts.train.sets is None  # the candidates that need no training read classes
+    make = best_model if judges_candidates(recipe) and one_label else train_model
     trained = make(recipe, untrained, parts, run, conditions.clock, conditions.stop)
     entries = prove(trained, parts, run, conditions.full)
     return Run(run.folder.path, trained.delivered or trained.model, tuple(entries), trained.ending)

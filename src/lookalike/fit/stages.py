@@ -7,6 +7,7 @@ from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import check
 from lookalike.files import write_text
+from lookalike.label_sets import EMPTY, LabelSets
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, protocol
@@ -41,11 +42,20 @@ def split(dataset: Dataset, recipe: Recipe) -> Parts:
     return parts._replace(others=others)
 
 
+def _shared(parts: Parts) -> bool:
+    """Whether a label occurs in training and in a part that judges; only where images have several labels."""
+    named = [part.supervision for part in parts[:3] if part is not None and part.sets is not None]
+    numbers = [set(part.numbers.flatten().tolist()) - {EMPTY} for part in named if isinstance(part, LabelSets)]
+    return any(numbers[0] & other for other in numbers[1:])
+
+
 def announce(parts: Parts, recipe: Recipe, run: OpenRun) -> None:
     """Note how the classes were split, and what that means for the choice of weights."""
     named = zip(("train", "validation", "test"), parts[:3], strict=True)
     sizes = [f"{name} {part.present:,} classes, {len(part):,} images" for name, part in named if part is not None]
-    run.note("; ".join(sizes) + "; no class in two of them")
+    run.note(
+        "; ".join(sizes) + ("; labels occur in several of them" if _shared(parts) else "; no class in two of them")
+    )
     if recipe.protocol.select == "test_max":
         run.note("the test images select the weights, as in some papers: the figures are optimistic")
     elif parts.validation is None:

@@ -84,7 +84,8 @@ def weights_of(network: nn.Module, state: Weights) -> Iterator[None]:
 def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
     """Train an untrained model as its recipe says, from wherever the checkpoint stands, until it is validated."""
     untrained = weights(model)
-    model = replace(model, classes=parts.train.label_names)
+    sets = parts.train.sets
+    model = replace(model, classes=parts.train.label_names if sets is None else tuple(map(str, sets.names)))
     started = checkpoint.exists(run.folder.checkpoint)
     loop = build.loop(recipe, model, parts.train, _features(recipe, model, parts, run))
     warning = unreachable_margin(loop.objective.loss)  # type: ignore[arg-type]

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+import torch
+from torch import Tensor
+
 from lookalike.data import Dataset, class_disjoint
 from lookalike.data.dataset import SPLITS
 from lookalike.errors import UserError, check
@@ -42,6 +45,9 @@ def check_classes(dataset: Dataset) -> None:
         for name in ("train", "test"):
             _check_side(dataset.where(split=name), name)
         return
+    if dataset.sets is not None:
+        _check_apart(_with_test(dataset, 0.5, seed=0))
+        return
     least = 2 * LEAST
     if usable(dataset) < least:
         raise UserError(
@@ -50,7 +56,20 @@ def check_classes(dataset: Dataset) -> None:
         )
 
 
+def _check_apart(divided: Dataset) -> None:
+    """Labels that occur together stay together; what is left must make two sides."""
+    for name in ("train", "test"):
+        if usable(divided.where(split=name)) < LEAST:
+            raise UserError(
+                f"{divided.name}: labels occur together so much that none can be kept out of training: add a column "
+                "split to the table, with train and test"
+            )
+
+
 def _check_side(part: Dataset, name: str) -> None:
+    if part.sets is not None and name == "train":  # which may be unlabelled altogether
+        check(len(part) >= 2 * LEAST, f"{part.name}: {len(part)} images are too few to train on: add images")
+        return
     count = usable(part)
     check(
         count >= LEAST,
@@ -73,7 +92,7 @@ def has(dataset: Dataset, split: str) -> bool:
 
 def usable(dataset: Dataset) -> int:
     """Classes with at least two images."""
-    return int((dataset.class_sizes() >= 2).sum())
+    return dataset.with_pairs
 
 
 def _with_test(dataset: Dataset, share: float, seed: int) -> Dataset:
@@ -92,6 +111,23 @@ def _with_validation(dataset: Dataset, share: float, seed: int) -> Dataset:
         return dataset
     split = class_disjoint(part, {"train": 1 - count / part.present, "validation": count / part.present}, seed=seed)
     assert split.splits is not None
+    if part.sets is not None and not _is_fair(split, share):
+        split = replace(part, splits=_some_images(len(part), share, seed))
+    assert split.splits is not None
     splits = dataset.splits.clone()
     splits[train] = split.splits
     return replace(dataset, splits=splits)
+
+
+def _is_fair(divided: Dataset, share: float) -> bool:
+    """Whether labels that stay together left enough on both sides, and not most images to validate."""
+    held = divided.where(split="validation")
+    return usable(held) >= LEAST and len(held) <= max(0.5, 2 * share) * len(divided)
+
+
+def _some_images(count: int, share: float, seed: int) -> Tensor:
+    """Where labels cannot be kept apart, images are: some of them validate."""
+    splits = torch.zeros(count, dtype=torch.int64)
+    held = torch.randperm(count, generator=torch.Generator().manual_seed(seed))[: round(share * count)]
+    splits[held] = SPLITS.index("validation")
+    return splits

@@ -25,7 +25,7 @@ def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Pa
     sides = {name: divided.test.where(role=name) for name in ("query", "gallery")}
     for name, side in sides.items():
         check(len(side) > 0, f"{dataset.name}: no test image has the role {name}")
-    both = (sides["query"].class_sizes() > 0) & (sides["gallery"].class_sizes() > 0)
+    both = (sides["query"].label_sizes() > 0) & (sides["gallery"].label_sizes() > 0)
     check(
         bool(both.any()),
         f"{dataset.name}: no class has both queries and gallery images, so no query has anything to find",

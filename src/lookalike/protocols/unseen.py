@@ -49,7 +49,9 @@ def judge(
     name: str, role: str, embeddings: Tensor, dataset: Dataset, geometry: Any, metrics: Iterable[str] = ()
 ) -> Judged:
     """Evaluate the embeddings: leave-one-out, unless the dataset has queries and a gallery."""
-    names = np.array(dataset.label_names, dtype=object)[dataset.labels.numpy()]
+    names: Any = dataset.supervision
+    if dataset.sets is None:
+        names = np.array(dataset.label_names, dtype=object)[dataset.labels.numpy()]
     kinds = None
     if dataset.categories is not None:
         kinds = np.array([*dataset.category_names, ""], dtype=object)[dataset.categories.numpy()]

@@ -106,8 +106,9 @@ def fit_batches(recipe: Recipe, train: Dataset) -> Recipe:
     most = limits(recipe.sampler.settings)
     if not most:
         return recipe
-    sizes = train.class_sizes()
-    fitted = _fit_batch({**recipe.sampler.settings, **most}, sizes[sizes > 0])
+    sizes = train.label_sizes()
+    shared = train.sets is not None and bool((sizes > 1).any())  # labels that one image has are no class to draw from
+    fitted = _fit_batch({**recipe.sampler.settings, **most}, sizes[sizes > int(shared)])
     settings = {**recipe.sampler.settings, **{key: fitted[key] for key in most}}
     return replace(recipe, sampler=replace(recipe.sampler, settings=settings))
 

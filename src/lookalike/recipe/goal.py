@@ -8,6 +8,7 @@ from torch import nn
 
 from lookalike import catalog, losses, miners, regularisers
 from lookalike.errors import check
+from lookalike.label_sets import LabelSets
 from lookalike.recipe.network import device
 from lookalike.recipe.settings import Member, Recipe
 from lookalike.training import Objective
@@ -20,7 +21,7 @@ Members = Mapping[str, Callable[..., Any]]
 OWN = ("name", "preset")  # keys of a table beside the settings of the member it names
 
 
-def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Goal:
+def objective(recipe: Recipe, classes: int, dim: int, batch_size: int, sets: LabelSets | None = None) -> Goal:
     """The loss with its miner, memory, proxies and regularisers; random parts from the seed."""
     generator = torch.Generator(device(recipe)).manual_seed(recipe.seed)  # loss and miner draw from the same
     with torch.random.fork_rng(devices=[]):
@@ -41,7 +42,7 @@ def objective(recipe: Recipe, classes: int, dim: int, batch_size: int) -> Goal:
     memory = CrossBatchMemory(table.batches * batch_size, dim) if table.batches else None
     if memory is not None:
         _check_memory(recipe, loss)
-    return Objective(loss, miner, added, memory, memory_weight=table.weight, memory_start=table.start)
+    return Objective(loss, miner, added, memory, memory_weight=table.weight, memory_start=table.start, sets=sets)
 
 
 def settings_of(table: str, members: Members, member: Member) -> dict[str, Any]:

@@ -106,13 +106,13 @@ class Validation:
     def __init__(self, recipe: Recipe, model: Model, dataset: Dataset) -> None:
         self.metrics = sorted({"recall@1", "map@r", recipe.train.plan.select})
         self.geometry: Any = model.geometry
-        self.labels, self.embed = dataset.labels, embedding_of(recipe, model, dataset)
+        self.dataset, self.embed = dataset, embedding_of(recipe, model, dataset)
         self.last: Tensor | None = None
 
     def __call__(self) -> Mapping[str, float]:
         self.last = self.embed()
-        return evaluate(self.last, self.labels, metrics=self.metrics, normalise=self.geometry)
+        return evaluate(self.last, self.dataset.supervision, metrics=self.metrics, normalise=self.geometry)
 
     def embedded(self) -> tuple[Float[Tensor, "n d"], Integer[Tensor, " n"]]:
         """The images as they were last embedded, or, before the first step, as they are now."""
-        return self.embed() if self.last is None else self.last, self.labels
+        return self.embed() if self.last is None else self.last, self.dataset.labels

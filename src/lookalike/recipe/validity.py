@@ -11,8 +11,9 @@ import torch
 from torch import nn
 
 from lookalike import catalog, samplers
-from lookalike.errors import check, unknown
+from lookalike.errors import UserError, check, unknown
 from lookalike.evaluation import names as metric_names
+from lookalike.label_sets import LabelSets
 from lookalike.models import Preprocessing, backbones
 from lookalike.models.pooling import POOLINGS
 from lookalike.recipe import build
@@ -47,11 +48,22 @@ def check_recipe(recipe: Recipe) -> None:
     _rehearse(recipe)
 
 
-def _rehearse(recipe: Recipe) -> None:
+def check_sets(recipe: Recipe, name: str) -> None:
+    """Refuse what needs one class per image, where images have several labels or none."""
+    several = f"images of {name} have several labels or none"
+    check(recipe.ccp is None, f"CCP draws proxies from classes, and {several}: leave out ccp")
+    check(recipe.head.steps == 0, f"head.steps trains on classes, and {several}: set head.steps=0")
+    try:
+        _rehearse(recipe, LabelSets.of([{kind, kind + 1} for kind in range(CLASSES)]))
+    except UserError as refusal:
+        raise UserError(f"{several}, and the recipe cannot work on them: {refusal}") from None
+
+
+def _rehearse(recipe: Recipe, sets: LabelSets | None = None) -> None:
     labels = torch.arange(CLASSES).repeat_interleave(EACH)
     vectors = torch.randn(len(labels), DIM, generator=torch.Generator().manual_seed(recipe.seed))
     device = build.device(recipe)
-    goal = build.objective(recipe, CLASSES, DIM, len(labels)).to(device)
+    goal = build.objective(recipe, CLASSES, DIM, len(labels), sets).to(device)
     goal(vectors.to(device), labels.to(device), recipe.memory.start)
 
 

@@ -16,6 +16,7 @@ from lookalike.data import Dataset
 from lookalike.errors import UserError, check, unknown
 from lookalike.features.shards import Shards, is_shards
 from lookalike.files import read_arrays, whole_file
+from lookalike.label_sets import LabelSets
 
 Arrays = dict[str, np.ndarray]
 
@@ -27,12 +28,39 @@ def columns(embeddings: Float[Tensor, "n d"], dataset: Dataset) -> Arrays:
     if dataset.categories is not None:
         arrays["categories"] = np.array([*dataset.category_names, ""])[dataset.categories.numpy()]
     vectors = embeddings.numpy()
+    sets = _sets(dataset)
     if dataset.roles is None:
-        return arrays | {"embeddings": vectors, "labels": names}
+        return arrays | {"embeddings": vectors, "labels": names} | sets
     query = dataset.roles.numpy() == 0
+    if sets:
+        sets |= {"label_sets": sets["label_sets"][query], "gallery_label_sets": sets["label_sets"][~query]}
     arrays = {name: column[query] for name, column in arrays.items()} | {"gallery_paths": arrays["paths"][~query]}
     arrays |= {"embeddings": vectors[query], "labels": names[query]}
-    return arrays | {"gallery_embeddings": vectors[~query], "gallery_labels": names[~query]}
+    return arrays | {"gallery_embeddings": vectors[~query], "gallery_labels": names[~query]} | sets
+
+
+SETS = ("label_sets", "gallery_label_sets", "label_set_names", "opposed")
+
+
+def _sets(dataset: Dataset) -> Arrays:
+    """Where images have several labels, or none: their numbers, padded with −1, and what the numbers mean."""
+    sets = dataset.supervision
+    if not isinstance(sets, LabelSets):
+        return {}
+    arrays = {"label_sets": sets.numbers.numpy(), "label_set_names": np.array(list(map(str, sets.names)), np.str_)}
+    return arrays if sets.opposed is None else arrays | {"opposed": sets.opposed.numpy()}
+
+
+def label_sets(arrays: Arrays) -> tuple[LabelSets | None, LabelSets | None]:
+    """The labels of queries and gallery, where an image has several or none."""
+    if "label_sets" not in arrays:
+        return None, None
+    names = tuple(arrays["label_set_names"].tolist())
+    opposed = torch.from_numpy(arrays["opposed"]) if "opposed" in arrays else None
+    queries, gallery = (
+        LabelSets(torch.from_numpy(arrays[name]), names, opposed) if name in arrays else None for name in SETS[:2]
+    )
+    return queries, gallery
 
 
 def save_embeddings(path: Path, embeddings: Float[Tensor, "n d"], dataset: Dataset) -> None:

@@ -50,7 +50,8 @@ def ClassBalanced(
 ) -> BatchSampler:
     """SPC-n: different random classes, the same number of different random images of each.
 
-    A class with fewer than `per_class` images repeats some of them.
+    A class with fewer than `per_class` images repeats some of them. Of images with several labels, each label is a
+    class; an unlabelled image is a class of its own and comes in `per_class` views.
 
     >>> labels = torch.tensor([5, 5, 5, 7, 7, 7, 9, 9, 9])
     >>> for batch in ClassBalanced(labels, batch_size=4, per_class=2):
@@ -58,7 +59,7 @@ def ClassBalanced(
     4 tensor([2, 2])
     4 tensor([2, 2])
     """
-    groups = Groups.of(labels)
+    groups = Groups.sharing(labels)
     classes = classes_per_batch(groups, batch_size, per_class)
     compose = partial(balanced, groups, (classes, per_class), roth)
     return BatchSampler(compose, groups.of_image, batch_size, per_class, batches, **course)

@@ -8,8 +8,9 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from lookalike.errors import check
-from lookalike.labels import Labels, joint_labels
+from lookalike.errors import UserError, check
+from lookalike.label_sets import EMPTY
+from lookalike.labels import Labels, joint_labels, joint_sets, several
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Groups:
     ([1, 0, 2], [1, 2], [1, 0, 1])
     """
 
-    members: Integer[Tensor, " n"]
+    members: Integer[Tensor, " listed"]
     starts: Integer[Tensor, " g"]
     sizes: Integer[Tensor, " g"]
     of_image: Integer[Tensor, " n"]
@@ -31,10 +32,42 @@ class Groups:
 
     @staticmethod
     def of(labels: Labels) -> "Groups":
+        if several(labels):
+            raise UserError(
+                "this sampler divides images into classes and needs one label per image, not several and not none: "
+                "choose class_balanced"
+            )
         (numbers,) = joint_labels(labels)
         check(len(numbers) > 0, "there are no images: give one label per image")
         _, of_image, sizes = torch.unique(numbers.cpu(), return_inverse=True, return_counts=True)
         return Groups(of_image.argsort(stable=True), sizes.cumsum(0) - sizes, sizes, of_image)
+
+    @staticmethod
+    def sharing(labels: Labels) -> "Groups":
+        """Like `of`; images with several labels are in the group of each of them, those without any in their own.
+
+        A label that only one image has is no group, unless the image has no other. Pairs that are known to be different
+        are groups as well: nothing else brings them into one batch.
+
+        >>> groups = Groups.sharing([{"red", "round"}, {"red"}, {"round"}, None])
+        >>> [groups.members[start : start + size].tolist() for start, size in zip(groups.starts, groups.sizes)]
+        [[0, 1], [0, 2], [3]]
+        """
+        if not several(labels):
+            return Groups.of(labels)
+        (sets,) = joint_sets(labels)
+        numbers = sets.numbers.cpu()
+        check(len(numbers) > 0, "there are no images: give labels")
+        image, slot = (numbers != EMPTY).nonzero(as_tuple=True)
+        label = numbers[image, slot]
+        pairs = image.new_zeros(0, 2) if sets.opposed is None else _rows_of(sets.opposed.cpu(), numbers[:, 0])
+        shared, alone = torch.bincount(label)[label] > 1, torch.ones(len(numbers), dtype=torch.bool)
+        alone[image[shared]] = alone[pairs.flatten()] = False
+        kept = shared | (alone[image] & (slot == 0))
+        image = torch.cat((image[kept], pairs.flatten()))
+        label = torch.cat((label[kept], numbers.max() + 1 + torch.arange(len(pairs)).repeat_interleave(2)))
+        _, group, sizes = torch.unique(label, return_inverse=True, return_counts=True)
+        return Groups(image[group.argsort(stable=True)], sizes.cumsum(0) - sizes, sizes, sets.kinds()[0].cpu())
 
     def pick(self, group: Integer[Tensor, "*shape"], place: Integer[Tensor, "*shape"]) -> Integer[Tensor, "*shape"]:
         """The images at the given places of the given groups."""
@@ -103,3 +136,11 @@ def classes_per_batch(groups: Groups, batch_size: int, per_class: int) -> int:
         "choose a smaller batch_size or a larger per_class",
     )
     return classes
+
+
+def _rows_of(pairs: Integer[Tensor, "p 2"], numbers: Integer[Tensor, " n"]) -> Integer[Tensor, "q 2"]:
+    """Pairs of numbers as pairs of rows, of those whose both numbers are here."""
+    rows = torch.full((1 + int(max(pairs.max(), numbers.max())),), -1)
+    rows[numbers] = torch.arange(len(numbers))
+    known = rows[pairs]
+    return known[(known >= 0).all(1)]

@@ -7,14 +7,18 @@ Departs from the released code: a plain modulo ring (that one overwrites the las
 for an empty slot), and self pairs are removed by id, not by similarity. The whole state is in `state_dict`.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from lookalike.errors import check
+from lookalike.label_sets import LabelSets
 from lookalike.labels import as_labels
 from lookalike.targets import Pairs
 
+Meaning = Callable[[Tensor], Tensor | LabelSets]
 EMPTY = -1  # id of a slot never filled
 
 
@@ -65,11 +69,16 @@ class CrossBatchMemory(nn.Module):
         self.added += len(labels)
         return ids
 
-    def pairs(self, labels: Integer[Tensor, " n"], ids: Integer[Tensor, " n"]) -> Pairs:
-        """The pairs of anchors (by the ids `add` gave them) with all slots; empty slots and own copies play no part."""
-        pairs = Pairs.across(labels, self.labels, ids, self.ids)
+    def pairs(
+        self, labels: Integer[Tensor, " n"], ids: Integer[Tensor, " n"], meaning: Meaning = lambda labels: labels
+    ) -> Pairs:
+        """The pairs of anchors (by the ids `add` gave them) with all slots; empty slots and own copies play no part.
+
+        `meaning` are the sets of labels that numbers stand for, where samples have several.
+        """
+        pairs = Pairs.across(meaning(labels), meaning(self.labels), ids, self.ids)
         filled = self.ids != EMPTY
-        return Pairs(pairs.positive & filled, pairs.negative & filled, pairs.labels, self.labels)
+        return Pairs(pairs.positive & filled, pairs.negative & filled, pairs.labels, pairs.candidate_labels)
 
 
 def remembered(

@@ -8,6 +8,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from lookalike.errors import check
+from lookalike.label_sets import LabelSets
 from lookalike.targets import Targets
 from lookalike.training.memory import CrossBatchMemory
 
@@ -17,7 +18,8 @@ Miner = Callable[..., Targets]
 class Objective(nn.Module):
     """loss(mined tuples of the batch) + weight · loss(batch against the memory) + regularisers, term by term.
 
-    The memory [math A19] acts from step `memory_start` on; until then nothing is put in.
+    The memory [math A19] acts from step `memory_start` on; until then nothing is put in. Where images have several
+    labels, or none, `sets` says what each class number stands for [architecture supervision].
 
     >>> import torch
     >>> from lookalike.losses import Triplet
@@ -34,6 +36,7 @@ class Objective(nn.Module):
         memory: CrossBatchMemory | None = None,
         memory_weight: float = 1.0,
         memory_start: int = 1000,
+        sets: LabelSets | None = None,
     ) -> None:
         super().__init__()
         check(memory_start >= 0, f"the memory starts at step 0 or later, not {memory_start}")
@@ -42,6 +45,7 @@ class Objective(nn.Module):
         self.loss, self.miner, self.memory = loss, miner, memory
         self.regularisers = nn.ModuleList(regularisers)
         self.memory_weight, self.memory_start = memory_weight, memory_start
+        self.sets = sets
 
     def forward(
         self, embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"], step: int
@@ -54,7 +58,11 @@ class Objective(nn.Module):
             terms[type(regulariser).__name__] = regulariser(embeddings)
         return terms
 
-    def _targets(self, embeddings: Tensor, labels: Tensor) -> Targets:
+    def _meaning(self, labels: Tensor) -> Tensor | LabelSets:
+        return labels if self.sets is None else self.sets[labels].to(labels.device)
+
+    def _targets(self, embeddings: Tensor, numbers: Tensor) -> Targets:
+        labels = self._meaning(numbers)
         if self.miner is not None:
             return self.miner(embeddings.detach(), labels)
         draw = getattr(self.loss, "targets", None)  # losses that draw tuples themselves
@@ -62,7 +70,7 @@ class Objective(nn.Module):
 
     def _remembered(self, memory: CrossBatchMemory, embeddings: Tensor, labels: Tensor) -> Tensor:
         ids = memory.add(embeddings, labels)
-        pairs: Targets = memory.pairs(labels, ids)
+        pairs: Targets = memory.pairs(labels, ids, self._meaning)
         candidates = memory.embeddings.to(embeddings.dtype)
         if self.miner is not None:
             pairs = self.miner(embeddings.detach(), pairs, candidates)

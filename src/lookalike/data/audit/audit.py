@@ -87,7 +87,7 @@ def class_size_histogram(dataset: Dataset) -> dict[str, int]:
     >>> class_size_histogram(arrays(torch.zeros(4, 2, 2, dtype=torch.uint8), ["a", "b", "b", "b"]))
     {'1': 1, '2–3': 1}
     """
-    sizes = dataset.class_sizes()
+    sizes = dataset.label_sizes()
     result, low = {}, 1
     while low <= int(sizes.max()):
         high = 2 * low - 1
@@ -141,6 +141,8 @@ def _begins_like_an_image(path: Path) -> bool:
 
 
 def _class_findings(dataset: Dataset, good: Tensor) -> list[Finding]:
+    if dataset.sets is not None:  # an image that shares no label is no fault
+        return []
     sizes = torch.bincount(dataset.labels[good], minlength=dataset.classes)
     listed = dataset.class_sizes()
     single = [dataset.label_names[label] for label in (sizes == 1).nonzero().flatten().tolist()]
@@ -159,7 +161,7 @@ def _class_findings(dataset: Dataset, good: Tensor) -> list[Finding]:
 def _label_finding(dataset: Dataset, embeddings: Tensor, good: Tensor) -> Finding:
     rows = good.nonzero().flatten()
     items = []
-    for doubt in suspicious_labels(embeddings[rows], dataset.labels[rows]):
+    for doubt in [] if dataset.sets is not None else suspicious_labels(embeddings[rows], dataset.labels[rows]):
         (image,), nearest = names(dataset, [int(rows[doubt.row])]), dataset.images.name(int(rows[doubt.nearest]))
         suggested = {"looks_like": dataset.label_names[doubt.other], "share": round(doubt.share, 3)}
         items.append(image | suggested | {"evidence": doubt.evidence(nearest)})
@@ -167,8 +169,7 @@ def _label_finding(dataset: Dataset, embeddings: Tensor, good: Tensor) -> Findin
 
 
 def _verdict(dataset: Dataset, good: Tensor) -> tuple[bool, str]:
-    sizes = torch.bincount(dataset.labels[good], minlength=dataset.classes)
-    pairs = int((sizes >= 2).sum())
+    pairs = dataset.subset(good).with_pairs
     if not good.any():
         images = dataset.images
         first = images.path(0).absolute() if isinstance(images, Files) else images.name(0)

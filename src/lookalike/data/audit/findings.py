@@ -47,7 +47,8 @@ def duplicate_findings(dataset: Dataset, scanned: Scan) -> list[Finding]:
 
 def _in_scope(dataset: Dataset, groups: Tensor, scope: str) -> list[list[int]]:
     """The groups (as rows) that extend across splits, across classes, or within one class."""
-    if scope == "across splits" and dataset.splits is None:
+    classless = dataset.sets is not None  # copies need not have the same labels there
+    if dataset.splits is None if scope == "across splits" else classless:
         return []
     order = groups.argsort(stable=True)[int((groups < 0).sum()) :]
     sizes = torch.bincount(groups[order]).tolist() if len(order) else []

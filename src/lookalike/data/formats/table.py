@@ -1,6 +1,7 @@
 """A table of images: CSV, TSV, or Parquet where pyarrow is installed.
 
-The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are ignored.
+The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are ignored. A
+column `labels` in the place of `label` holds several, such as `red|round`, or none.
 Rows are read one by one into columns: a million of them take seconds and a few hundred megabytes.
 """
 
@@ -12,15 +13,17 @@ from typing import IO, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lookalike.data.dataset import ROLES, SPLITS, Dataset
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
-from lookalike.data.vocabulary import UNKNOWN, Vocabulary
+from lookalike.data.vocabulary import UNKNOWN, Vocabulary, numbered
 from lookalike.errors import UserError, check
 from lookalike.files import printable
+from lookalike.label_sets import LabelSets
 
-REQUIRED = ("path", "label")
+SEVERAL = "labels"  # the column that may hold several
 OPTIONAL = ("category", "split", "role", "group")
 ALIASES = {"val": "validation", "valid": "validation", "training": "train"}
 LONGEST_LINE = 1 << 20
@@ -30,7 +33,8 @@ KINDS = (".csv", ".tsv", ".parquet")
 def table(path: str | Path, root: str | Path | None = None) -> Dataset:
     """A CSV, TSV or Parquet file with the columns path and label (category, split, role, group if you have them).
 
-    Relative paths start at the table's own folder unless `root` is given; labels may be any text.
+    Relative paths start at the table's own folder unless `root` is given; labels may be any text. With a column
+    `labels` instead, `red|round` is two of them and an empty cell is none; images that share a label are alike.
     """
     file = Path(path).expanduser()
     check(file.is_file(), f"there is no table '{file}': give a .csv, .tsv or .parquet file with columns path and label")
@@ -48,6 +52,7 @@ class _Columns:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.present: list[str] = []
+        self.sets: list[list[str]] = []
         self.paths, self.ends = bytearray(), array("q", [0])
         self.names = {name: Vocabulary() for name in ("label", "category", "group")}
         self.fixed = {"split": array("b"), "role": array("b")}
@@ -59,23 +64,28 @@ class _Columns:
     def header(self, names: Iterable[str]) -> list[int]:
         """The positions of our columns in a row."""
         place = {name.strip().lower(): index for index, name in enumerate(names)}
-        missing = [name for name in REQUIRED if name not in place]
+        label = SEVERAL if SEVERAL in place and "label" not in place else "label"
+        missing = [name for name in ("path", label) if name not in place]
         first_line = ", ".join(place) or "empty"
         check(
             not missing,
             f"'{self.file.name}' has no column {' and no column '.join(missing)}: its first line is {first_line}",
         )
-        self.present = [name for name in (*REQUIRED, *OPTIONAL) if name in place]
+        self.present = [name for name in ("path", label, *OPTIONAL) if name in place]
         return [place[name] for name in self.present]
 
     def add(self, number: int, row: list[str]) -> None:
         path, label = row[0], row[1]
-        if not path or not label:
+        several = self.present[1] == SEVERAL
+        if not path or not (label or several):
             missing = "label" if path else "path"
             raise UserError(f"'{self.file.name}' line {number} has no {missing}: every row needs a path and a label")
         self.paths += path.encode("utf-8", "surrogateescape")
         self.ends.append(len(self.paths))
-        self.names["label"].add(label)
+        if several:
+            self.sets.append([word.strip() for word in label.split("|") if word.strip()])
+        else:
+            self.names["label"].add(label)
         for name, value in zip(self.present[2:], row[2:], strict=True):
             if name in self.names:
                 self.names[name].add(value)
@@ -94,8 +104,11 @@ class _Columns:
     def finish(self, name: str, base: Path) -> Dataset:
         check(len(self.ends) > 1, f"'{self.file.name}' has no rows: write one image per line below path,label")
         paths = StringColumn(np.frombuffer(bytes(self.paths), np.uint8), np.frombuffer(self.ends, np.int64))
-        labels, label_names = self.names["label"].finish()
         columns: dict[str, Any] = {}
+        if self.present[1] == SEVERAL:
+            labels, label_names, columns["sets"] = numbered_sets(self.sets)
+        else:
+            labels, label_names = self.names["label"].finish()
         if "category" in self.present:
             columns["categories"], columns["category_names"] = self.names["category"].finish()
         if "group" in self.present:
@@ -104,6 +117,18 @@ class _Columns:
             if kind in self.present:
                 columns[f"{kind}s"] = torch.from_numpy(np.frombuffer(self.fixed[kind], np.int8).astype(np.int64))
         return Dataset(printable(name), Files(base, paths), labels, label_names, root=base, **columns)
+
+
+def numbered_sets(rows: list[list[str]]) -> tuple[Tensor, tuple[str, ...], LabelSets | None]:
+    """The number and the name of every row's set of labels, and the sets; None where every row has one label.
+
+    >>> numbered_sets([["red", "round"], [], ["red"]])[:2]
+    (tensor([1, 2, 0]), ('red', 'red|round', ''))
+    """
+    if all(len(row) == 1 for row in rows):
+        return *numbered([row[0] for row in rows]), None
+    kinds, sets = LabelSets.of([list(map(printable, row)) for row in rows]).kinds()
+    return kinds, tuple(sets.texts()), sets
 
 
 def _places(names: tuple[str, ...]) -> dict[str, int]:

@@ -68,6 +68,16 @@ def read_ignore(ignore: Any, queries: int, gallery: int, leave_one_out: bool) ->
     return Ignore(query_groups, gallery_groups)
 
 
+def with_unknown(ignore: Ignore | None, unknown: NDArray[np.bool_] | None) -> Ignore | None:
+    """Besides what the user hides, the pairs of which nobody said whether they are alike."""
+    if unknown is None:
+        return ignore
+    if ignore is None:
+        return Ignore(mask=unknown)
+    rows, columns = (np.arange(size) for size in unknown.shape)
+    return Ignore(mask=unknown | ignore.hides(rows[:, None], columns))
+
+
 @dataclass(frozen=True)
 class Question:
     """Query k is row `queries[k]` of the user's; its class is the items first[k] … last[k] − 1 of `gallery`.

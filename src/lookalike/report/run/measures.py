@@ -45,7 +45,7 @@ def measure(test: UnseenImages, known: Result | None = None, seed: int = 0) -> M
     values = spectrum.singular_values(normalise(torch.from_numpy(test.all_vectors[vectors]), test.geometry))
     rho = {"rho": spectrum.of_spectrum(values, 1)} if len(values) > 1 else {}
     classes = len(set(test.all_labels))
-    several = 1 < classes < len(test.all_labels)
+    several = 1 < classes < len(test.all_labels) and test.sets is None
     return Measures(
         result=known,
         sample=known if len(rows) == len(test.labels) else evaluate(**sample, metrics="recall@1"),
@@ -74,12 +74,15 @@ def some(total: int, at_most: int, seed: int) -> Codes:
 def _arguments(test: UnseenImages, rows: Codes) -> dict[str, Any]:
     """The arguments of an evaluation of some queries against everything; a query does not meet itself."""
     every = len(rows) == len(test.labels)
+    count = len(test.labels)
+    labels: Any = test.labels if test.sets is None else test.sets[:count]
+    gallery_labels: Any = test.gallery_labels if test.sets is None or test.gallery is None else test.sets[count:]
+    some_labels = [labels[row] for row in rows] if test.sets is None else labels[torch.from_numpy(rows)]
     queries = {
         "embeddings": test.embeddings if every else test.embeddings[rows],
-        "labels": test.labels if every else [test.labels[row] for row in rows],
+        "labels": labels if every else some_labels,
         "normalise": test.geometry,
     }
     if every or test.gallery is not None:
-        return queries | {"gallery": test.gallery, "gallery_labels": test.gallery_labels}
-    groups = (rows, np.arange(len(test.labels)))
-    return queries | {"gallery": test.embeddings, "gallery_labels": test.labels, "ignore": groups}
+        return queries | {"gallery": test.gallery, "gallery_labels": gallery_labels}
+    return queries | {"gallery": test.embeddings, "gallery_labels": labels, "ignore": (rows, np.arange(count))}

@@ -73,7 +73,7 @@ def select(test: UnseenImages, result: Result) -> list[Strip]:
 
 def _answer(test: UnseenImages, query: int, row: int, score: float) -> Answer:
     label = test.all_labels[row]
-    return Answer(row, label, score, label == test.labels[query], test.path(row))
+    return Answer(row, label, score, test.alike(query, row), test.path(row))
 
 
 def _rows(kind: str, result: Result) -> list[int]:

@@ -1,17 +1,19 @@
 """What the report knows of a run. Only `test.npz` must be there; what else is missing is missing on the page."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, check_geometry
+from lookalike.label_sets import LabelSets
 from lookalike.runs import RunFolder
-from lookalike.runs.embeddings import Arrays
+from lookalike.runs.embeddings import Arrays, label_sets
 from lookalike.runs.finished import load_test, read_json
 from lookalike.runs.log import Log, read_log
 
@@ -27,6 +29,13 @@ class UnseenImages:
     gallery: NDArray[np.float32] | None
     gallery_labels: list[str] | None
     geometry: Geometry
+    sets: LabelSets | None = None  # of all rows, where images have several labels, or none
+
+    def alike(self, query: int, row: int) -> bool:
+        """Whether two rows are of one class, or share a label."""
+        if self.sets is None:
+            return self.all_labels[query] == self.all_labels[row]
+        return bool(self.sets[[query]].shared(self.sets[[row]]))
 
     @property
     def gallery_size(self) -> int:
@@ -94,7 +103,13 @@ def _test(arrays: Arrays, geometry: Any) -> UnseenImages:
         gallery=gallery,
         gallery_labels=None if gallery is None else gallery_labels,
         geometry=check_geometry(geometry),
+        sets=_sets(arrays),
     )
+
+
+def _sets(arrays: Arrays) -> LabelSets | None:
+    parts = [part for part in label_sets(arrays) if part is not None]
+    return replace(parts[0], numbers=torch.cat([part.numbers for part in parts])) if parts else None
 
 
 def _words(arrays: Arrays, name: str) -> list[str]:
