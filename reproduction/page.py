@@ -71,14 +71,19 @@ def _tables(find: Any) -> Iterator[str]:
             continue
         metrics = study.content["metrics"]
         yield from ("", f"### {study.content['title']}", "")
-        yield f"| row | runs | {' | '.join(metrics)} | steps |"
-        yield "|---" * (len(metrics) + 3) + "|"
+        yield f"| row | runs | {' | '.join(metrics)} | validation map@r | best step |"
+        yield "|---" * (len(metrics) + 4) + "|"
         for row in study.rows:
             figures = published(name, row)
             cells = [_cell(study, row, metric, figures.get(metric)) for metric in metrics]
-            steps = [run["best_step"] for run in study.runs(row).values() if "best_step" in run]
-            best = f"{sum(steps) / len(steps):,.0f}" if steps else ""
-            yield f"| {row} | {len(study.runs(row))} | {' | '.join(cells)} | {best} |"
+            runs = study.runs(row).values()
+            chosen = 100 * _mean([run.get("validation", {}).get("map@r", float("nan")) for run in runs])
+            best = _mean([run.get("best_step", float("nan")) for run in runs])
+            yield f"| {row} | {len(runs)} | {' | '.join(cells)} | {chosen:.2f} | {best:,.0f} |"
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _courses(find: Any) -> Iterator[str]:

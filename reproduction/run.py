@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from lookalike.files import write_text
 from lookalike.sweeps import gather, read
@@ -27,8 +28,8 @@ def estimate(data: dict[str, str], out: Path, workers: int) -> Iterator[str]:
             yield f"{study.name}: left out, it needs --{study.data}"
             continue
         content = gather(read(study.file, f"{study.data}={data[study.data]}"), out / study.name)
-        took = [seconds for row in content["rows"] for seconds in row["seconds"]]
-        each = sum(took) / len(took) if took else SECONDS[study.cells]
+        took = sorted(seconds for row in content["rows"] for seconds in row["seconds"])
+        each = took[len(took) // 4] if took else SECONDS[study.cells]  # slow ones shared their core, or were stopped
         left = (content["cells"] - content["done"]) * each
         total += left
         yield f"{study.name}: {content['done']} of {content['cells']} cells, {left / 3600 / workers:.1f} hours left"
@@ -65,8 +66,21 @@ def keep(study: Planned, data: dict[str, str], out: Path) -> None:
     content = gather(read(study.file, f"{study.data}={data[study.data]}"), out / study.name)
     if content["done"]:
         content["data"] = study.data  # not where it lay
-        write_text(RESULTS / f"{study.name}.json", json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+        write_text(RESULTS / f"{study.name}.json", json.dumps(_short(content), ensure_ascii=False) + "\n")
         page.write()
+
+
+def _short(value: Any) -> Any:
+    """The same with six digits: more say nothing and fill the repository.
+
+    >>> _short({"map@r": [0.12345678, 3]})
+    {'map@r': [0.123457, 3]}
+    """
+    if isinstance(value, dict):
+        return {key: _short(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(part) for part in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def keep_search(out: Path) -> None:

@@ -86,13 +86,20 @@ def test_the_page_can_be_drawn_before_anything_was_run(tmp_path):
 
 
 def test_tables_and_courses_of_a_kept_study_are_drawn(tmp_path):
-    run = {"seed": 0, "fold": 1, "best_step": 50, "seconds": 2.0, "metrics": {"recall@1": 0.5, "map@r": 0.25}}
+    run = {
+        "seed": 0,
+        "fold": 1,
+        "best_step": 50,
+        "seconds": 2.0,
+        "validation": {"map@r": 0.3},
+        "metrics": {"recall@1": 0.5, "map@r": 0.25},
+    }
     run["course"] = [{"step": 0, "map@r": 0.1}, {"step": 25, "map@r": 0.2}]
     rows = [{"name": name, "runs": [run, run | {"fold": 2}], "seconds": [2.0, 2.0]} for name in ("C1", "C1-CCP-L")]
     content = {"title": "CCP", "metrics": ["recall@1", "map@r"], "cells": 160, "done": 4, "rows": rows}
     (tmp_path / "cub_ccp.json").write_text(json.dumps(content))
     text = draw(tmp_path)
-    assert "| C1 | 2 | 50.00 ± 0.00 (paper: 56.21) | 25.00 ± 0.00 (paper: 19.06) | 50 |" in text
+    assert "| C1 | 2 | 50.00 ± 0.00 (paper: 56.21) | 25.00 ± 0.00 (paper: 19.06) | 30.00 | 50 |" in text
     assert "| C1 | 10.00 | 20.00 |" in text
     assert "| `cub_ccp` | 4 of 160 | 0.0 |" in text
     assert "25.00 → 25.00, +0.00 [+0.00, +0.00], 2 runs | **within noise** |" in text
