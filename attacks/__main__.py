@@ -17,12 +17,12 @@ from lookalike.evaluation.table import aligned
 
 COUNTS = {
     "losses": 90_000, "miners": 12_000, "samplers": 6_000, "evaluate": 6_000,
-    "files": 1, "models": 1, "runs": 1, "kills": 40,
+    "files": 1, "models": 1, "runs": 1, "kills": 40, "servers": 20,
 }  # fmt: skip
 
 MODULES = {
     "losses": "batches", "miners": "batches", "samplers": "sets", "evaluate": "sets",
-    "files": "damage", "models": "damage", "runs": "damage", "kills": "kills",
+    "files": "damage", "models": "damage", "runs": "damage", "kills": "kills", "servers": "servers",
 }  # fmt: skip
 
 

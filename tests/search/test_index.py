@@ -12,12 +12,13 @@ from lookalike.errors import UserError
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.generation import renew
+from lookalike.search.stores.places import model_folder
 from tests.search.conftest import photo
 
 
 @pytest.fixture
-def index(tmp_path, model, photos):
-    made = Index.create(tmp_path / "shop.index", model)
+def index(new_place, model, photos):
+    made = Index.create(new_place(), model)
     made.add(photos)
     yield made
     made.close()
@@ -142,13 +143,13 @@ def test_hostile_names_are_data(index, tmp_path):
     assert len(index) == 41
 
 
-def test_columns_of_a_table_filter_and_group(tmp_path, model, photos):
+def test_columns_of_a_table_filter_and_group(new_place, tmp_path, model, photos):
     table = tmp_path / "shop.csv"
     rows = ["path,label,brand,price,code"]
     for number, file in enumerate(sorted(photos.rglob("*.png"))):
         rows.append(f"{file},{file.parent.name},{'xy'[number % 2]},{number},00{number}")
     table.write_text("\n".join(rows))
-    index = Index.create(tmp_path / "index", model)
+    index = Index.create(new_place(), model)
     index.add(table)
     assert index.store.columns() | {} == {**index.store.columns(), "brand": "text", "price": "number", "code": "text"}
     query = photos / "figs" / "0.png"
@@ -166,9 +167,9 @@ def test_columns_of_a_table_filter_and_group(tmp_path, model, photos):
     index.close()
 
 
-def test_images_without_files_keep_their_pictures(tmp_path, model):
+def test_images_without_files_keep_their_pictures(new_place, model):
     stack = np.stack([np.asarray(photo("apple", number)) for number in range(3)])
-    index = Index.create(tmp_path / "index", model)
+    index = Index.create(new_place(), model)
     assert index.add(arrays(stack, ["apple"] * 3)).added == 3
     assert index.add(arrays(stack, ["apple"] * 3)).unchanged == 3
     first = next(iter(index.store.listed()))
@@ -178,7 +179,7 @@ def test_images_without_files_keep_their_pictures(tmp_path, model):
     index.close()
 
 
-def test_vectors_made_elsewhere(tmp_path):
+def test_vectors_made_elsewhere(new_place, tmp_path):
     draw = np.random.default_rng(0)
     vectors = draw.standard_normal((20, 8)).astype(np.float32)
     np.savez(
@@ -188,7 +189,7 @@ def test_vectors_made_elsewhere(tmp_path):
         ids=np.arange(20),
         price=np.arange(20.0),
     )
-    index = Index.for_vectors(tmp_path / "index", tmp_path / "v.npz")
+    index = Index.for_vectors(new_place(), tmp_path / "v.npz")
     assert index.add(tmp_path / "v.npz").added == 20
     answer = index.search(vectors[3], k=1, where="price<10")
     assert (answer.hits[0].id, answer.hits[0].label) == ("3", "b")
@@ -225,10 +226,11 @@ def test_items_without_a_picture_stop_the_switch_unless_dropped(index, photos, t
 
 
 def test_a_lost_model_folder_is_made_again(index, held_out):
-    shutil.rmtree(index.place / "model", ignore_errors=True)
+    folder = model_folder(index.place)
+    shutil.rmtree(folder, ignore_errors=True)
     again = Index.open(index.place)
     assert again.search(held_out / "bread" / "100.png", k=1).hits[0].label == "bread"
-    shutil.rmtree(index.place / "model")
+    shutil.rmtree(folder)
     third = Index.open(index.place)
     assert third.model.fingerprint == index.model.fingerprint
     again.close()

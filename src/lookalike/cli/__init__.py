@@ -14,6 +14,7 @@ from lookalike.cli import (
     calibrate,
     classify,
     compare,
+    copy,
     duplicates,
     embed,
     evaluate,
@@ -62,6 +63,7 @@ VERBS = {
     "remove": remove,
     "labels": labels,
     "status": status,
+    "copy": copy,
     "serve": serve,
 }
 for name, verb in VERBS.items():

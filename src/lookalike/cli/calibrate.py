@@ -15,7 +15,7 @@ EXAMPLE = "lookalike calibrate shop.index held_out/ --precision 0.95"
 
 
 def run(
-    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     source: Annotated[str, typer.Argument(metavar="DATA", help="Labelled images of classes not used in training.")],
     precision: Annotated[
         float, typer.Option("--precision", help="The share of sure answers that must be right.")

@@ -13,7 +13,7 @@ EXAMPLE = "lookalike classify shop.index new_photos/ --out labels.csv"
 
 
 def run(
-    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index with labels.")],
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address with labels.")],
     sources: Annotated[list[str], typer.Argument(metavar="IMAGES...", help="Folders, images, globs or tables.")],
     out: Annotated[Path, typer.Option("--out", help="The .csv table to write: path, label, similarity, verdict.")],
     sure_only: Annotated[bool, typer.Option("--sure", help="Only rows whose verdict is sure.")] = False,

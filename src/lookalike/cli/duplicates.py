@@ -14,9 +14,9 @@ SHOWN = 20  # groups of a level in the table; JSON and the page have all
 
 
 def run(
-    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     other: Annotated[
-        Path | None, typer.Argument(metavar="[INDEX]", help="A second index: duplicates across both.")
+        str | None, typer.Argument(metavar="[INDEX]", help="A second index: duplicates across both.")
     ] = None,
     similarity: Annotated[float, typer.Option("--similarity", help="From which similarity on two look alike.")] = 0.95,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,

@@ -1,6 +1,7 @@
 """`lookalike index MODEL DATA --out INDEX`: images that can be searched."""
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ def run(
     source: Annotated[
         list[str], typer.Argument(metavar="DATA...", help="Folders, tables, images, globs, data sets, or .npz vectors.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="The folder of the index: made, or brought up to date.")],
+    out: Annotated[str, typer.Option("--out", help="The folder or address of the index: made, or updated.")],
     prune: Annotated[bool, typer.Option("--prune", help="Remove items of DATA whose files are gone.")] = False,
     new_generation: Annotated[
         bool, typer.Option("--new-generation", help="Another model: embed everything again beside the old vectors.")
@@ -46,18 +47,20 @@ def run(
         return
     for each, update in zip(source, updates, strict=True):
         typer.echo(f"{each}: {update}")
-    typer.echo(f"{len(index):,} items in {out}. Search with: lookalike search {out} IMAGE")
+    name = index.shown
+    typer.echo(f"{len(index):,} items in {name}. Search with: lookalike search {shlex.quote(name)} IMAGE")
 
 
-def _opened(model: str, first: Path, out: Path, new_generation: bool, prune: bool) -> Any:
+def _opened(model: str, first: Path, out: str, new_generation: bool, prune: bool) -> Any:
     """The index in `out`, made where there is none, with the vectors of this model."""
     from lookalike.models import Model
     from lookalike.search import Index
     from lookalike.search.generation import renew
+    from lookalike.search.stores.places import shown
 
     loaded = None if model == NO_MODEL else Model.load(model)
     if not Index.exists(out):
-        check(not new_generation, f"there is no index in '{out}' yet: leave out --new-generation")
+        check(not new_generation, f"there is no index in '{shown(out)}' yet: leave out --new-generation")
         return Index.create(out, model) if loaded is not None else Index.for_vectors(out, first)
     index = Index.open(out)
     if loaded is None or not new_generation:

@@ -13,7 +13,7 @@ EXAMPLE = "lookalike labels shop.index --out marked.csv"
 
 
 def run(
-    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index with feedback.")],
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address with feedback.")],
     out: Annotated[Path, typer.Option("--out", help="The .csv table to write: path, label.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
@@ -29,7 +29,7 @@ def run(
     index = Index.open(place)
     pairs_file = out.with_suffix(".pairs.csv")
     result = labels(index.store, out.with_suffix(".pictures"))
-    check(bool(result.pairs), f"there is no feedback in '{place}': mark hits as right or wrong on the page first")
+    check(bool(result.pairs), f"there is no feedback in '{index.shown}': mark hits as right or wrong on the page first")
     _write(files, out, ["path", "label"], result.rows)
     _write(files, pairs_file, ["query", "item", "right"],
            [(pair.query, pair.item, "yes" if pair.right else "no") for pair in result.pairs])  # fmt: skip

@@ -1,6 +1,5 @@
 """`lookalike remove INDEX (ID… | --where …)`: items that shall not be found any more."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +8,7 @@ EXAMPLE = "lookalike remove shop.index --where brand=x"
 
 
 def run(
-    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of items.")] = None,
     where: Annotated[list[str] | None, typer.Option("--where", help="A condition: brand=x, 'price<20'.")] = None,
 ) -> None:

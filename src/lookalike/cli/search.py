@@ -13,7 +13,7 @@ EXAMPLE = "lookalike search shop.index photo.jpg --k 5 --where brand=x --group l
 
 
 def run(
-    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     queries: Annotated[
         list[str] | None, typer.Argument(metavar="IMAGE...", help="Image files, or ids of items.")
     ] = None,
@@ -26,13 +26,14 @@ def run(
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
     first: Annotated[bool, typer.Option("--first", help="Search with the first item of the index, to try it.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Without what calibration switched on.")] = False,
+    complete: Annotated[bool, typer.Option("--complete", help="Refuse where a shard does not answer.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """The nearest items of each image, the nearest first, and whether to believe the best of them."""
     from lookalike.search import Index
 
     keep_memory()
-    index = Index.open(place)
+    index = Index.open(place, complete)
     names = [*(queries or []), *([next(iter(index.store.listed())).id] if first and len(index) else [])]
     check(bool(names) or bool(like), "give an image or the id of an item to search for")
     corners = None if box is None else _box(box)
@@ -71,7 +72,8 @@ def _box(text: str) -> tuple[int, int, int, int]:
 def _as_json(name: str, answer: Any) -> dict[str, Any]:
     hits = [{"id": hit.id, "label": hit.label, "similarity": hit.similarity, "path": hit.path,
              "columns": dict(hit.item.columns)} for hit in answer.hits]  # fmt: skip
-    return {"query": name, "verdict": answer.verdict, "chance": answer.chance, "hits": hits}
+    return {"query": name, "verdict": answer.verdict, "chance": answer.chance, "hits": hits,
+            "missing": list(answer.missing)}  # fmt: skip
 
 
 def _as_table(index: Any, name: str, answer: Any) -> str:
@@ -79,6 +81,7 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
 
     calibration = index.calibration
     lines = [_title(index, name)]
+    lines += [f"{shard} does not answer: its items are missing below" for shard in answer.missing]
     if calibration is None:
         lines.append("uncalibrated: lookalike calibrate says what a similarity means")
     else:

@@ -13,7 +13,7 @@ DEMO = Path("demo")
 
 def run(
     place: Annotated[
-        Path | None, typer.Argument(metavar="[INDEX]", help="The folder of an index. Without: that of the demo.")
+        str | None, typer.Argument(metavar="[INDEX]", help="A folder or postgresql:// address. Without: the demo's.")
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8000,
@@ -35,11 +35,12 @@ def run(
     _check_libraries()
     from lookalike.search import Index
     from lookalike.search.serve.server import run as serve
+    from lookalike.search.stores.places import shown
 
     chosen = place or _demo()
     Index.open(chosen).close()
     settings = Settings(chosen, host, port, token, tuple(name or ()), read_only, workers, log=log)
-    serve(settings, lambda address: typer.echo(f"serving {chosen} at {address}, Ctrl-C stops it", err=True))
+    serve(settings, lambda address: typer.echo(f"serving {shown(chosen)} at {address}, Ctrl-C stops it", err=True))
 
 
 def _check_libraries() -> None:
@@ -50,7 +51,7 @@ def _check_libraries() -> None:
         raise UserError(f"serving needs {', '.join(missing)}: {install('serve')}")
 
 
-def _demo() -> Path:
+def _demo() -> str:
     """The index of the demo, made where there is none yet."""
     from lookalike.cli import fit, index
     from lookalike.runs import RunFolder
@@ -61,5 +62,5 @@ def _demo() -> Path:
         if not demo.finished:  # a run has a model before it is finished
             typer.echo(f"there is no demo in '{DEMO}' yet: training one takes some minutes", err=True)
             fit.run(out=DEMO, resume=demo.begun)
-        index.run(str(demo.model), [str(DEMO)], out=place)
-    return place
+        index.run(str(demo.model), [str(DEMO)], out=str(place))
+    return str(place)

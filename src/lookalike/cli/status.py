@@ -10,10 +10,13 @@ EXAMPLE = "lookalike status shop.index --check"
 
 
 def run(
-    place: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     check: Annotated[bool, typer.Option("--check", help="Look for damage; exit code 1 where there is any.")] = False,
     compact: Annotated[bool, typer.Option("--compact", help="Give back the space of what was removed.")] = False,
     backup: Annotated[Path | None, typer.Option("--backup", help="Copy the whole index into one file.")] = None,
+    approximate: Annotated[
+        bool | None, typer.Option("--approximate/--exact", help="On PostgreSQL: build a graph, or drop it.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
     """Items, classes, columns, generations, calibration and its age, sizes on disk."""
@@ -21,6 +24,8 @@ def run(
     from lookalike.search.status import describe
 
     index = Index.open(place)
+    if approximate is not None:
+        index.store.approximate(approximate)
     if compact:
         index.store.compact()
     if backup is not None:

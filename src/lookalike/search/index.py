@@ -25,8 +25,8 @@ from lookalike.search.model_copy import calibration_of_run, load_model, model_co
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import Box, combined, pixels_of, placed
 from lookalike.search.sources import Entry, Source
-from lookalike.search.stores import Store
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores import Store, places
+from lookalike.search.stores.places import Place
 from lookalike.search.update import BATCH, Progress, Update, prune, update
 
 BULK = 10_000  # vectors of one transaction
@@ -34,21 +34,24 @@ Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
 
 class Index:
-    """Images with their vectors, kept on disk; see `create`, `open`, `add` and `search`."""
+    """Images with their vectors, in a folder or on PostgreSQL; see `create`, `open`, `add` and `search`."""
 
-    def __init__(self, store: Store, place: Path) -> None:
+    def __init__(self, store: Store, place: Place) -> None:
         self.store, self.place = store, place
         self._model: Model | None = None
 
     @staticmethod
-    def create(place: str | Path, model: str | Path | Model | None = None, *, dim: int | None = None,
+    def create(place: Place, model: str | Path | Model | None = None, *, dim: int | None = None,
                geometry: str = "sphere") -> "Index":  # fmt: skip
-        """A new index for the images of a model; without one, for vectors of `dim` dimensions made elsewhere."""
+        """A new index for the images of a model; without one, for vectors of `dim` dimensions made elsewhere.
+
+        `place` is a new folder, or the address of a PostgreSQL server.
+        """
         if model is None:
             check(dim is not None, "give the model that embeds the images, or dim for vectors made elsewhere")
-            return Index(SqliteStore.create(Path(place), Identity(None, geometry, dim)), Path(place))  # type: ignore[arg-type]
+            return Index(places.created(place, Identity(None, geometry, dim)), place)  # type: ignore[arg-type]
         loaded = model if isinstance(model, Model) else Model.load(model)
-        index = Index(SqliteStore.create(Path(place), identity_of(loaded)), Path(place))
+        index = Index(places.created(place, identity_of(loaded)), place)
         index.store.keep_model(loaded.fingerprint, model_content(loaded))
         index._model = loaded
         known = None if isinstance(model, Model) else calibration_of_run(Path(model), loaded)
@@ -57,20 +60,25 @@ class Index:
         return index
 
     @staticmethod
-    def open(place: str | Path) -> "Index":
-        """An index that is there already."""
-        return Index(SqliteStore(Path(place)), Path(place))
+    def open(place: Place, complete: bool = False) -> "Index":
+        """An index that is there already; `complete` refuses a search where a shard does not answer."""
+        return Index(places.opened(place, complete), place)
 
     @staticmethod
-    def for_vectors(place: str | Path, file: Path) -> "Index":
+    def for_vectors(place: Place, file: Path) -> "Index":
         """A new index without a model, for the vectors in a file."""
         check(vectors.holds_vectors(file), f"'{file}' does not hold vectors: give the model that embeds these images")
         _, content, _ = vectors.read(vectors.files(file)[0])
         return Index.create(place, dim=content.shape[1])
 
     @staticmethod
-    def exists(place: str | Path) -> bool:
-        return (Path(place) / FILE).is_file()
+    def exists(place: Place) -> bool:
+        return places.exists(place)
+
+    @property
+    def shown(self) -> str:
+        """Where the index is, for people: without passwords."""
+        return places.shown(self.place)
 
     def close(self) -> None:
         self.store.close()
@@ -89,7 +97,7 @@ class Index:
         if fingerprint is None:
             raise UserError("this index holds vectors made elsewhere and has no model: search by vector or by id")
         if self._model is None or self._model.fingerprint != fingerprint:
-            self._model = load_model(self.store, fingerprint, self.place / "model")
+            self._model = load_model(self.store, fingerprint, places.model_folder(self.place))
         return self._model
 
     def check_model(self, model: Model) -> None:

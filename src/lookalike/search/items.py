@@ -84,6 +84,8 @@ class Answer:
     verdict: Verdict = "uncalibrated"
     chance: float | None = None  # that the best hit is right; None: only its similarity was judged
     certified: bool = True  # proven by the first look at the rounded scores, without a second one
+    generation: int = 0  # of the vectors it was found with
+    missing: Sequence[str] = ()  # shards that did not answer: their items are not among the hits
 
 
 @dataclass(frozen=True)

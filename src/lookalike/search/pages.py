@@ -20,7 +20,7 @@ def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]
         Section(f"query-{number}", name, _answer(index, picture, answer))
         for number, (name, picture, answer) in enumerate(answers, start=1)
     ]
-    return page("Search", f"{index.place}: {len(index):,} items", sections, footer=FOOTER)
+    return page("Search", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
 
 
 FOOTER = "This page holds its pictures itself and loads nothing."
@@ -53,7 +53,7 @@ def calibration_page(index: Index, found: Calibrated) -> str:
     """What a similarity means: the curve, the thresholds, and what was compared."""
     calibration = found.calibration
     chart = calibration_chart(calibration.as_json())
-    return page("Calibration", f"{index.place}, {calibration.date}", [
+    return page("Calibration", f"{index.shown}, {calibration.date}", [
         Section("verdict", "Verdict", element("div", *(element("p", line) for line in sentences(found)))),
         Section("curve", "Thresholds", figures(*([] if chart is None else [chart]))),
         Section("ways", "Ways to search, compared", _ways(found)),
@@ -111,7 +111,7 @@ def duplicates_page(index: Index, groups: Sequence[Group]) -> str:
             sections.append(Section(level.replace(" ", "-"), level.capitalize(), body))
     if not sections:
         sections = [Section("nothing", "No duplicates", note("Every picture is there once."))]
-    return page("Duplicates", f"{index.place}: {len(index):,} items", sections, footer=FOOTER)
+    return page("Duplicates", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
 
 
 def _group(index: Index, group: Group) -> Html:

@@ -1,11 +1,11 @@
 """An index in a few lines."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from lookalike.search.filters import Condition
 from lookalike.search.index import Index
+from lookalike.search.stores.copying import FACT as COPY
 
 
 def describe(index: Index) -> dict[str, Any]:
@@ -25,8 +25,9 @@ def describe(index: Index) -> dict[str, Any]:
         "upcoming": None if upcoming is None else f"generation {upcoming.generation}, not complete yet",
         "calibration": "none: lookalike calibrate makes one",
         "switched on": ", ".join(index.quality.names) or "nothing",
-        "on disk": _size(index.place),
-    }
+    } | store.describe()
+    if store.read_fact(COPY) is not None:
+        content["copy"] = "not complete: run lookalike copy again"
     if calibration is not None:
         origin = " (by the run that made the model)" if calibration.source == "run" else ""
         content["calibration"] = (
@@ -41,13 +42,3 @@ def _age(date: str) -> str:
     then = datetime.fromisoformat(date)
     days = (datetime.now(UTC) - (then if then.tzinfo else then.replace(tzinfo=UTC))).days
     return "today" if days < 1 else f"{days:,} day{'s' * (days > 1)} old"
-
-
-def _size(place: Path) -> str:
-    parts = {"index.sqlite": 0, "cache": 0, "model": 0, "thumbnails": 0}
-    for file in place.rglob("*"):
-        if file.is_file():
-            name = file.relative_to(place).parts[0]
-            name = "index.sqlite" if name.startswith("index.sqlite") else name
-            parts[name] = parts.get(name, 0) + file.stat().st_size
-    return ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size)

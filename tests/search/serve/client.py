@@ -48,10 +48,11 @@ class Reply:
 class Server:
     """`lookalike serve PLACE …` as a user starts it."""
 
-    place: Path
+    place: Path | str
     words: tuple[str, ...] = ()
     token: str | None = None
     limits: dict[str, object] = field(default_factory=dict)  # of Settings, which the command line does not offer
+    logs: Path | None = None  # how the names of logs begin, where that is not beside the index
 
     def __enter__(self) -> "Server":
         self.start()
@@ -67,7 +68,7 @@ class Server:
                 self.process.wait()
 
     def start(self, port: int = 0) -> None:
-        self.log = Path(f"{self.place}.{uuid4().hex}.log")
+        self.log = Path(f"{self.logs or self.place}.{uuid4().hex}.log")
         words = ["serve", str(self.place), "--port", str(port), *self.words]
         words += ["--token", self.token] if self.token else []
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "LOOKALIKE_SHAPES": "off"}

@@ -1,6 +1,7 @@
 """Questions of several people, answered in one pass over the index."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from lookalike.search.judging import answered
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import combined
 from lookalike.search.serve.refusals import no_item, of_mistake
-from lookalike.search.stores import GenerationError
+from lookalike.search.stores import GenerationError, StorageError
 
 Result = TypeVar("Result")
 
@@ -81,7 +82,8 @@ class Searcher:
     def _count(self) -> int:
         version = self.index.store.version()
         if self._counted[0] != version:
-            self._counted = version, len(self.index)
+            with suppress(StorageError):  # a shard is down: as many as there were
+                self._counted = version, len(self.index)
         return self._counted[1]
 
     def _vector(self, question: Question) -> Vectors:

@@ -32,6 +32,7 @@ from lookalike.search.serve.refusals import Refusal, busy, not_ready
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.stages import Stage
 from lookalike.search.stores import GenerationError
+from lookalike.search.stores.places import model_folder
 
 DECODERS = 2
 TOGETHER = 16  # pictures that go through the network at once
@@ -131,7 +132,7 @@ class Engine:
 
     def _network_of(self, identity: Identity) -> Network:
         assert identity.fingerprint is not None
-        model = load_model(self.index.store, identity.fingerprint, self.settings.place / "model")
+        model = load_model(self.index.store, identity.fingerprint, model_folder(self.settings.place))
         return Network(identity, model, model.backend("auto"))
 
     def _embed(self, jobs: Sequence[tuple[Network, Tensor]]) -> list[Vectors]:

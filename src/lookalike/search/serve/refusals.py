@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lookalike.errors import UserError
+from lookalike.search.stores import StorageError
 
 CODES = {
     400: "bad_request",
@@ -57,7 +58,7 @@ def no_item(name: str) -> Refusal:
 
 def of_mistake(mistake: UserError) -> Refusal:
     """A mistake in the request; trouble of the storage does not show the caller where it is."""
-    if isinstance(mistake.__cause__, sqlite3.Error):
+    if isinstance(mistake, StorageError) or isinstance(mistake.__cause__, sqlite3.Error):
         return Refusal(503, "The index cannot be read or written just now. Try again.", {"Retry-After": "5"})
     text = str(mistake)
     return Refusal(400, f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}")

@@ -45,6 +45,9 @@ class AnswerForm(BaseModel):
     milliseconds: Milliseconds
     query: str = Field(description="What feedback calls this query.")
     items: int
+    missing: list[str] = Field(
+        default=[], description="Shards that did not answer: their items are not among the hits."
+    )
 
 
 class LabelForm(BaseModel):

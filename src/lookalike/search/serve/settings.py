@@ -1,7 +1,8 @@
 """What a server is told when it starts, and the limits it keeps to."""
 
 from dataclasses import dataclass
-from pathlib import Path
+
+from lookalike.search.stores.places import Place
 
 LOCAL = ("localhost", "127.0.0.1", "::1")  # hosts that only this machine reaches
 
@@ -10,7 +11,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")  # hosts that only this machine reache
 class Settings:
     """Where to listen, who may ask, and how much at a time; sizes in bytes, times in seconds."""
 
-    place: Path  # the index
+    place: Place  # the index
     host: str = "127.0.0.1"
     port: int = 8000
     token: str | None = None

@@ -25,7 +25,8 @@ from lookalike.search.serve.schema import (
     ValueForm,
 )
 from lookalike.search.serve.settings import Settings
-from lookalike.search.stores.rows import OWN
+from lookalike.search.stores.fields import OWN
+from lookalike.search.stores.places import name_of
 
 VALUES, NEWEST = 50, 12
 QUICK = 0.25  # seconds: an overview that is made sooner is made after every change
@@ -49,7 +50,7 @@ def answer_form(found: Found, times: dict[str, float], query: str) -> AnswerForm
     verdict = found.answer.verdict
     return AnswerForm(
         hits=[hit_form(hit) for hit in found.answer.hits], verdict=None if verdict == "uncalibrated" else verdict,
-        meaning=found.meaning, label=found.label, items=found.items, query=query,
+        meaning=found.meaning, label=found.label, items=found.items, query=query, missing=list(found.answer.missing),
         milliseconds=Milliseconds(**{stage: round(value, 3) for stage, value in times.items()}),
     )  # fmt: skip
 
@@ -76,9 +77,8 @@ class Overview:
     def _made(self) -> IndexForm:
         store = self.index.store
         labels = self._labels()
-        place = self.settings.place.resolve()
         return IndexForm(
-            name=place.name.removesuffix(".index"), items=store.count(), classes=store.distinct("label"),
+            name=name_of(self.settings.place), items=store.count(), classes=store.distinct("label"),
             labels=labels, columns=self._columns(), newest=[item_form(item) for item in store.newest(NEWEST)],
             sample=self._sample(labels), calibration=self._calibration(), read_only=self.settings.read_only,
             feedback=store.marked(),

@@ -4,12 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from lookalike.errors import UserError
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
 
 
 class GenerationError(Exception):
     """Vectors of a generation that does not answer any more: embed the pictures again."""
+
+
+class StorageError(UserError):
+    """Trouble of a store itself (not there, no rights, no room): nothing is wrong with what was asked."""
 
 
 @runtime_checkable
@@ -68,6 +73,10 @@ class Store(Protocol):
 
     def picture(self, id_: str) -> bytes | None:
         """The picture of an item that has no file."""
+        ...
+
+    def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """Those of these items' pictures that are kept."""
         ...
 
     def count(self, where: Filter = ()) -> int: ...
@@ -132,6 +141,10 @@ class Store(Protocol):
         """The columns that filters and groups may name."""
         ...
 
+    def know(self, kinds: Mapping[str, Kind]) -> None:
+        """Have these columns, as if an item had brought them."""
+        ...
+
     def read_fact(self, name: str) -> str | None:
         """A small document kept with the index, such as its calibration."""
         ...
@@ -154,6 +167,14 @@ class Store(Protocol):
 
     def switch(self, generation: int) -> int:
         """Let the new generation answer, if every item has a vector in it; how many have none."""
+        ...
+
+    def approximate(self, on: bool) -> None:
+        """Answer from an approximate index, and measure it; or exactly, as without it."""
+        ...
+
+    def describe(self) -> dict[str, str]:
+        """How the store answers, and how much room it takes, in words."""
         ...
 
     def model_files(self, fingerprint: str) -> dict[str, bytes]: ...

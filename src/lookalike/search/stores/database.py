@@ -107,3 +107,14 @@ def explained(file: Path) -> Iterator[None]:
             if sign in text:
                 raise UserError(f"'{file}': {meaning} ({error})") from error
         raise
+
+
+def sizes(folder: Path, truth: str) -> str:
+    """How much room an index takes, in words; the log of the truth counts with it."""
+    parts = {truth: 0, "cache": 0, "model": 0, "thumbnails": 0}
+    for file in folder.rglob("*"):
+        if file.is_file():
+            name = file.relative_to(folder).parts[0]
+            name = truth if name.startswith(truth) else name
+            parts[name] = parts.get(name, 0) + file.stat().st_size
+    return ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size)

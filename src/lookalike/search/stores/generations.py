@@ -4,29 +4,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Literal, cast, overload
 
-import numpy as np
-
-from lookalike.errors import check
 from lookalike.geometry import Geometry
 from lookalike.search.items import Identity, Vectors
-
-LONGEST = 1e15  # of a vector: the square of a longer one does not fit a float32
-
-
-def checked(vectors: Vectors, count: int, dim: int) -> Vectors:
-    """Vectors as the store keeps them; what cannot be compared is refused."""
-    array = np.ascontiguousarray(vectors, np.float32)
-    check(array.ndim == 2, f"vectors form a matrix n × d, not an array of shape {array.shape}")
-    check(
-        array.shape == (count, dim),
-        f"{array.shape[0]} vectors of {array.shape[1]} dimensions, expected {count} of {dim}",
-    )
-    check(bool(np.isfinite(array).all()), "a vector holds NaN or infinity: embed its image again")
-    check(
-        not len(array) or float(np.abs(array).max()) < LONGEST,
-        f"a vector is longer than {LONGEST:g}: normalise the vectors",
-    )
-    return array
 
 
 def begin(connection: sqlite3.Connection, identity: Identity, current: bool) -> None:

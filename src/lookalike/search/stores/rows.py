@@ -1,10 +1,5 @@
-"""Items as rows of SQLite, and the user's own columns beside them.
+"""Items as rows of SQLite, and the user's own columns beside them."""
 
-A user's column may have any name; in the table it is called c1, c2, …, so no name ever becomes part of a statement. It
-holds numbers as long as all its values are numbers, and texts from the first text on.
-"""
-
-import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,22 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.errors import check, unknown
-from lookalike.search.filters import Kind, kind_of
-from lookalike.search.items import Item, Stamp, Value
+from lookalike.search.filters import Kind
+from lookalike.search.items import Item
+from lookalike.search.stores import fields
+from lookalike.search.stores.fields import FIELDS, OWN, adapted, fields_of, item_of, kinds_of, own_columns
 from lookalike.search.stores.segments import Keys
 
 CHUNK = 500  # parameters of one statement
-MOST = 200  # columns of the user: each has an index, and each new one rewrites the schema
-OWN: dict[str, tuple[str, Kind]] = {
-    "id": ("id", "text"),
-    "path": ("path", "text"),
-    "label": ("label", "text"),
-    "root": ("root", "text"),
-    "added": ("added", "number"),
-}
-FIELDS = ("id", "path", "label", "root", "size", "modified", "digest")
-Names = Mapping[str, tuple[str, Kind]]
 
 
 def names_of(connection: sqlite3.Connection) -> dict[str, tuple[str, Kind]]:
@@ -38,24 +24,13 @@ def names_of(connection: sqlite3.Connection) -> dict[str, tuple[str, Kind]]:
 
 def physical(connection: sqlite3.Connection, column: str) -> str:
     """What a column is called in the table."""
-    names = names_of(connection)
-    if column not in names:
-        raise unknown("column", column, names)
-    return names[column][0]
+    return fields.physical(names_of(connection), column)
 
 
-def make_columns(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
-    """Add the columns that these items bring, and turn numbers into text where a text comes."""
+def make_columns(connection: sqlite3.Connection, kinds: Mapping[str, Kind]) -> None:
+    """Add the columns that are new, and turn numbers into text where a text comes."""
     known = names_of(connection)
-    kinds: dict[str, Kind] = {}
-    for item in items:
-        for name, value in item.columns.items():
-            if value is not None and kinds.get(name) != "text":
-                kinds[name] = kind_of(value)
-    count = len(known.keys() - OWN.keys() | kinds.keys() - OWN.keys())
-    check(count <= MOST, f"an index has at most {MOST} columns, with these items it would have {count}: leave some out")
     for name, kind in kinds.items():
-        check(name not in OWN, f"items have a column '{name}' of their own: call yours something else")
         if name not in known:
             position = connection.execute("SELECT coalesce(max(position), 0) + 1 FROM columns").fetchone()[0]
             connection.execute("INSERT INTO columns VALUES (?, ?, ?)", (position, name, kind))
@@ -69,22 +44,18 @@ def make_columns(connection: sqlite3.Connection, items: Sequence[Item]) -> None:
 
 def insert(connection: sqlite3.Connection, items: Sequence[Item], first: int, time: float) -> None:
     """Write items under the keys from `first` on."""
-    make_columns(connection, items)
-    own = {name: place for name, place in names_of(connection).items() if name not in OWN}
-    fields = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
+    make_columns(connection, kinds_of(items, names_of(connection)))
+    own = own_columns(names_of(connection))
+    names = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
     marks = ", ".join("?" * (2 + len(FIELDS) + len(own)))
     connection.executemany(
-        f"INSERT INTO items ({fields}) VALUES ({marks})",
+        f"INSERT INTO items ({names}) VALUES ({marks})",
         (
-            (key, time, *_fields(item), *(_adapted(item.columns.get(name), kind) for name, (_, kind) in own.items()))
+            (key, time if item.added is None else item.added, *fields_of(item, _as_stored(item.path)),
+             *(adapted(item.columns.get(name), kind) for name, (_, kind) in own.items()))
             for key, item in enumerate(items, start=first)
         ),
     )  # fmt: skip
-
-
-def _fields(item: Item) -> tuple[Any, ...]:
-    stamp = (None, None, None) if item.stamp is None else (item.stamp.size, item.stamp.modified, item.stamp.digest)
-    return (item.id, _as_stored(item.path), item.label, item.root, *stamp)
 
 
 def _as_stored(path: str | None) -> str | bytes | None:
@@ -98,25 +69,17 @@ def _as_stored(path: str | None) -> str | bytes | None:
     return path
 
 
-def _adapted(value: Value, kind: Kind) -> Any:
-    if value is None or kind == "number" or isinstance(value, str):
-        return value
-    return json.dumps(value)
-
-
 def select(connection: sqlite3.Connection, keys: Keys) -> list[Item]:
     """The items with these keys, in their order."""
-    own = {name: place for name, place in names_of(connection).items() if name not in OWN}
-    fields = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
-    found = {row[0]: _item(row[1], row[2:], list(own)) for row in _by_keys(connection, fields, keys)}
+    own = own_columns(names_of(connection))
+    names = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
+    found = {row[0]: _item(row[1], row[2:], list(own)) for row in _by_keys(connection, names, keys)}
     return [found[int(key)] for key in keys]
 
 
 def _item(added: float, row: tuple[Any, ...], columns: Sequence[str]) -> Item:
-    id_, path, label, root, size, modified, digest = row[: len(FIELDS)]
-    own = {name: value for name, value in zip(columns, row[len(FIELDS) :], strict=True) if value is not None}
-    stamp = None if digest is None else Stamp(size, modified, digest)
-    return Item(id_, os.fsdecode(path) if isinstance(path, bytes) else path, label, own, root, stamp, added)
+    path = os.fsdecode(row[1]) if isinstance(row[1], bytes) else row[1]
+    return item_of(added, (row[0], path, *row[2:]), columns)
 
 
 def pairs(connection: sqlite3.Connection, physical: str, keys: Keys) -> list[tuple[str, Any]]:
@@ -141,7 +104,7 @@ def keys_of(connection: sqlite3.Connection, ids: Sequence[str], complete: bool =
     missing = next((one for one in ids if one not in found), None) if complete else None
     if missing is not None:
         near = connection.execute("SELECT id FROM items WHERE id >= ? ORDER BY id LIMIT 20", (missing[:3],)).fetchall()
-        raise unknown("item", missing, [row[0] for row in near])
+        raise fields.no_item(missing, [row[0] for row in near])
     return found
 
 

@@ -34,7 +34,8 @@ class Search:
     def _answer(self, best: Candidates) -> Answer:
         items = rows.select(self.connection, best.keys)
         hits = [Hit(item, float(score)) for item, score in zip(items, best.scores, strict=True)]
-        return Answer(sorted(hits, key=lambda hit: (-hit.similarity, hit.id))[: self.k], certified=best.certified)
+        hits = sorted(hits, key=lambda hit: (-hit.similarity, hit.id))[: self.k]
+        return Answer(hits, certified=best.certified, generation=self.view.generation)
 
     def grouped(self, query: Float32[np.ndarray, " d"], physical: str) -> Answer:
         """The nearest item of each group: look at more and more items until k groups have come up."""

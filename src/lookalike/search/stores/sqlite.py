@@ -22,8 +22,9 @@ from lookalike.search.filters import Filter, Kind, as_sql
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
 from lookalike.search.stores import GenerationError, generations, marks, rows, snapshot
 from lookalike.search.stores.cache import Cache
-from lookalike.search.stores.database import Database, connect, explained
-from lookalike.search.stores.generations import checked, identity_of, insert_vectors
+from lookalike.search.stores.database import Database, connect, explained, sizes
+from lookalike.search.stores.fields import check_batch, checked
+from lookalike.search.stores.generations import identity_of, insert_vectors
 from lookalike.search.stores.segments import View
 
 FILE, FORMAT = "index.sqlite", "1"
@@ -96,7 +97,7 @@ class SqliteStore:
         generation: int | None = None,
     ) -> None:  # fmt: skip
         ids = [item.id for item in items]
-        check(len(set(ids)) == len(ids), "two items of one batch have the same id: ids must be unique")
+        check_batch(items)
         with self.database.writing() as connection:
             identity = identity_of(connection)
             if generation not in (None, identity.generation):
@@ -196,6 +197,13 @@ class SqliteStore:
             row = connection.execute("SELECT content FROM pictures WHERE key = ?", (key,)).fetchone()
             return None if row is None else bytes(row[0])
 
+    def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
+        with self.database.reading() as connection:
+            keys = rows.keys_of(connection, ids, complete=False)
+            found = {one: connection.execute("SELECT content FROM pictures WHERE key = ?", (key,)).fetchone()
+                     for one, key in keys.items()}  # fmt: skip
+            return {one: bytes(row[0]) for one, row in found.items() if row is not None}
+
     def begin_generation(self, identity: Identity) -> Identity:
         with self.database.writing() as connection:
             for (number,) in connection.execute("SELECT number FROM generations WHERE current = 0").fetchall():
@@ -250,6 +258,10 @@ class SqliteStore:
     def columns(self) -> Mapping[str, Kind]:
         with self.database.reading() as connection:
             return {name: kind for name, (_, kind) in rows.names_of(connection).items()}
+
+    def know(self, kinds: Mapping[str, Kind]) -> None:
+        with self.database.writing() as connection:
+            rows.make_columns(connection, kinds)
 
     def version(self) -> str:
         with self.database.reading() as connection:
@@ -321,6 +333,12 @@ class SqliteStore:
             connection.executemany(
                 "INSERT OR REPLACE INTO models VALUES (?, ?, ?)", [(fingerprint, *file) for file in content.items()]
             )
+
+    def approximate(self, on: bool) -> None:
+        check(not on, "an index in a folder is exact and needs no approximation: that is for indexes on PostgreSQL")
+
+    def describe(self) -> dict[str, str]:
+        return {"on disk": sizes(self.folder, FILE)}
 
     def check(self) -> list[str]:
         """What is wrong with the truth, one line each."""

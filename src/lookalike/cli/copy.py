@@ -1,0 +1,46 @@
+"""`lookalike copy INDEX INDEX`: an index to another place."""
+
+import json
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from lookalike.cli.bars import bar
+from lookalike.errors import UserError
+
+EXAMPLE = "lookalike copy shop.index 'postgresql://me@server/shop'"
+
+
+def run(
+    source: Annotated[str, typer.Argument(metavar="INDEX", help="The index to copy: a folder or an address.")],
+    target: Annotated[str, typer.Argument(metavar="INDEX", help="A new place, or that of a copy to go on with.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
+) -> None:
+    """Copy a whole index between folders, PostgreSQL servers and numbers of shards; stopped, it goes on where it was.
+
+    At the end both sides are counted and read through, and their digests compared.
+    """
+    from lookalike.search.stores import places
+    from lookalike.search.stores.copying import FACT, copy
+
+    begin = places.opened(source)
+    if places.exists(target):
+        end = places.opened(target)
+    else:
+        end = places.created(target, begin.identity)
+        end.write_fact(FACT, json.dumps({"after": ""}))
+    try:
+        with ExitStack() as shown:
+            result = copy(begin, end, lambda name: shown.enter_context(bar(name)))
+    except KeyboardInterrupt:
+        raise UserError("stopped; what is copied stays, the same command continues") from None
+    finally:
+        begin.close()
+        end.close()
+    if as_json:
+        typer.echo(json.dumps(asdict(result)))
+        return
+    typer.echo(f"{result.items:,} items in {places.shown(target)}, equal to those in {places.shown(source)} "
+               f"(digest {result.digest})")  # fmt: skip

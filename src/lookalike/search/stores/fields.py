@@ -1,0 +1,97 @@
+"""What every store keeps of an item, and how rows of a table become items again.
+
+A user's column may have any name; in the table it is called c1, c2, …, so no name ever becomes part of a statement. It
+holds numbers as long as all its values are numbers, and texts from the first text on.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lookalike.errors import UserError, check, unknown
+from lookalike.search.filters import Kind, kind_of
+from lookalike.search.items import Item, Stamp, Value, Vectors
+
+LONGEST = 1e15  # of a vector: the square of a longer one does not fit a float32
+MOST = 200  # columns of the user: each has an index, and each new one changes the schema
+OWN: dict[str, tuple[str, Kind]] = {
+    "id": ("id", "text"),
+    "path": ("path", "text"),
+    "label": ("label", "text"),
+    "root": ("root", "text"),
+    "added": ("added", "number"),
+}
+FIELDS = ("id", "path", "label", "root", "size", "modified", "digest")
+Names = Mapping[str, tuple[str, Kind]]  # columns that a filter may name: where they are in the table, and their kinds
+
+
+def physical(names: Names, column: str) -> str:
+    """What a column is called in the table."""
+    if column not in names:
+        raise unknown("column", column, names)
+    return names[column][0]
+
+
+def own_columns(names: Names) -> dict[str, tuple[str, Kind]]:
+    """The user's columns among all."""
+    return {name: place for name, place in names.items() if name not in OWN}
+
+
+def kinds_of(items: Sequence[Item], known: Names) -> dict[str, Kind]:
+    """The columns that items bring with their kinds; what no store can hold is refused."""
+    kinds: dict[str, Kind] = {}
+    for item in items:
+        for name, value in item.columns.items():
+            if value is not None and kinds.get(name) != "text":
+                kinds[name] = kind_of(value)
+    count = len(known.keys() - OWN.keys() | kinds.keys() - OWN.keys())
+    check(count <= MOST, f"an index has at most {MOST} columns, with these items it would have {count}: leave some out")
+    for name in kinds:
+        check(name not in OWN, f"items have a column '{name}' of their own: call yours something else")
+    return kinds
+
+
+def adapted(value: Value, kind: Kind) -> Any:
+    """A value as a column of that kind holds it."""
+    if value is None or kind == "number" or isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
+def fields_of(item: Item, path: str | bytes | None) -> tuple[Any, ...]:
+    """An item's own fields, in the order of FIELDS; the path as the store writes it."""
+    stamp = (None, None, None) if item.stamp is None else (item.stamp.size, item.stamp.modified, item.stamp.digest)
+    return (item.id, path, item.label, item.root, *stamp)
+
+
+def item_of(added: float, row: Sequence[Any], columns: Sequence[str]) -> Item:
+    """The item of a row: FIELDS, then the user's columns."""
+    id_, path, label, root, size, modified, digest = row[: len(FIELDS)]
+    own = {name: value for name, value in zip(columns, row[len(FIELDS) :], strict=True) if value is not None}
+    return Item(id_, path, label, own, root, None if digest is None else Stamp(size, modified, digest), added)
+
+
+def no_item(name: str, near: Sequence[str]) -> UserError:
+    return unknown("item", name, near)
+
+
+def check_batch(items: Sequence[Item]) -> None:
+    check(len({item.id for item in items}) == len(items), "two items of one batch have the same id: ids must be unique")
+
+
+def checked(vectors: Vectors, count: int, dim: int) -> Vectors:
+    """Vectors as a store keeps them; what cannot be compared is refused."""
+    array = np.ascontiguousarray(vectors, np.float32)
+    check(array.ndim == 2, f"vectors form a matrix n × d, not an array of shape {array.shape}")
+    check(
+        array.shape == (count, dim),
+        f"{array.shape[0]} vectors of {array.shape[1]} dimensions, expected {count} of {dim}",
+    )
+    check(bool(np.isfinite(array).all()), "a vector holds NaN or infinity: embed its image again")
+    check(
+        not len(array) or float(np.abs(array).max()) < LONGEST,
+        f"a vector is longer than {LONGEST:g}: normalise the vectors",
+    )
+    return array

@@ -1,0 +1,94 @@
+"""Where an index can be: a folder, or the address of a PostgreSQL server (of several: its shards)."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lookalike.cache import cache_folder
+from lookalike.errors import UserError, check, install
+from lookalike.search.items import Identity
+from lookalike.search.stores import Store
+from lookalike.search.stores.postgres.address import Address, addresses, is_address
+from lookalike.search.stores.sharded import Shards
+from lookalike.search.stores.sqlite import FILE, SqliteStore
+
+Place = str | Path
+SHARD = "shard"  # the fact that tells which one a store is
+SHORT = 5.0  # seconds for a shard that is gone: the others answer meanwhile
+
+
+def opened(place: Place, complete: bool = False) -> Store:
+    """The store that is there; with `complete` a search is refused where a shard does not answer."""
+    if not is_address(place):
+        return SqliteStore(Path(place))
+    every = addresses(str(place))
+    openers = [partial(_shard, address, number, len(every)) for number, address in enumerate(every, start=1)]
+    return openers[0]() if len(every) == 1 else Shards(openers, complete)
+
+
+def created(place: Place, identity: Identity) -> Store:
+    """A new, empty store."""
+    if not is_address(place):
+        return SqliteStore.create(Path(place), identity)
+    every = addresses(str(place))
+    for address in every:
+        taken = _postgres().exists(address)
+        check(not taken, f"{address.shown}: there is an index already: open it, or give another name with ?index=NAME")
+    for number, address in enumerate(every, start=1):
+        store = _postgres().create(address, identity)
+        store.write_fact(SHARD, _numbered(number, len(every)))
+        store.close()
+    return opened(place)
+
+
+def _numbered(number: int, count: int) -> str | None:
+    return None if count == 1 else f"{number} of {count}"
+
+
+def _shard(address: Address, number: int, count: int) -> Store:
+    """The store at one address, if it is the shard that it should be."""
+    store: Store = _postgres()(address) if count == 1 else _postgres()(address, SHORT)
+    fact = store.read_fact(SHARD)
+    if fact != _numbered(number, count):
+        store.close()
+        what = "a whole index" if fact is None else f"shard {fact}"
+        hint = "give all shards, in their order; lookalike copy makes another number of them"
+        raise UserError(f"{address.shown} is {what}: {hint}")
+    return store
+
+
+def exists(place: Place) -> bool:
+    if not is_address(place):
+        return (Path(place) / FILE).is_file()
+    return any(_postgres().exists(address) for address in addresses(str(place)))
+
+
+def shown(place: Place) -> str:
+    """A place for people: without passwords."""
+    return ",".join(address.shown for address in addresses(str(place))) if is_address(place) else str(place)
+
+
+def name_of(place: Place) -> str:
+    """What a page calls an index.
+
+    >>> name_of("shop.index"), name_of("postgresql://me@db/shops?index=vases"), name_of("postgresql://me@db/shop")
+    ('shop', 'vases', 'shop')
+    """
+    if not is_address(place):
+        return Path(place).resolve().name.removesuffix(".index")
+    return addresses(str(place))[0].name
+
+
+def model_folder(place: Place) -> Path:
+    """Where the model of an index is unpacked: beside a folder's other files, else in the cache of the user."""
+    return cache_folder() / "models" if is_address(place) else Path(place) / "model"
+
+
+def _postgres() -> Any:
+    try:
+        from lookalike.search.stores.postgres.store import PostgresStore
+    except ImportError as error:
+        if error.name is None or error.name.split(".")[0] != "psycopg":
+            raise
+        raise UserError(f"an index on PostgreSQL needs psycopg: {install('pgvector')}") from None
+    return PostgresStore

@@ -1,0 +1,293 @@
+"""What every kind of store must do: one suite for all of them."""
+
+import json
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.search import filters
+from lookalike.search.items import Identity, Item, Mark, Stamp
+from lookalike.search.stores import GenerationError, Store, places
+from lookalike.search.stores.sharded import Shards
+from tests.search.brute import Brute, on, same, some_items
+
+DIM = 8
+
+
+@pytest.fixture(params=["folder", "postgres", "shards"])
+def place(request, tmp_path):
+    kind = {"postgres": "new_address", "shards": "new_shards"}.get(request.param)
+    return tmp_path / "index" if kind is None else request.getfixturevalue(kind)()
+
+
+@pytest.fixture
+def store(place):
+    made = places.created(place, Identity("f", "none", DIM))
+    yield made
+    made.close()
+
+
+def filled(store, number=60):
+    draw = np.random.default_rng(1)
+    items, vectors = some_items(number, draw=draw), on("none", draw.standard_normal((number, DIM)))
+    store.put(items, vectors)
+    return items, vectors
+
+
+def test_it_is_a_store(store, place):
+    assert isinstance(store, Store)
+    assert store.identity == Identity("f", "none", DIM, 1)
+    assert places.exists(place)
+    with pytest.raises(UserError, match=r"exists|already"):
+        places.created(place, Identity("f", "none", DIM))
+
+
+def test_items_come_back_as_they_went_in(store, place):
+    whole = Item(
+        "a/é 日本.png", "/pics/a'b\".png", "cup", {"brand": "x", "price": 3, "weight": 0.1, "new": True, "none": None},
+        "/pics", Stamp(2**40, 2**60, "d1"),
+    )  # fmt: skip
+    bare, undecodable = Item("b"), Item("c", "/pics/caf\udce9.png")
+    vectors = np.array([[1e-30, -0.0, 3.4e14, np.pi, 1 / 3, -1e-38, 2**-126, 7]] * 3, np.float32)
+    store.put([whole, bare, undecodable], vectors)
+    store.close()
+    again = places.opened(place)
+    assert again.items(["b", "a/é 日本.png", "c"]) == [
+        bare, replace(whole, columns={"brand": "x", "price": 3, "weight": 0.1, "new": 1}),
+        undecodable,
+    ]  # fmt: skip
+    assert again.vectors(["c"]).tobytes() == vectors[:1].tobytes()
+    assert again.items(["b"])[0].added > 1e9
+    assert isinstance(again.items([whole.id])[0].columns["price"], int)
+    assert again.at_paths(["/pics/caf\udce9.png", "/pics/a'b\".png", "nowhere"]) == {
+        item.path: item for item in again.items([whole.id, "c"])
+    }
+    assert {item.id for item in again.with_ids(["b", "x"])} == {"b"}
+    with pytest.raises(UserError, match="unknown item 'zebra'"):
+        again.items(["zebra"])
+    with pytest.raises(UserError, match="unknown item 'zebra'"):
+        again.vectors(["b", "zebra"])
+    again.close()
+
+
+def test_time_of_addition_is_kept_where_it_is_known(store):
+    store.put([Item("a", added=5.5), Item("b")], np.zeros((2, DIM), np.float32))
+    assert store.items(["a"])[0].added == 5.5
+    assert [item.id for item in store.listed(filters.parse("added<6"))] == ["a"]
+
+
+def test_what_cannot_be_kept_is_refused_whole(store):
+    for items, vectors, message in (
+        ([Item("a"), Item("a")], np.zeros((2, DIM)), "the same id"),
+        ([Item("a")], np.full((1, DIM), np.nan), "NaN or infinity"),
+        ([Item("a")], np.zeros((1, 4)), "1 vectors of 4 dimensions, expected 1 of 8"),
+        ([Item("a", columns={"id": 1})], np.zeros((1, DIM)), "a column 'id' of their own"),
+        ([Item("a", columns={f"n{n}": n for n in range(201)})], np.zeros((1, DIM)), "at most 200 columns"),
+    ):
+        with pytest.raises(UserError, match=message):
+            store.put(items, vectors.astype(np.float32))
+    assert store.count() == 0
+    assert set(store.columns()) == {"id", "path", "label", "root", "added"}
+
+
+def test_columns_and_conditions(store):
+    rows = [{"n": 1, "t": "a"}, {"n": 2.5, "t": "b"}, {"n": 3, "t": None}, {"n": None, "t": "b"}, {"n": -4, "t": "A"}]
+    items = [Item(f"i{row}", label="xy"[row % 2], columns=values) for row, values in enumerate(rows)]
+    store.put(items, np.zeros((5, DIM), np.float32))
+    for where, ids in {
+        "n<2.5": "i0 i4", "n<=2.5": "i0 i1 i4", "n>0": "i0 i1 i2", "n=3": "i2", "n=3.0": "i2", "n!=3": "i0 i1 i3 i4",
+        "n=null": "i3", "n!=null": "i0 i1 i2 i4", 't=["a", null]': "i0 i2", "t<b": "i0 i4", "t>=a": "i0 i1 i3",
+        "label=x": "i0 i2 i4", "id>i3": "i4", "t!=b": "i0 i2 i4", "n=true": "i0", "path=null": "i0 i1 i2 i3 i4",
+    }.items():  # fmt: skip
+        conditions = filters.parse(where)
+        assert [item.id for item in store.listed(conditions)] == ids.split(), where
+        assert store.count(conditions) == len(ids.split())
+    assert store.distinct("t") == 3
+    assert store.counted("t", 2) == [("b", 2), ("A", 1)]
+    assert store.extent("n") == (-4, 3)
+    assert {value: item.id for value, item in store.first_of("t", ["b", "A", "none"]).items()} == {"b": "i1", "A": "i4"}
+    for ask in (
+        store.distinct,
+        store.extent,
+        lambda column: store.counted(column, 3),
+        lambda name: store.first_of(name, [1]),
+    ):
+        with pytest.raises(UserError, match="unknown column 'colour'"):
+            ask("colour")
+
+
+def test_a_column_of_numbers_becomes_text_with_the_first_text(store):
+    store.put([Item("a", columns={"size": 5}), Item("b", columns={"size": 7.5})], np.zeros((2, DIM), np.float32))
+    store.put([Item("c", columns={"size": "large"})], np.zeros((1, DIM), np.float32))
+    assert store.columns()["size"] == "text"
+    assert [item.columns["size"] for item in store.items(["a", "b", "c"])] == ["5", "7.5", "large"]
+    assert [item.id for item in store.listed(filters.parse("size=5"))] == ["a"]
+
+
+def test_long_texts_are_only_texts(store):
+    draw = np.random.default_rng(0)
+    essay = "".join(map(chr, draw.integers(33, 0x2000, 20_000)))  # not to be compressed
+    store.put([Item("a", columns={"text": "short"})], np.zeros((1, DIM), np.float32))
+    store.put([Item("b", columns={"text": essay})], np.zeros((1, DIM), np.float32))
+    assert store.items(["b"])[0].columns["text"] == essay
+    assert [item.id for item in store.listed(filters.parse({"text": essay}))] == ["b"]
+    new = store.begin_generation(Identity("g", "none", DIM))
+    store.fill(new.generation, ["a", "b"], np.zeros((2, DIM), np.float32))
+    assert store.switch(new.generation) == 0
+
+
+def test_order_blocks_and_the_newest(store):
+    items, vectors = filled(store)
+    ids = sorted(item.id for item in items)
+    assert [item.id for item in store.listed()] == ids
+    assert [item.id for item in store.listed(after=ids[9])] == ids[10:]
+    scanned = list(store.scan(after=ids[4], where=filters.parse("brand=x")))
+    known = dict(zip((item.id for item in items), vectors, strict=True))
+    for block, rows in scanned:
+        assert all((known[item.id] == row).all() for item, row in zip(block, rows, strict=True))
+    assert [item.id for block, _ in scanned for item in block] == [
+        item.id for item in sorted(items, key=lambda item: item.id)[5:] if item.columns["brand"] == "x"
+    ]
+    if not isinstance(store, Shards):  # which of one batch is the newest, shards do not say
+        assert [item.id for item in store.newest(3)] == [item.id for item in items[:-4:-1]]
+    store.put([items[7]], vectors[7:8])
+    assert store.newest(1) == [items[7]]
+
+
+def test_the_version_tells_every_change(store):
+    seen = [store.version()]
+    for change in (
+        lambda: filled(store, 5), lambda: store.remove(["item-000001"]), lambda: store.write_fact("note", "x"),
+        lambda: store.mark(Mark("q", None, "item-000002", True)),
+    ):  # fmt: skip
+        change()
+        assert store.version() == store.version()
+        seen.append(store.version())
+    assert len(set(seen)) == len(seen)
+
+
+def test_pictures_live_as_long_as_their_items(store):
+    store.put([Item("a"), Item("b")], np.zeros((2, DIM), np.float32), {"a": b"\x00\xff"})
+    assert (store.picture("a"), store.picture("b")) == (b"\x00\xff", None)
+    assert store.pictures(["b", "a", "nothing"]) == {"a": b"\x00\xff"}
+    store.put([Item("a")], np.zeros((1, DIM), np.float32))
+    assert store.picture("a") is None
+    assert store.remove(["a", "nothing"]) == 1
+    with pytest.raises(UserError, match="unknown item 'a'"):
+        store.picture("a")
+
+
+def test_marks(store):
+    first = store.mark(Mark("q1", None, "a", True), b"picture")
+    second = store.mark(Mark("q1", None, "b", False))
+    again = store.mark(Mark("q1", None, "a", False))
+    assert store.marks() == [Mark("q1", None, "b", False, second), Mark("q1", None, "a", False, again)]
+    assert store.marked() == 2
+    assert not store.unmark(first)
+    assert store.unmark(second)
+    assert store.query_picture("q1") == b"picture"
+    assert store.unmark(again)
+    assert store.query_picture("q1") is None
+
+
+def test_facts_and_models_are_kept(store, place):
+    store.write_fact("calibration", json.dumps({"sure": 0.9}))
+    store.keep_model("f", {"model.json": b"{}"})
+    store.keep_model("f", {"model.json": b"{ }", "weights": b"\x00" * 100_000})
+    again = places.opened(place)
+    assert json.loads(again.read_fact("calibration")) == {"sure": 0.9}
+    assert again.model_files("f") == {"model.json": b"{ }", "weights": b"\x00" * 100_000}
+    again.write_fact("calibration", None)
+    assert store.read_fact("calibration") is None
+    again.close()
+
+
+def test_generations_do_not_mix(store):
+    _, vectors = filled(store)
+    new = store.begin_generation(Identity("g", "none", 4))
+    assert store.next_generation() == new == Identity("g", "none", 4, 2)
+    assert store.identity.fingerprint == "f"
+    draw = np.random.default_rng(2)
+    while items := store.unfilled(new.generation, 25):
+        store.fill(
+            new.generation, [item.id for item in items], draw.standard_normal((len(items), 4)).astype(np.float32)
+        )
+        assert len(store.search(vectors[:1], 3)[0].hits) == 3  # the old one answers
+    store.put(some_items(1, start=777), np.zeros((1, DIM), np.float32))  # written meanwhile
+    store.remove(["item-000005"])
+    assert store.switch(new.generation) == 1
+    with pytest.raises(GenerationError):
+        store.put([Item("x")], np.zeros((1, 4), np.float32), generation=2)
+    store.fill(new.generation, ["item-000777"], np.zeros((1, 4), np.float32))
+    assert store.switch(new.generation) == 0
+    assert store.identity == new
+    assert store.next_generation() is None
+    with pytest.raises(GenerationError):
+        store.put([Item("x")], np.zeros((1, 4), np.float32), generation=1)
+    brute = Brute("none")
+    for items, rows in store.scan():
+        brute.put(items, rows)
+    query = draw.standard_normal((1, 4)).astype(np.float32)
+    assert same(store.search(query, 9)[0], brute.search(query[0], 9))
+    assert store.count() == 60
+    assert store.check() == []
+
+
+def test_an_unfinished_generation_is_dropped_by_the_next(store):
+    filled(store)
+    store.begin_generation(Identity("g", "none", 4))
+    store.put([Item("late", columns={"new": 1})], np.zeros((1, DIM), np.float32))  # with a column of its own
+    new = store.begin_generation(Identity("h", "sphere", 3))
+    assert (new.fingerprint, new.dim, new.generation) == ("h", 3, 2)
+    assert len(store.unfilled(2, 100)) == 61
+
+
+def test_bad_questions(store):
+    filled(store)
+    query = np.zeros((1, DIM), np.float32)
+    for ask, message in (
+        (lambda: store.search(query, 0), "k must be at least 1"),
+        (lambda: store.search(query[:, :3], 1), "vectors of 3 dimensions, expected 1 of 8"),
+        (lambda: store.search(query, 1, group="colour"), "unknown column 'colour'"),
+        (lambda: store.search(query, 1, filters.parse("colour=x")), "unknown column 'colour'"),
+        (lambda: store.search(query, 1, leave_out=["zebra"]), "unknown item 'zebra'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            ask()
+    assert store.search(query[:0], 3) == []
+
+
+def test_threads_search_while_another_adds(store):
+    _, vectors = filled(store)
+    failures = []
+
+    def ask():
+        try:
+            for _ in range(20):
+                assert len(store.search(vectors[:2], 5)[1].hits) == 5
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for turn in range(10):
+        store.put(
+            some_items(10, start=1000 + 10 * turn), on("none", np.random.default_rng(turn).standard_normal((10, DIM)))
+        )
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert store.count() == 160
+
+
+def test_room_is_given_back_and_described(store):
+    filled(store)
+    store.remove(["item-000001", "item-000002"])
+    store.compact()
+    assert store.count() == 58
+    assert "MB" in store.describe()["on disk"]
+    assert store.check() == []

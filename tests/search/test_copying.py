@@ -1,0 +1,115 @@
+"""An index copied from a folder to a server, to two shards, and back is the same index."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.search import Index
+from lookalike.search.items import Identity, Item, Mark
+from lookalike.search.stores import copying, places
+from lookalike.search.stores.copying import FACT, copy, digest
+from tests.search.brute import on, some_items
+
+DIM = 8
+
+
+def source_of(tmp_path, number=300):
+    store = places.created(tmp_path / "source", Identity("f", "sphere", DIM, generation=3))
+    draw = np.random.default_rng(2)
+    odd = Item("odd", "/caf\udce9", None, {"n": 2**60, "f": 0.1, "t": "é"})
+    items = [*some_items(number, draw=draw), odd]
+    store.put(items, on("sphere", draw.standard_normal((number + 1, DIM))), {items[0].id: b"picture"})
+    store.keep_model("f", {"model.json": b"{}"})
+    store.write_fact("calibration", json.dumps({"sure": 0.9}))
+    store.mark(Mark("q", None, items[0].id, True), b"asked")
+    return store
+
+
+def test_there_and_back_again(tmp_path, new_address, new_shards):
+    store = source_of(tmp_path)
+    first, query = store, on("sphere", np.random.default_rng(9).standard_normal((3, DIM)))
+    answers = first.search(query, 9)
+    for place in (new_address(), new_shards(), tmp_path / "back"):
+        target = places.created(place, store.identity)
+        copied = copy(store, target)
+        assert (copied.items, copied.digest, copied.resumed) == (301, digest(first), False)
+        assert target.search(query, 9)[0].hits == answers[0].hits
+        assert target.model_files("f") == {"model.json": b"{}"}
+        assert target.read_fact("calibration") == first.read_fact("calibration")
+        assert [(mark.query, mark.item, mark.right) for mark in target.marks()] == [("q", first.marks()[0].item, True)]
+        assert target.query_picture("q") == b"asked"
+        assert target.read_fact(FACT) is None
+        assert target.identity == first.identity
+        store.close()
+        store = places.opened(place)
+    target.close()
+    store.close()
+
+
+def test_a_stopped_copy_goes_on(tmp_path, new_address, monkeypatch):
+    store, place = source_of(tmp_path), new_address()
+    monkeypatch.setattr("lookalike.search.stores.sqlite.BLOCK", 50)
+    target = places.created(place, store.identity)
+    put, calls = target.put, []
+
+    def stopping(*arguments):
+        calls.append(len(arguments[0]))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        put(*arguments)
+
+    monkeypatch.setattr(target, "put", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        copy(store, target)
+    assert target.count() == 150
+    target.close()
+    again = places.opened(place)
+    assert json.loads(again.read_fact(FACT))["after"] == list(store.listed())[149].id
+    copied = copy(store, again)
+    assert copied.resumed
+    assert copied.items == 301
+    for one in (store, again):
+        one.close()
+
+
+def test_a_second_copy_follows_the_source(tmp_path, new_address):
+    store, target = source_of(tmp_path), places.created(new_address(), Identity("f", "sphere", DIM, generation=3))
+    copy(store, target)
+    gone, new = next(iter(store.listed())).id, Item("new", columns={"later": 1})
+    store.remove([gone])
+    store.put([new], np.eye(1, DIM, dtype=np.float32))
+    target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))
+    copy(store, target)
+    assert not target.with_ids([gone, "own"])
+    assert digest(store) == digest(target)
+    for one in (store, target):
+        one.close()
+
+
+def test_a_difference_is_noticed(tmp_path, new_address, monkeypatch):
+    store, target = source_of(tmp_path), places.created(new_address(), Identity("f", "sphere", DIM))
+    monkeypatch.setattr(copying, "_copy_marks", lambda *_: target.put([Item("odd")], np.eye(1, DIM, dtype=np.float32)))
+    with pytest.raises(UserError, match="the copy differs from its source"):
+        copy(store, target)
+    monkeypatch.undo()
+    copy(store, target)
+    other = places.created(new_address(), Identity("g", "sphere", DIM))
+    with pytest.raises(UserError, match="vectors of another model"):
+        copy(store, other)
+    for one in (store, target, other):
+        one.close()
+
+
+def test_the_backup_of_a_server_is_a_folder(tmp_path, new_address):
+    index = Index.create(new_address(), dim=DIM)
+    index.store.put([Item("a", label="x")], np.eye(1, DIM, dtype=np.float32))
+    (tmp_path / "kept").mkdir()
+    index.store.backup(tmp_path / "kept" / "index.sqlite")
+    kept = Index.open(tmp_path / "kept")
+    assert (
+        kept.search(np.eye(1, DIM, dtype=np.float32)[0]).hits == index.search(np.eye(1, DIM, dtype=np.float32)[0]).hits
+    )
+    for one in (kept, index):
+        one.close()

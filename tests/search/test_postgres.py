@@ -1,0 +1,247 @@
+"""An index on a real PostgreSQL: what a folder cannot show. Errors, restarts, approximate answers, replicas."""
+
+import threading
+from contextlib import closing
+
+import numpy as np
+import psycopg
+import pytest
+
+from attacks.servers import kill_once
+from benchmarks.postgres_server import server
+from lookalike.errors import UserError
+from lookalike.search import Index, filters
+from lookalike.search.items import Identity, Item
+from lookalike.search.stores import StorageError, places
+from lookalike.search.stores.postgres import approximate, schema
+from lookalike.search.stores.postgres.address import addresses
+from lookalike.search.stores.postgres.troubles import explained
+from tests.search.brute import Brute, on, same, some_items
+
+DIM = 8
+
+
+def filled(place, geometry="sphere", number=300, dim=DIM):
+    draw = np.random.default_rng(3)
+    store, brute = places.created(place, Identity(None, geometry, dim)), Brute(geometry)
+    items, vectors = some_items(number, draw=draw), on(geometry, draw.standard_normal((number, dim)))
+    store.put(items, vectors)
+    brute.put(items, vectors)
+    return store, brute, vectors
+
+
+def raw(postgres, statement):
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        return connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("postgresql://me:secret@127.0.0.1:1/db", "the server does not answer: is it running?"),
+        ("POSTGRES?index=missing", "there is no index at .* make one with lookalike index"),
+        ("POSTGRES?index=Bad-Name;", "cannot be the name of an index"),
+        ("POSTGRES?colour=red", "the address cannot be read"),
+        ("NOBODY", "the server does not know this user"),
+        ("NOWHERE", "there is no such database: make it with createdb"),
+    ],
+)
+def test_what_is_wrong_is_one_line_without_the_password(postgres, address, message):
+    address = address.replace("POSTGRES", postgres.address)
+    address = address.replace("NOBODY", postgres.address.replace("postgres@", "nobody:secret@"))
+    address = address.replace("NOWHERE", postgres.address.removesuffix("postgres") + "nowhere")
+    with pytest.raises(UserError, match=message) as refused:
+        Index.open(address)
+    assert "secret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_rights_and_a_missing_extension(postgres):
+    for statement in ("CREATE DATABASE bare", "CREATE ROLE guest LOGIN", "REVOKE CREATE ON DATABASE bare FROM PUBLIC"):
+        raw(postgres, statement)
+    bare = postgres.address.removesuffix("postgres") + "bare"
+    guest = bare.replace("postgres@", "guest@")
+    with pytest.raises(StorageError, match=r"permission denied|has not the rights"):
+        places.created(guest, Identity(None, "sphere", DIM))
+    store, _, vectors = filled(bare)
+    with psycopg.connect(bare, autocommit=True) as connection:
+        connection.execute("GRANT USAGE ON SCHEMA lookalike TO guest")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA lookalike TO guest")
+    reader = places.opened(guest)
+    assert len(reader.search(vectors[:1], 5)[0].hits) == 5
+    with pytest.raises(StorageError, match="this user has not the rights for that"):
+        reader.remove(["item-000001"])
+    for one in (reader, store):
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (psycopg.errors.DiskFull("could not extend file"), "the disk of the server is full: free some space"),
+        (
+            psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT"),
+            "is a replica and only reads: add its primary",
+        ),
+        (psycopg.errors.TooManyConnections("sorry"), "has no free connection"),
+        (psycopg.errors.FeatureNotSupported('extension "vector" is not available'), "install pgvector there"),
+        (psycopg.errors.DataCorrupted("invalid page"), "damaged: restore them from a backup"),
+    ],
+)
+def test_troubles_of_a_server_say_what_to_do(error, message):
+    assert message in str(explained(addresses("postgresql://me:secret@db/shop")[0], error))
+
+
+def too_long(connection):
+    connection.execute("SET statement_timeout = 50")
+    connection.execute("SELECT pg_sleep(600)")
+
+
+def test_a_statement_has_a_time_limit(new_address):
+    store = filled(f"{new_address()}&options=-c%20statement_timeout%3D7min")[0]
+    assert store.database.plain(lambda connection: connection.execute("SHOW statement_timeout").fetchone()) == ("7min",)
+    with pytest.raises(StorageError, match="took longer than the time-out of statements"):
+        store.database.plain(too_long)
+    store.close()
+
+
+def test_a_broken_connection_is_replaced(postgres, new_address):
+    store, brute, vectors = filled(new_address())
+    for _ in range(3):
+        raw(postgres, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lookalike'")
+        assert same(store.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+        raw(postgres, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lookalike'")
+        for one in (store, brute):
+            one.put([Item("new")], vectors[:1])
+    assert store.count() == 301
+    store.close()
+
+
+def test_two_writers_of_the_same_items_and_new_columns(new_address):
+    """Collisions of ids, and of changes to the table, are repeated until they pass."""
+    place = new_address()
+    stores = [filled(place, number=1)[0], places.opened(place)]
+    failures = []
+
+    def write(who):
+        try:
+            draw = np.random.default_rng(who)
+            for turn in range(15):
+                items = [Item(f"i{row}", columns={f"c{turn}": who, "who": who}) for row in draw.permutation(20)]
+                stores[who].put(items, on("sphere", draw.standard_normal((20, DIM))))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(who,)) for who in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert stores[0].count() == 21
+    assert len(stores[0].columns()) == 5 + 16 + 2
+    for store in stores:
+        store.close()
+
+
+def test_older_tables_take_the_steps_they_lack(new_address, monkeypatch):
+    place = new_address()
+    store, brute, vectors = filled(place)
+    store.close()
+    steps = [*schema.STEPS, ("CREATE TABLE later (note text)",)]
+    monkeypatch.setattr(schema, "STEPS", steps)
+    again = places.opened(place)
+    assert again.read_fact("format") == str(len(steps))
+    again.database.plain(lambda connection: connection.execute("SELECT note FROM later"))
+    assert same(again.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+    again.close()
+    monkeypatch.setattr(schema, "STEPS", steps[:-1])
+    with pytest.raises(UserError, match=r"has format 3, this version reads 2: update lookalike"):
+        places.opened(place)
+
+
+@pytest.mark.parametrize("geometry", ["sphere", "none"])
+def test_approximate_answers_agree_with_exact_ones(new_address, geometry, monkeypatch):
+    monkeypatch.setattr(approximate, "FEW", 100)
+    place = new_address()
+    store, brute, vectors = filled(place, geometry, number=2000, dim=16)
+    store.approximate(True)
+    graph = store.database.read(approximate.graph_of)
+    assert graph.recall >= 0.9
+    assert "approximate (HNSW" in store.describe()["answers"]
+    plans = store.database.read(_plan, vectors[0])
+    assert "items_1_graph" in plans  # the graph answers, not a scan
+    right = 0
+    for query in vectors[:20]:
+        exact = [one for one, _ in brute.search(query, 10)]
+        hits = store.search(query[None], 10)[0].hits
+        assert all(hit.similarity == brute.score(query, hit.id) for hit in hits)
+        right += len({hit.id for hit in hits} & set(exact))
+    assert right / 200 >= 0.9
+    few = filters.parse('id<"item-000050"')  # a selective filter is exact
+    keep = lambda item: item.id < "item-000050"  # noqa: E731
+    assert same(store.search(vectors[:1], 10, few)[0], brute.search(vectors[0], 10, keep))
+    assert len(store.search(vectors[:1], 10, filters.parse("brand=x"))[0].hits) == 10
+    assert len(store.search(vectors[:1], 5, group="label")[0].hits) == 5
+    assert same(store.search(vectors[:1], 400)[0], brute.search(vectors[0], 400))  # so many: exactly
+    store.approximate(False)
+    assert store.describe()["answers"] == "exact"
+    assert same(store.search(vectors[:1], 10)[0], brute.search(vectors[0], 10))
+    store.close()
+
+
+def _plan(snapshot, query):
+    what, operator, _ = approximate._indexed(snapshot.identity)
+    asked = "%s" if what == "vector" else f"%s::halfvec({snapshot.identity.dim})"
+    snapshot.connection.execute("SET LOCAL enable_seqscan = off")
+    statement = f"EXPLAIN SELECT key FROM items_1 ORDER BY ({what}) {operator} {asked} LIMIT 32"
+    return "\n".join(row[0] for row in snapshot.connection.execute(statement, (query,)))
+
+
+def test_a_folder_needs_no_approximation(tmp_path):
+    store = places.created(tmp_path / "index", Identity(None, "sphere", DIM))
+    with pytest.raises(UserError, match="is exact and needs no approximation"):
+        store.approximate(True)
+    store.close()
+
+
+def test_a_commit_is_durable_whatever_the_default(new_address):
+    with closing(places.created(new_address(), Identity(None, "sphere", DIM))) as store:
+        show = "SELECT current_setting('synchronous_commit'), current_setting('statement_timeout')"
+        assert store.database.plain(lambda connection: connection.execute(show).fetchone()) == ("on", "5min")
+    place = f"{new_address()}&options=-c%20synchronous_commit%3Doff"
+    with closing(places.created(place, Identity(None, "sphere", DIM))) as store:
+        assert store.database.plain(lambda connection: connection.execute(show).fetchone())[0] == "on"
+
+
+@pytest.mark.slow
+def test_a_killed_server_loses_nothing_and_clients_recover():
+    """`scripts/attack servers` kills it 20 times."""
+    with server(settings=("shared_buffers=32MB", "max_connections=60")) as running:
+        places.created(running.address, Identity(None, "none", 16)).close()
+        for number in range(3):
+            kill_once(running, number)
+
+
+@pytest.mark.slow
+def test_a_replica_answers_and_knows_what_this_process_wrote():
+    with server() as primary, server(primary=primary) as replica:
+        both = f"{primary.address.removesuffix('/postgres')},{replica.address.partition('@')[2]}"
+        store, brute, vectors = filled(both)
+        for turn in range(5):  # found at once, whether the replica has it already or not
+            store.put([Item(f"new-{turn}")], vectors[:1])
+            assert store.with_ids([f"new-{turn}"])
+        where = "SELECT pg_is_in_recovery()"
+        read = store.database.read
+        while not read(lambda snapshot: snapshot.connection.execute(where).fetchone()[0]):
+            pass  # it catches up
+        store.remove([f"new-{turn}" for turn in range(5)])
+        assert same(store.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+        only = places.opened(replica.address)
+        with pytest.raises(StorageError, match="is a replica and only reads"):
+            only.remove(["item-000001"])
+        primary.stop()
+        assert same(only.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+        assert same(store.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+        for one in (only, store):
+            one.close()

@@ -1,0 +1,113 @@
+"""Several servers as one index: the same answers, and nothing silently missing."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import psycopg
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.search import Index, filters
+from lookalike.search.items import Identity
+from lookalike.search.stores import StorageError, places, shard
+from lookalike.search.stores.shard import shard_of
+from tests.search.brute import Brute, on, same, some_items
+
+DIM = 8
+
+
+@pytest.fixture
+def place(postgres, new_address):
+    """Two shards, the second in a database that can be closed."""
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = 'second'").fetchone():
+            connection.execute("CREATE DATABASE second")
+    first = new_address()
+    return f"{first},{first.replace('/postgres?', '/second?')}"
+
+
+@contextmanager
+def closed(postgres):
+    """The second database lets nobody in, and whoever was in is out."""
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        connection.execute("ALTER DATABASE second ALLOW_CONNECTIONS false")
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'second'")
+        try:
+            yield
+        finally:
+            connection.execute("ALTER DATABASE second ALLOW_CONNECTIONS true")
+
+
+def filled(place, number=200):
+    draw = np.random.default_rng(4)
+    store, brute = places.created(place, Identity(None, "sphere", DIM)), Brute("sphere")
+    items, vectors = some_items(number, draw=draw), on("sphere", draw.standard_normal((number, DIM)))
+    store.put(items, vectors)
+    brute.put(items, vectors)
+    return store, brute, vectors
+
+
+def test_shards_answer_as_one_index(place):
+    store, brute, vectors = filled(place)
+    parts = [one.store.count() for one in store.shards]
+    assert sum(parts) == 200
+    assert min(parts) > 50
+    assert {item.id for item in store.shards[1].store.listed()} == {one for one in brute.items if shard_of(one, 2)}
+    for where, keep in ((None, lambda _: True), ("price<4", lambda item: item.columns["price"] < 4)):
+        for group in (None, "label", "price"):
+            for query, answer in zip(
+                vectors[:3], store.search(vectors[:3], 7, filters.parse(where), group), strict=True
+            ):
+                assert same(answer, brute.search(query, 7, keep, group))
+                assert answer.missing == ()
+    assert [item.id for item in store.listed()] == sorted(brute.items)
+    own = next(iter(brute.items))
+    assert own not in [hit.id for hit in store.search(brute.rows[own][None], 3, leave_out=[own])[0].hits]
+    store.close()
+
+
+def test_a_shard_that_is_down_is_said_or_refused(postgres, place, monkeypatch):
+    monkeypatch.setattr(places, "SHORT", 0.2)
+    monkeypatch.setattr(shard, "REST", 0.0)
+    store, brute, vectors = filled(place)
+    store.close()
+    index, strict = Index.open(place), Index.open(place, complete=True)
+    with closed(postgres):
+        answer = index.search(vectors[0], k=5)
+        assert answer.missing == ("shard 2 of 2",)
+        (plain,) = index.store.search(vectors[:1], 5)
+        assert same(plain, brute.search(vectors[0], 5, lambda item: shard_of(item.id, 2) == 0))
+        with pytest.raises(StorageError, match=r"shard 2 of 2: .*second.*the server does not answer"):
+            strict.search(vectors[0], k=5)
+        for ask in (lambda: len(index), lambda: list(index.store.listed()), lambda: index.store.distinct("label")):
+            with pytest.raises(StorageError, match="shard 2 of 2"):
+                ask()
+        again = Index.open(place)  # also one that is opened meanwhile
+        assert again.search(vectors[0], k=5).missing == ("shard 2 of 2",)
+        assert "shard 2 of 2" in again.store.describe()["down"]
+        again.close()
+    for one in (index, strict):
+        assert same(one.store.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+        assert one.search(vectors[0], k=5).missing == ()
+        one.close()
+
+
+def test_shards_in_another_order_or_number_are_refused(place):
+    filled(place, 5)[0].close()
+    first, second = place.split(",")
+    for wrong, message in (
+        (first, "is shard 1 of 2: give all shards, in their order"), (f"{second},{first}", "is shard 2 of 2"),
+        (f"{first},{first}", "two shards have the same address"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=message):
+            Index.open(wrong)
+
+
+def test_a_column_has_one_kind_in_all_shards(place):
+    store, _, vectors = filled(place)
+    (item,) = some_items(1, start=900)
+    store.put([type(item)(item.id, columns={"price": "dear", "rare": 1})], vectors[:1])
+    assert [one.store.columns()["price"] for one in store.shards] == ["text", "text"]
+    assert [found.id for found in store.listed(filters.parse("rare=1"))] == [item.id]
+    assert len(store.search(vectors[:1], 3, filters.parse("price=3"), group="rare")[0].hits) == 1
+    store.close()
