@@ -25,6 +25,10 @@ class Kept:
         return Kept(name, json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {"rows": []})
 
     @property
+    def complete(self) -> bool:
+        return bool(self.content.get("done", 0) == self.content.get("cells", 0))
+
+    @property
     def rows(self) -> list[str]:
         """The rows that have at least one run."""
         return [row["name"] for row in self.content["rows"] if row["runs"]]

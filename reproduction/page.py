@@ -42,7 +42,7 @@ def draw(results: Path = RESULTS) -> str:
     count = Counter(verdict.word for _, verdict in judged)
     lines = [f"{len(judged)} claims: " + ", ".join(f"{count[word]} {word}" for word in ORDER if count[word]) + "."]
     for paper in dict.fromkeys(claim["paper"] for claim, _ in judged):
-        rows = [_line(claim, verdict) for claim, verdict in judged if claim["paper"] == paper]
+        rows = [_line(claim, verdict, find) for claim, verdict in judged if claim["paper"] == paper]
         lines += [
             "",
             f"## {paper}",
@@ -56,9 +56,11 @@ def draw(results: Path = RESULTS) -> str:
     return TEXT.read_text(encoding="utf-8").replace(MARK, "\n".join(lines))
 
 
-def _line(claim: dict[str, Any], verdict: Verdict) -> str:
+def _line(claim: dict[str, Any], verdict: Verdict, find: Any) -> str:
     study = f"`{claim['study']}`" if "study" in claim else claim.get("command", "")
     word = verdict.word if verdict.word == NOT_RUN else f"**{verdict.word}**"
+    if word != NOT_RUN and "study" in claim and not find(claim["study"]).complete:
+        word += " so far"
     cells = [claim["says"], claim.get("where", ""), claim.get("theirs", ""), verdict.ours]
     return "| " + " | ".join([*cells, word, study]) + " |"
 

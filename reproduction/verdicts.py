@@ -115,17 +115,18 @@ def _steps(claim: Claim, study: Kept) -> Verdict:
 
 
 def _instances(claim: Claim, study: Kept) -> Verdict:
-    """A figure of CCP's instances on validation classes: the last against the first after training began."""
+    """A figure on validation classes as each of CCP's instances ends, up to the weights that were kept: from the first
+    to the last."""
     changes = []
     for run in study.runs(claim["row"]).values():
-        values = [each[claim["figure"]] for each in run.get("instances", []) if claim["figure"] in each]
-        if len(values) > 2:
-            changes.append(values[-1] / values[1] - 1)
+        ended = [each for each in run.get("instances", []) if 0 < each["step"] <= run["best_step"]]
+        if len(ended) > 1:
+            changes.append(ended[-1][claim["figure"]] / ended[0][claim["figure"]] - 1)
     if not changes:
         return Verdict(NOT_RUN)
     over = spread_of(changes)
     word = _level(claim, _signed(over, claim.get("rises", True)))
-    ours = f"{over.mean:+.1%}{_percent(over)} from the second to the last instance, {_runs(over.seeds)}"
+    ours = f"{over.mean:+.1%}{_percent(over)} from the first to the last that ended, {_runs(over.seeds)}"
     return Verdict(word, ours.replace("-", "−"))
 
 

@@ -61,6 +61,18 @@ def test_trends_spans_and_steps():
     assert judge({"untestable": "no data"}, lambda _: study).word == NOT_HERE
 
 
+def test_instances_count_up_to_the_weights_that_were_kept():
+    instances = [{"step": step, "radius": radius} for step, radius in ((0, 9.0), (40, 0.5), (80, 0.4), (200, 0.9))]
+    study = kept(a=[0.1, 0.1])
+    for fold, run in enumerate(study.content["rows"][0]["runs"]):
+        run["instances"] = [each | {"radius": each["radius"] + 0.001 * fold * each["step"]} for each in instances]
+    claim = {"kind": "instances", "study": "x", "row": "a", "figure": "radius", "rises": False}
+    verdict = judge(claim, lambda _: study)
+    assert (verdict.word, verdict.ours.split(" ")[0]) == (NOISE, "−15.6%")  # of −20 % and −11.1 %
+    del study.content["rows"][0]["runs"][0]["instances"][1]
+    assert judge(claim, lambda _: study).ours.startswith("−11.1%")
+
+
 def test_every_claim_names_rows_and_metrics_that_its_study_has():
     studies = {planned.name: read(planned.file) for planned in STUDIES}
     for claim in claims():
@@ -102,4 +114,4 @@ def test_tables_and_courses_of_a_kept_study_are_drawn(tmp_path):
     assert "| C1 | 2 | 50.00 ± 0.00 (paper: 56.21) | 25.00 ± 0.00 (paper: 19.06) | 30.00 | 50 |" in text
     assert "| C1 | 10.00 | 20.00 |" in text
     assert "| `cub_ccp` | 4 of 160 | 0.0 |" in text
-    assert "25.00 → 25.00, +0.00 [+0.00, +0.00], 2 runs | **within noise** |" in text
+    assert "25.00 → 25.00, +0.00 [+0.00, +0.00], 2 runs | **within noise** so far |" in text
