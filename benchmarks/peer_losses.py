@@ -46,6 +46,19 @@ def _snr(_classes: int, _dim: int) -> Step:
     return losses.TripletMarginLoss(margin=0.2, distance=distances.SNRDistance())  # type: ignore[no-any-return]
 
 
+def _p2s_grad(classes: int, dim: int) -> Step:
+    from pytorch_metric_learning import losses
+
+    return losses.P2SGradLoss(descriptors_dim=dim, num_classes=classes)  # type: ignore[no-any-return]
+
+
+def _manifold(classes: int, dim: int) -> Step:
+    from pytorch_metric_learning import losses
+
+    loss = losses.ManifoldLoss(dim, K=min(50, classes))
+    return lambda embeddings, labels: loss(embeddings, indices_tuple=labels % loss.K)  # type: ignore[no-any-return]
+
+
 PEERS: dict[str, Callable[[int, int], Step]] = {
     "angular": _plain("AngularLoss"),
     "arcface": _with_classes("ArcFaceLoss"),
@@ -56,18 +69,24 @@ PEERS: dict[str, Callable[[int, int], Step]] = {
     "histogram": _plain("HistogramLoss", n_bins=64),
     "info_nce": _plain("NTXentLoss", temperature=0.1),
     "intra_pair_variance": _plain("IntraPairVarianceLoss"),
+    "large_margin_softmax": _with_classes("LargeMarginSoftmaxLoss"),
     "lifted_structure": _plain("LiftedStructureLoss"),
+    "manifold": _manifold,
     "margin": _mined("MarginLoss", "DistanceWeightedMiner"),
     "margin_contrastive": _plain("ContrastiveLoss"),
     "multi_similarity": _mined("MultiSimilarityLoss", "MultiSimilarityMiner", alpha=2, beta=40, base=0.5),
     "nca": _plain("NCALoss"),
     "normalised_softmax": _with_classes("NormalizedSoftmaxLoss"),
+    "p2s_grad": _p2s_grad,
+    "pnp": _plain("PNPLoss"),
     "proxy_anchor": _with_classes("ProxyAnchorLoss"),
     "proxy_nca": _with_classes("ProxyNCALoss"),
     "ranked_list": _plain("RankedListLoss", margin=0.4, Tn=10),
     "smooth_ap": _plain("SmoothAPLoss"),
     "snr": _snr,
     "soft_triple": _with_classes("SoftTripleLoss"),
+    "sphereface": _with_classes("SphereFaceLoss"),
+    "sub_center_arcface": _with_classes("SubCenterArcFaceLoss"),
     "supcon": _plain("SupConLoss"),
     "threshold_consistent_margin": _plain("ThresholdConsistentMarginLoss"),
     "triplet": _plain("TripletMarginLoss", margin=0.2),

@@ -26,6 +26,7 @@ TABLE = {  # S, P, N of every pair loss at its default settings
     "circle": (1, 1, 1),
     "contrastive": (1, 0, 0),
     "cosine_contrastive": (1, 0, 0),
+    "dynamic_soft_margin": (1, 1, 1),
     "fastap": (1, 1, 1),  # shifts are smaller than its bins
     "generalised_lifted": (1, 0, 1),
     "histogram": (0, 1, 0),
@@ -38,8 +39,10 @@ TABLE = {  # S, P, N of every pair loss at its default settings
     "multi_similarity": (1, 1, 1),
     "n_pair": (0, 1, 1),
     "nca": (0, 1, 1),
+    "pnp": (0, 1, 0),
     "quadruplet": (1, 1, 0),
     "ranked_list": (1, 0, 1),
+    "recall_at_k": (0, 1, 1),
     "siglip": (1, 0, 0),
     "smooth_ap": (0, 1, 1),
     "supcon": (0, 1, 1),

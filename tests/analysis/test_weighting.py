@@ -20,6 +20,14 @@ OUTSIDE = {
     "normalised_softmax",
     "soft_triple",
     "hierarchical_proxy",
+    "centroid_triplet",
+    "instance",
+    "large_margin_softmax",
+    "manifold",
+    "vicreg",
+    "p2s_grad",
+    "sphereface",
+    "sub_center_arcface",
 }
 DRAWS = {"quadruplet"}
 WITH_NORM = {"n_pair": {"norm_weight": 0.0}, "generalised_lifted": {"norm_weight": 0.0}}

@@ -86,6 +86,8 @@ def test_needs_that_targets_do_not_meet():
     bare = Triplets(good.anchor, good.positive, good.negative, good.valid)
     refused("third class: give it labels, or Triplets with labels", build("quadruplet"), rows(4), bare)
     refused("quadruplet takes labels or Triplets, not Pairs", build("quadruplet"), rows(4), Pairs.within(LABELS))
+    masks = Pairs(*(torch.eye(4, dtype=torch.bool).roll(shift, 1) for shift in (1, 2)))
+    refused("takes means of classes: give it labels, or Pairs made", build("centroid_triplet"), rows(4), masks)
     refused("boundary per class needs the anchors' classes", losses.Margin(classes=2), rows(4), bare)
     refused("labels run from 0 to 1, this loss knows the classes 0 to 0", losses.Margin(classes=1), rows(4), LABELS)
     refused("give both ids and candidate_ids, or neither", Pairs.across, LABELS, LABELS, LABELS)
@@ -154,6 +156,33 @@ OUT_OF_RANGE = [
     ("ranked_list", {"balance": 1.5}),
     ("ranked_list", {"positive_temperature": -1.0}),
     ("ranked_list", {"negative_temperature": -1.0}),
+    ("sub_center_arcface", {"centres": 0}),
+    ("sub_center_arcface", {"margin": 4.0}),
+    ("sub_center_arcface", {"scale": 0.0}),
+    ("sphereface", {"margin": 0}),
+    ("sphereface", {"margin": 2.5}),
+    ("sphereface", {"annealing": -1.0}),
+    ("sphereface", {"scale": 0.0}),
+    ("large_margin_softmax", {"margin": 1.5}),
+    ("large_margin_softmax", {"annealing": -1.0}),
+    ("large_margin_softmax", {"scale": 0.0}),
+    ("instance", {"scale": 0.0}),
+    ("pnp", {"variant": "Du"}),
+    ("pnp", {"temperature": 0.0}),
+    ("pnp", {"bound": 0.0}),
+    ("pnp", {"power": 0.0}),
+    ("recall_at_k", {"k": 0}),
+    ("recall_at_k", {"temperature": 0.0}),
+    ("recall_at_k", {"k_temperature": 0.0}),
+    ("dynamic_soft_margin", {"nodes": 1}),
+    ("centroid_triplet", {"margin": -0.1}),
+    ("vicreg", {"invariance": -1.0}),
+    ("vicreg", {"variance": -1.0}),
+    ("vicreg", {"covariance": -1.0}),
+    ("vicreg", {"epsilon": 0.0}),
+    ("manifold", {"proxies": 0}),
+    ("manifold", {"context_weight": -1.0}),
+    ("manifold", {"alpha": 1.0}),
 ]
 
 

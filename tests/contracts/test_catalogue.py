@@ -17,7 +17,9 @@ EXPECTED = (
     "contrastive cosine_contrastive margin_contrastive triplet lifted_structure generalised_lifted lifted_star n_pair "
     "angular arcface histogram margin binomial_deviance multi_similarity bin_lifted nca proxy_nca proxy_nca_pp "
     "proxy_anchor normalised_softmax soft_triple hierarchical_proxy quadruplet snr fastap top_k_precision supcon "
-    "info_nce circle cosface smooth_ap tuplet_margin intra_pair_variance threshold_consistent_margin siglip ranked_list"
+    "info_nce circle cosface smooth_ap tuplet_margin intra_pair_variance threshold_consistent_margin siglip "
+    "ranked_list sub_center_arcface sphereface large_margin_softmax p2s_grad instance pnp recall_at_k "
+    "dynamic_soft_margin centroid_triplet vicreg manifold"
 )
 EXPECTED_MINERS = "random semihard softhard distance_weighted hard multi_similarity switched"
 

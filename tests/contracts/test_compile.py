@@ -16,7 +16,7 @@ pytestmark = [
 LABELS = torch.tensor([0, 0, 1, 1, 2, 2, 3, 0])
 # sums over all tuples read one width on the host: only their lists of triplets are dense
 LISTED = ("triplet", "snr")
-ALL_TUPLES = ("angular", "smooth_ap")
+ALL_TUPLES = ("angular", "smooth_ap", "pnp", "recall_at_k")
 
 
 def targets_of(name, embeddings):

@@ -154,6 +154,29 @@ def further_cases():
             build("ranked_list", boundary=1.0, margin=0.3, balance=0.3, positive_temperature=4.0, normalise="ball"),
             partial(f.ranked_list, al=1.0, gap=0.3, lam=0.3, t_pos=4.0, geometry="ball"),
         ),
+        "pnp": (build("pnp"), f.pnp),
+        **{
+            f"pnp {variant}": (
+                build("pnp", variant=variant, temperature=0.2, bound=3.0, power=2.0),
+                partial(f.pnp, variant=variant, temperature=0.2),
+            )
+            for variant in ("Iu", "Ib", "Ds", "Dq")
+        },
+        "recall_at_k": (build("recall_at_k"), f.recall_at_k),
+        "recall_at_k 2": (
+            build("recall_at_k", k=2, temperature=0.1, k_temperature=0.5),
+            partial(f.recall_at_k, ks=(2,), temperature=0.1, outer=0.5),
+        ),
+        "vicreg": (build("vicreg"), f.vicreg),
+        "vicreg 3 9 2 sphere": (
+            build("vicreg", invariance=3.0, variance=9.0, covariance=2.0, epsilon=0.1, normalise="sphere"),
+            partial(f.vicreg, lam=3.0, mu=9.0, nu=2.0, eps=0.1, geometry="sphere"),
+        ),
+        "dynamic_soft_margin": (build("dynamic_soft_margin"), f.dynamic_soft_margin),
+        "dynamic_soft_margin 9": (
+            build("dynamic_soft_margin", nodes=9, normalise="ball"),
+            partial(f.dynamic_soft_margin, nodes=9, geometry="ball"),
+        ),
     }
 
 

@@ -1,8 +1,10 @@
-"""Oracles of the losses with a weight per class [math A6, A13, A18, A22]; see `oracles`."""
+"""Oracles of the losses with a weight per class [math A6, A13, A18, A22, A24]; see `oracles`."""
 
 import math
 
-from tests.losses.oracles import dots, log_one_plus, lse, mean, placed
+import torch
+
+from tests.losses.oracles import dots, hinge, log_one_plus, lse, mean, placed
 
 
 def cross_entropy(logits, label):
@@ -87,3 +89,77 @@ def merging(centres, classes, per_class, geometry):
 # A18
 def hierarchical(z, y, proxies, coarse, cluster, om=0.1, al=32.0, de=0.1):
     return proxy_anchor(z, y, proxies, al, de) + om * proxy_anchor(z, [cluster[k] for k in y], coarse, al, de)
+
+
+# A24
+def sub_center_arcface(z, y, centres, per_class, gap=0.5, scale=64.0):
+    """`centres` class after class, `per_class` of each."""
+    cosines = dots(z, centres, "sphere")
+    terms = []
+    for i, label in enumerate(y):
+        logits = []
+        for k in range(len(centres) // per_class):
+            nearest = max(cosines[i][k * per_class : (k + 1) * per_class], key=lambda x: x.item())
+            if k == label:
+                theta = nearest.clamp(-1 + 1e-7, 1 - 1e-7).acos()
+                nearest = (theta + gap).cos() if theta + gap <= math.pi else theta.cos() - gap * math.sin(gap)
+            logits.append(scale * nearest)
+        terms.append(cross_entropy(logits, label))
+    return mean(terms, z)
+
+
+def psi(cosine, times, lam):
+    theta = cosine.acos()
+    k = min(int(theta * times / math.pi), times - 1)
+    return (lam * cosine + (-1) ** k * (times * theta).cos() - 2 * k) / (1 + lam)
+
+
+def large_margin(z, y, weights, lengths, times=4, lam=0.0, scale=1.0, geometry="none"):
+    """SphereFace and large-margin softmax; `lengths`: whether those of the weights count."""
+    cosines = dots(z, weights, "sphere")
+    long = [placed(v, geometry).norm() for v in z]
+    wide = [placed(w, geometry).norm() if lengths else 1.0 for w in weights]
+    terms = []
+    for i, label in enumerate(y):
+        moved = [psi(x, times, lam) if k == label else x for k, x in enumerate(cosines[i])]
+        terms.append(cross_entropy([scale * long[i] * wide[k] * x for k, x in enumerate(moved)], label))
+    return mean(terms, z)
+
+
+def p2s_grad(z, y, weights):
+    S = dots(z, weights, "sphere")
+    total = 0 * z.sum()
+    for i, label in enumerate(y):
+        total = total + sum(0.5 * (x - float(k == label)) ** 2 for k, x in enumerate(S[i]))
+    return total / len(z)
+
+
+def instance(z, y, weights, scale=1.0, geometry="none"):
+    S = dots(z, weights, geometry)
+    return mean([cross_entropy([scale * x for x in S[i]], label) for i, label in enumerate(y)], z)
+
+
+def manifold(z, y, proxies, lam=1.0, al=0.8, gap=5e-4, geometry="sphere"):
+    """The walk step by step: 160 steps leave 0.8^160 of it."""
+    nodes = [*z, *proxies]
+    S = dots(nodes, nodes, geometry)
+    count, size = len(nodes), len(z)
+    near = [[(2 * hinge(S[i][j])).exp() if i != j else 0 * S[i][j] for j in range(count)] for i in range(count)]
+    degree = [sum(row) for row in near]
+    step = torch.stack(
+        [torch.stack([near[i][j] / (degree[i] * degree[j]).sqrt() for j in range(count)]) for i in range(count)]
+    )
+    ranks = walk = torch.eye(count, dtype=torch.float64) * (1 - al)
+    for _ in range(160):
+        walk = al * step @ walk
+        ranks = ranks + walk
+    terms = []
+    for i, label in enumerate(y):
+        intrinsic = [ranks[i][size + k] for k in range(len(proxies))]
+        context = [
+            (ranks[i] * ranks[size + k]).sum() / (ranks[i].norm() * ranks[size + k].norm()) for k in range(len(proxies))
+        ]
+        for weight, f in ((1.0, intrinsic), (lam, context)):
+            excess = [f[k] - f[label] + gap for k in range(len(f)) if k != label]
+            terms.append(weight * log_one_plus([x for x in excess if x >= 0]) + 0 * z.sum())
+    return sum(terms) / size

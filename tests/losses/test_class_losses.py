@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lookalike import losses
+from lookalike.losses.margin_softmax import multiplied
 from lookalike.targets import Classes
 from tests.losses import class_oracles as o
 from tests.losses.cases import assert_same, random_rows
@@ -42,6 +43,33 @@ CASES = {
         soft_triple_oracle(4, lam=17.69, ga=19.18, tau=0.0669, de=0.3588),
     ),
     "soft_triple one centre": ({"centres": 1}, soft_triple_oracle(1)),
+    "sub_center_arcface": ({}, lambda z, y, w: o.sub_center_arcface(z, y, w, 3)),
+    "sub_center_arcface 2 1.2": (
+        {"centres": 2, "margin": 1.2, "scale": 9.0},
+        lambda z, y, w: o.sub_center_arcface(z, y, w, 2, 1.2, 9.0),
+    ),
+    "sphereface": ({}, lambda z, y, w: o.large_margin(z, y, w, False)),
+    "sphereface 3 sphere": (
+        {"margin": 3, "annealing": 5.0, "scale": 20.0, "normalise": "sphere"},
+        lambda z, y, w: o.large_margin(z, y, w, False, 3, 5.0, 20.0, "sphere"),
+    ),
+    "sphereface 1": ({"margin": 1}, lambda z, y, w: o.large_margin(z, y, w, False, 1)),
+    "large_margin_softmax": ({}, lambda z, y, w: o.large_margin(z, y, w, True)),
+    "large_margin_softmax 2 ball": (
+        {"margin": 2, "annealing": 1.0, "scale": 3.0, "normalise": "ball"},
+        lambda z, y, w: o.large_margin(z, y, w, True, 2, 1.0, 3.0, "ball"),
+    ),
+    "manifold": ({}, o.manifold),
+    "manifold 0.5 0.3": (
+        {"alpha": 0.5, "offset": 0.3, "context_weight": 0.2},
+        lambda z, y, w: o.manifold(z, y, w, 0.2, 0.5, 0.3),
+    ),
+    "p2s_grad": ({}, o.p2s_grad),
+    "instance": ({}, o.instance),
+    "instance sphere": (
+        {"scale": 64.0, "normalise": "sphere"},
+        lambda z, y, w: o.instance(z, y, w, 64.0, "sphere"),
+    ),
 }
 
 
@@ -77,7 +105,7 @@ def test_one_class_overall(name):
     z = random_rows(3, seed=14)
     value = loss(z, torch.tensor([0, 0, 0]))
     assert_same(value, oracle(z, [0, 0, 0], weight), [z, weight])
-    if name.split()[0] not in ("proxy_anchor", "soft_triple"):
+    if name.split()[0] not in ("proxy_anchor", "soft_triple", "p2s_grad"):
         assert value == 0
 
 
@@ -94,6 +122,38 @@ def test_arcface_stays_monotone_beyond_pi(gap):
     assert (own.diff() < 0).all()
 
 
+@pytest.mark.parametrize("times", [1, 2, 3, 4, 7])
+def test_multiplied_angles_fall_all_the_way_and_leave_no_step(times):
+    """ψ runs from 1 to 1 − 2m, and its slope is finite at 0 and π, where that of an angle is not."""
+    angles = torch.linspace(0, math.pi, 3001, dtype=torch.float64)
+    cosines = angles.cos().requires_grad_()
+    values = multiplied(cosines, times)
+    assert values[0].item() == pytest.approx(1)
+    assert values[-1].item() == pytest.approx(1 - 2 * times)
+    assert (values.diff() <= 1e-12).all()
+    assert values.diff().abs().max() < 2e-3 * times
+    assert torch.autograd.grad(values.sum(), cosines)[0].isfinite().all()
+
+
+def test_p2s_grad_has_the_gradient_of_the_paper():
+    loss, weight, _ = built("p2s_grad")
+    z = random_rows(len(LABELS), seed=12)
+    units, centres = (v / v.norm(dim=1, keepdim=True) for v in (z, weight))
+    cosines = units @ centres.T
+    slopes = cosines.detach() - torch.nn.functional.one_hot(torch.tensor(LABELS), 5)
+    expected = torch.autograd.grad((slopes * cosines).sum() / len(LABELS), z)[0]
+    torch.testing.assert_close(torch.autograd.grad(loss(z, torch.tensor(LABELS)), z)[0], expected)
+
+
+def test_manifold_deals_many_classes_to_few_proxies():
+    loss = losses.Manifold(classes=7, dim=4, proxies=3).double()
+    assert loss.proxies.shape == (3, 4)
+    assert sorted(loss.metaclass.tolist()) == [0, 0, 0, 1, 1, 2, 2]
+    z, labels = random_rows(6, seed=15), [6, 0, 3, 3, 5, 1]
+    expected = o.manifold(z, loss.metaclass[torch.tensor(labels)].tolist(), loss.proxies)
+    assert_same(loss(z, torch.tensor(labels)), expected, [z, loss.proxies])
+
+
 def test_parameter_groups():
     """Some papers give absolute rates, some multiples of the network's rate [math A]; never any decay."""
     rates = {
@@ -105,6 +165,12 @@ def test_parameter_groups():
         "proxy_nca_pp": 100 * 1e-3,
         "proxy_anchor": 100 * 1e-3,
         "hierarchical_proxy": 100 * 1e-3,
+        "sub_center_arcface": 5e-4,
+        "sphereface": 5e-4,
+        "large_margin_softmax": 5e-4,
+        "p2s_grad": 5e-4,
+        "manifold": 100 * 1e-3,
+        "instance": 5e-4,
     }
     for name, rate in rates.items():
         loss = losses.build(name, classes=3, dim=4)

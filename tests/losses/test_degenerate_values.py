@@ -8,11 +8,13 @@ from tests.losses.cases import random_rows
 
 ZERO_WITHOUT_NEGATIVES = (
     "triplet margin quadruplet snr lifted_structure generalised_lifted lifted_star histogram multi_similarity n_pair "
-    "angular nca fastap top_k_precision info_nce circle smooth_ap tuplet_margin"
+    "angular nca fastap top_k_precision info_nce circle smooth_ap tuplet_margin pnp dynamic_soft_margin "
+    "centroid_triplet"
 )
 ZERO_WITHOUT_POSITIVES = (
     "nca fastap top_k_precision histogram multi_similarity triplet margin lifted_structure lifted_star "
-    "generalised_lifted n_pair angular supcon info_nce circle smooth_ap quadruplet snr tuplet_margin"
+    "generalised_lifted n_pair angular supcon info_nce circle smooth_ap quadruplet snr tuplet_margin "
+    "pnp recall_at_k dynamic_soft_margin centroid_triplet"
 )
 WITHOUT_REGULARISER = {
     "generalised_lifted": {"norm_weight": 0.0},

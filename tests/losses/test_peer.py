@@ -17,7 +17,7 @@ from pytorch_metric_learning import miners as their_miners  # noqa: E402
 
 from lookalike import losses, miners  # noqa: E402
 from lookalike.targets import Pairs, Triplets  # noqa: E402
-from tests.losses import oracles, ranking_oracles  # noqa: E402
+from tests.losses import further_oracles, oracles, ranking_oracles  # noqa: E402
 from tests.losses.cases import assert_same, random_rows  # noqa: E402
 
 FULL = torch.tensor([0, 1, 0, 2, 1, 0, 2, 2, 1, 0])  # every sample has a positive
@@ -191,7 +191,7 @@ CLASS_WEIGHTS = {
     "arcface": (
         {},
         "centres",
-        lambda: theirs.ArcFaceLoss(CLASSES, DIM, margin=float(torch.rad2deg(torch.tensor(0.5).double())), scale=16),
+        lambda: theirs.ArcFaceLoss(CLASSES, DIM, margin=math.degrees(0.5), scale=16),
         "W",
     ),
     "cosface": ({}, "centres", lambda: theirs.CosFaceLoss(CLASSES, DIM, margin=0.35, scale=64), "W"),
@@ -204,6 +204,16 @@ CLASS_WEIGHTS = {
         lambda: theirs.SoftTripleLoss(CLASSES, DIM, centers_per_class=3),
         "fc",
     ),
+    "sub_center_arcface": (
+        {},
+        "centres",
+        lambda: theirs.SubCenterArcFaceLoss(
+            num_classes=CLASSES, embedding_size=DIM, margin=math.degrees(0.5), sub_centers=3
+        ),
+        "W",
+    ),
+    "sphereface": ({}, "weights", lambda: theirs.SphereFaceLoss(CLASSES, DIM), "W"),
+    "large_margin_softmax": ({}, "weights", lambda: theirs.LargeMarginSoftmaxLoss(CLASSES, DIM), "W"),
 }
 
 
@@ -221,6 +231,29 @@ def test_same_formula_with_class_weights(name):
     (gradient,) = torch.autograd.grad(ours(z, LONELY), mine)
     (expected,) = torch.autograd.grad(other(z, LONELY), their)
     torch.testing.assert_close(gradient, expected.T if transposed else expected, rtol=1e-9, atol=1e-9)
+
+
+def test_p2s_grad_is_a_mean_over_classes_to_theirs():
+    """And therefore 2/C of the paper's gradient; its weights are of unit length to 1e-7."""
+    ours, other = losses.P2SGrad(CLASSES, DIM).double(), theirs.P2SGradLoss(DIM, CLASSES).double()
+    with torch.no_grad():
+        other.weight.copy_(torch.nn.functional.normalize(ours.weights, dim=1).T)
+    z = rows()
+    assert_same(ours(z, FULL) * 2 / CLASSES, other(z, FULL), [z], tolerance=1e-6)
+
+
+def test_instance_weights_are_the_rows_of_the_batch_to_theirs():
+    """With all labels different and our weights put there, both agree. With classes theirs compares with wrong rows: of
+    two classes far apart, each of equal rows, it finds half of the samples wrong.
+    """
+    z = rows()
+    ours = losses.Instance(len(z), DIM, scale=64.0, normalise="sphere").double()
+    with torch.no_grad():
+        ours.weights.copy_(z)
+    everyone = torch.arange(len(z))
+    torch.testing.assert_close(ours(z, everyone), theirs.InstanceLoss()(z, everyone), rtol=1e-9, atol=1e-9)
+    perfect = torch.eye(2, dtype=torch.float64)[[0, 0, 1, 1]]
+    assert theirs.InstanceLoss()(perfect, torch.tensor([0, 0, 1, 1])) > 10
 
 
 def test_proxy_nca_is_another_formula():
@@ -243,6 +276,50 @@ def test_smooth_ap_counts_the_query_as_its_own_hit():
     counted = ranking_oracles.smooth_ap(z, z, with_itself, negatives, temperature=0.1)
     torch.testing.assert_close(other, counted, rtol=1e-6, atol=1e-6, check_dtype=False)
     assert abs(losses.SmoothAP(temperature=0.1)(z, torch.tensor(labels)) - other) > 1e-3
+
+
+@pytest.mark.parametrize("variant", ["O", "Iu", "Ds"])
+def test_pnp_counts_the_query_as_its_own_hit(variant):
+    """As in SmoothAP: theirs has the query among its positives, with similarity 1. The rest is the same formula."""
+    z, labels = rows(), FULL.tolist()
+    other = theirs.PNPLoss(variant=variant, anneal=0.1)(z, FULL)
+    positives, negatives = oracles.sides(labels)
+    with_itself = [[i, *side] for i, side in enumerate(positives)]
+    counted = further_oracles.pnp(z, z, with_itself, negatives, variant, temperature=0.1)
+    assert_same(other, counted, [z], tolerance=1e-7)
+    assert abs(losses.PNP(variant, temperature=0.1)(z, FULL) - other) > 1e-3
+
+
+def test_dynamic_soft_margin_of_pairs():
+    """Two views of a few items, without labels: theirs is the paper's hardest negative of either end, as ours always is
+    (with labels it takes all triplets). Its weights carry a graph of their own, so only values can agree.
+    """
+    anchors, views = (random_rows(8, dim=DIM, seed=seed) for seed in (36, 37))
+    views = anchors.detach() + 0.3 * views
+    items = torch.arange(8)
+    ours, other = losses.DynamicSoftMargin(nodes=11), theirs.DynamicSoftMarginLoss(num_bins=10)
+    value = ours(anchors, Pairs.across(items, items), candidates=views)
+    torch.testing.assert_close(value, other(anchors, None, ref_emb=views), rtol=1e-6, atol=1e-6, check_dtype=False)
+
+
+def test_vicreg_of_two_views():
+    views = [random_rows(9, dim=DIM, seed=seed) for seed in (38, 39)]
+    items = torch.arange(9)
+    value = losses.VICReg()(views[0], Pairs.across(items, items), candidates=views[1])
+    # theirs changes a squared covariance in place, which its own backward pass needs
+    torch.testing.assert_close(value, theirs.VICRegLoss()(views[0], ref_emb=views[1]), rtol=1e-9, atol=1e-9)
+
+
+def test_manifold_of_one_proxy_per_class():
+    ours, other = losses.Manifold(CLASSES, DIM).double(), theirs.ManifoldLoss(DIM, K=CLASSES).double()
+    with torch.no_grad():
+        other.proxies.copy_(ours.proxies)
+    z = rows()
+    # theirs inverts in float32
+    value, expected = ours(z, FULL), other(z, indices_tuple=FULL)
+    torch.testing.assert_close(value, expected.squeeze(), rtol=1e-5, atol=1e-6)
+    slopes = [torch.autograd.grad(x, z)[0] for x in (value, expected)]
+    torch.testing.assert_close(*slopes, rtol=1e-3, atol=1e-5)
 
 
 def test_equal_copies_as_reference_are_self_pairs_to_theirs():

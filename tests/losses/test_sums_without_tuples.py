@@ -11,7 +11,7 @@ from lookalike import losses
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.losses.soft_histogram import soft_histogram
 from lookalike.targets import Pairs
-from tests.losses import oracles, ranking_oracles
+from tests.losses import further_oracles, oracles, ranking_oracles
 from tests.losses.cases import UNEVEN, assert_same, random_rows
 
 
@@ -61,11 +61,17 @@ def test_soft_histogram_loses_nothing_that_rounding_pushed_over_the_end():
 
 
 @pytest.mark.parametrize("chunk", [1, 250])
-@pytest.mark.parametrize("name", ["angular", "smooth_ap"])
+@pytest.mark.parametrize("name", ["angular", "smooth_ap", "pnp", "recall_at_k"])
 def test_positives_a_chunk_at_a_time(name, chunk, monkeypatch):
     """The same value and gradient when the positives are taken in several chunks and recomputed."""
-    monkeypatch.setattr(importlib.import_module(f"lookalike.losses.{name}"), "CHUNK", chunk)
-    oracle = oracles.angular if name == "angular" else ranking_oracles.smooth_ap
+    place = "angular" if name == "angular" else "soft_ranks"
+    monkeypatch.setattr(importlib.import_module(f"lookalike.losses.{place}"), "CHUNK", chunk)
+    oracle = {
+        "angular": oracles.angular,
+        "smooth_ap": ranking_oracles.smooth_ap,
+        "pnp": further_oracles.pnp,
+        "recall_at_k": further_oracles.recall_at_k,
+    }[name]
     z = random_rows(len(UNEVEN))
     assert_same(losses.build(name)(z, torch.tensor(UNEVEN)), oracle(z, z, *oracles.sides(UNEVEN)), [z])
 

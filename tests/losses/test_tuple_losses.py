@@ -5,7 +5,7 @@ import torch
 
 from lookalike import losses, miners
 from lookalike.targets import Pairs, Quadruplets, Triplets
-from tests.losses import oracles, ranking_oracles
+from tests.losses import further_oracles, oracles, ranking_oracles
 from tests.losses.cases import UNEVEN, assert_same, random_rows, rectangle
 
 LIST = [(0, 2, 1), (0, 5, 3), (1, 4, 0), (3, 6, 9), (8, 1, 7), (9, 0, 4), (9, 9, 2)]  # the last as `switched` makes it
@@ -207,3 +207,32 @@ class TestOnePositive:
         for _ in range(5):
             value = losses.NPair(positives="one")(z, torch.tensor(labels)).item()
             assert min(abs(value - x) for x in values) < 1e-9
+
+
+class TestCentroidTriplet:
+    @pytest.mark.parametrize("geometry", ["sphere", "ball", "none"])
+    def test_batch(self, geometry):
+        z = random_rows(len(UNEVEN))
+        loss = losses.CentroidTriplet(margin=0.7, normalise=geometry)
+        expected = further_oracles.centroid_triplet(z, z, *oracles.sides(UNEVEN), UNEVEN, gap=0.7, geometry=geometry)
+        assert_same(loss(z, torch.tensor(UNEVEN)), expected, [z])
+        assert expected > 0.1
+
+    def test_rectangle_with_ids(self):
+        z, c, pairs, (positives, negatives) = rectangle()
+        c.requires_grad_()
+        expected = further_oracles.centroid_triplet(z, c, positives, negatives, [1, 1, 2, 2, 3, 3, 3, 4, 8], gap=2.0)
+        assert_same(losses.CentroidTriplet(margin=2.0)(z, pairs, candidates=c), expected, [z, c])
+
+    @pytest.mark.parametrize("labels", [[3, 3, 3], [5, 1, 9], [7], [7, 7, 1], [0, 0, 0, 1, 2]])
+    def test_odd_batches(self, labels):
+        z = random_rows(len(labels), seed=3)
+        expected = further_oracles.centroid_triplet(z, z, *oracles.sides(labels), labels)
+        assert_same(losses.CentroidTriplet()(z, torch.tensor(labels)), expected, [z])
+
+
+def test_the_slope_and_threshold_of_siglip_learn():
+    loss = losses.SigLIP(scale=3.0, bias=-1.0).double()
+    z = random_rows(len(UNEVEN))
+    expected = further_oracles.siglip(z, z, *oracles.sides(UNEVEN), loss.log_scale.exp(), loss.bias)
+    assert_same(loss(z, torch.tensor(UNEVEN)), expected, [z, loss.log_scale, loss.bias])

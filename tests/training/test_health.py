@@ -116,6 +116,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_checkpoint(tmp_pat
 # Hinges whose margin is a distance, where distances end at 2. Of the others it is an angle, a cosine or a ratio.
 # (The second margin of quadruplet needs three classes to be seen, which opposite poles do not have.)
 KNOWN = {
+    "centroid_triplet": {"margin"},
     "contrastive": {"negative_margin"},
     "lifted_structure": {"margin"},
     "margin": {"margin"},

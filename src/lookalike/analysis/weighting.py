@@ -29,14 +29,22 @@ LEARNT = "it compares a sample with learnt vectors of classes, not with other sa
 OUTSIDE: dict[type[nn.Module], str] = {
     losses.SNR: "its signal-to-noise ratio is not a function of the similarities",
     losses.Angular: "it adds a loss of unit vectors to one of raw vectors: there is no single similarity matrix",
+    losses.CentroidTriplet: "it compares samples with means of samples, whose lengths are no similarity of a pair",
+    losses.VICReg: "it looks at the spread of the coordinates, not at pairs alone",
     losses.ArcFace: LEARNT,
     losses.CosFace: LEARNT,
     losses.HierarchicalProxy: LEARNT,
+    losses.Instance: LEARNT,
+    losses.LargeMarginSoftmax: LEARNT,
+    losses.Manifold: LEARNT,
     losses.NormalisedSoftmax: LEARNT,
+    losses.P2SGrad: LEARNT,
     losses.ProxyAnchor: LEARNT,
     losses.ProxyNCA: LEARNT,
     losses.ProxyNCAPP: LEARNT,
     losses.SoftTriple: LEARNT,
+    losses.SphereFace: LEARNT,
+    losses.SubCenterArcFace: LEARNT,
 }
 
 

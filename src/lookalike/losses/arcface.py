@@ -4,18 +4,19 @@ L = mean CE( s · [cos θ_c for c ≠ y; cos(θ_y + γ)] ), θ the angle between
 
 Departs from the paper: the printed equation lacks the arccos and sums the denominator over samples instead of classes
 [math ERR-7]; cosines are clamped to [−1 + 1e-7, 1 − 1e-7] with both signs, and where θ + γ > π the logit continues as
-cos θ − γ sin γ, so that it stays monotone. See also: cosface, normalised_softmax.
+cos θ − γ sin γ, so that it stays monotone. See also: sub_center_arcface, cosface,
+normalised_softmax.
 """
 
 import math
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.losses.margin_softmax import margin_softmax, turned
 from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 
@@ -53,14 +54,4 @@ class ArcFace(nn.Module):
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.centres)
         cosines = compare(embeddings, self.centres, self.normalise)
-        own = cosines.gather(1, labels[:, None])
-        logits = cosines.scatter(1, labels[:, None], self._beyond_margin(own))
-        return cross_entropy(self.scale * logits, labels, reduction="sum") / max(1, len(labels))
-
-    def _beyond_margin(self, cosine: Tensor) -> Tensor:
-        """cos(θ + γ) from cos θ."""
-        bounded = cosine.clamp(-1 + 1e-7, 1 - 1e-7)
-        sine = (1 - bounded.square()).sqrt()
-        turned = bounded * math.cos(self.margin) - sine * math.sin(self.margin)
-        past_pi = bounded - self.margin * math.sin(self.margin)
-        return torch.where(bounded >= -math.cos(self.margin), turned, past_pi)
+        return margin_softmax(cosines, labels, lambda own: turned(own, self.margin), self.scale)

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.losses.margin_softmax import margin_softmax
 from lookalike.targets import Embeddings, Targets, Value, as_classes
 
 
@@ -48,6 +48,4 @@ class CosFace(nn.Module):
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.centres)
         cosines = compare(embeddings, self.centres, self.normalise)
-        own = cosines.gather(1, labels[:, None])
-        logits = cosines.scatter(1, labels[:, None], own - self.margin)
-        return cross_entropy(self.scale * logits, labels, reduction="sum") / max(1, len(labels))
+        return margin_softmax(cosines, labels, lambda own: own - self.margin, self.scale)

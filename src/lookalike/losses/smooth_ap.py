@@ -2,17 +2,15 @@
 eq. 5 [math A22].
 
 AP_i = (1/|P|) Σ_p (1 + Σ_{q ∈ P, q ≠ p} σ((S_q − S_p)/T)) / (1 + Σ_{k ≠ p} σ((S_k − S_p)/T)), L = 1 − mean over
-anchors. Only |P| × n comparisons per anchor are made, a chunk of positives at a time. See also: fastap.
+anchors. See also: fastap, pnp, recall_at_k.
 """
 
-from functools import partial
-
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.reductions import CHUNK, in_chunks, mean_where
+from lookalike.losses.soft_ranks import passed
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 
@@ -37,22 +35,9 @@ class SmoothAP(nn.Module):
         slots, filled = pairs.slots()
         logits = similarities / self.temperature
         own = logits.gather(1, slots)
-        ratios = partial(self._ratios, logits, own, pairs.positive | pairs.negative, filled)
-        step = max(1, CHUNK // max(1, similarities.numel()))
-        width = slots.shape[1]
-        total = ratios(slice(width)) if step >= width else in_chunks(ratios, width, step)
-        precision = total / filled.sum(1).clamp(min=1)
-        return mean_where(1 - precision, filled.any(1))
-
-    def _ratios(self, logits: Tensor, own: Tensor, everyone: Tensor, filled: Tensor, part: slice) -> Tensor:
-        """Σ over the positives p in this part of the slots of rank among positives / rank among all."""
-        here = own[:, part, None]
         # σ(0) = ½ stands for p itself, so ½ + Σ counts 1 + everyone else
-        among_positives = 0.5 + self._passed(own[:, None, :] - here, filled[:, None, :])
-        among_all = 0.5 + self._passed(logits[:, None, :] - here, everyone[:, None, :])
-        return torch.where(filled[:, part], among_positives / among_all, 0.0).sum(1)
-
-    def _passed(self, differences: Tensor, mask: Tensor) -> Tensor:
-        # beyond ±80 the sigmoid is 0 or 1 to the last digit, and its exponentials are slow
-        above = differences.clamp(-80, 80).sigmoid()
-        return torch.where(mask, above, 0.0).sum(2)
+        among_positives = 0.5 + passed(own, own, filled)
+        among_all = 0.5 + passed(logits, own, pairs.positive | pairs.negative)
+        positives = filled.sum(1)
+        precision = torch.where(filled, among_positives / among_all, 0.0).sum(1) / positives.clamp(min=1)
+        return torch.where(positives > 0, 1 - precision, 0.0).sum() / (positives > 0).sum().clamp(min=1)

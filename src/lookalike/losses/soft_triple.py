@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
+from lookalike.losses.margin_softmax import margin_softmax
 from lookalike.reductions import SMALLEST_EXPONENT
 from lookalike.targets import Embeddings, Targets, Value, as_classes
 
@@ -99,9 +99,7 @@ class SoftTriple(nn.Module):
         by_centre = compare(embeddings, centres.transpose(0, 1).flatten(0, 1), self.normalise)
         by_centre = by_centre.view(len(labels), self.per_class, self.classes)
         by_class: Tensor = _SoftlyNearest.apply(by_centre, self.temperature)  # type: ignore[no-untyped-call]
-        own = by_class.gather(1, labels[:, None])
-        logits = self.scale * by_class.scatter(1, labels[:, None], own - self.margin)
-        return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels)) + self._merging()
+        return margin_softmax(by_class, labels, lambda own: own - self.margin, self.scale) + self._merging()
 
     def _merging(self) -> Tensor:
         """τ times the mean half distance between the centres of a class: pulls idle centres together."""

@@ -1,0 +1,52 @@
+"""Zheng, Zheng, Garrett, Yang, Xu, Shen: Dual-Path Convolutional Image-Text Embeddings with Instance Loss, TOMM 2020
+[math A24j].
+
+L = mean CE( s · w_c·z ): every instance (a photo with its captions, an object with its views) is a class of its own,
+and all its views share one weight.
+
+Departs from pytorch-metric-learning: the weights are learnt, as in the paper. There the k-th row of the batch stands
+for the k-th class, which is right only for a batch of all different labels. See also: normalised_softmax.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.targets import Embeddings, Targets, Value, as_classes
+
+
+class Instance(nn.Module):
+    """Classifies every instance as a class of its own by raw products, so that its views meet at one weight vector.
+
+    classes: the number of instances; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    scale: s, which multiplies the products; the sphere wants one, such as 64.
+    learning_rate: of the weights, as in ArcFace.
+    normalise: where embeddings and weights are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        scale: float = 1.0,
+        learning_rate: float = 5e-4,
+        normalise: Geometry = "none",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(scale > 0, f"scale must be positive, not {scale}")
+        self.scale, self.learning_rate, self.normalise = scale, learning_rate, check_geometry(normalise)
+        self.weights = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
+        return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
+        labels = as_classes(targets, embeddings, self.weights)
+        logits = self.scale * compare(embeddings, self.weights, self.normalise)
+        return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels))

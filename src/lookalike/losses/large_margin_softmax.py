@@ -1,0 +1,58 @@
+"""Liu, Wen, Yu, Yang: Large-Margin Softmax Loss for Convolutional Neural Networks, ICML 2016 [math A24h].
+
+L = mean CE( s ‖e‖ ‖w_c‖ · [cos θ_c for c ≠ y; (λ cos θ_y + ψ(θ_y)) / (1 + λ)] ), ψ(θ) = (−1)^k cos(mθ) − 2k for θ
+between kπ/m and (k + 1)π/m. See also: sphereface (weights of unit length).
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from lookalike.errors import check
+from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, norms
+from lookalike.losses.margin_softmax import margin_softmax, multiplied
+from lookalike.targets import Embeddings, Targets, Value, as_classes
+
+
+class LargeMarginSoftmax(nn.Module):
+    """An ordinary softmax classifier in which the angle to the own class is multiplied.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    margin: m, the whole number that multiplies the angle to the own weight.
+    annealing: λ, the weight of cos θ beside ψ; the paper lowers it while training.
+    scale: s, which multiplies the logits besides the lengths of embedding and weight.
+    learning_rate: of the weights, as in ArcFace.
+    normalise: whose lengths scale the logits: those of raw vectors ("none"), none ("sphere"), short ones ("ball").
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        margin: int = 4,
+        annealing: float = 0.0,
+        scale: float = 1.0,
+        learning_rate: float = 5e-4,
+        normalise: Geometry = "none",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(margin >= 1 and margin == int(margin), f"margin must be a whole number of at least 1, not {margin}")
+        check(annealing >= 0, f"annealing must be at least 0, not {annealing}")
+        check(scale > 0, f"scale must be positive, not {scale}")
+        self.margin, self.annealing, self.scale, self.learning_rate = int(margin), annealing, scale, learning_rate
+        self.normalise = check_geometry(normalise)
+        self.weights = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
+        return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
+        labels = as_classes(targets, embeddings, self.weights)
+        cosines = compare(embeddings, self.weights, "sphere")
+        of_samples, of_classes = (norms(normalise(side, self.normalise)) for side in (embeddings, self.weights))
+        lengths = (of_samples[:, None].clamp(max=SATURATION) * of_classes).clamp(max=SATURATION)
+        scale = self.scale * lengths
+        return margin_softmax(cosines, labels, lambda own: multiplied(own, self.margin, self.annealing), scale)

@@ -1,0 +1,43 @@
+"""Zhang, Zhao, Yan, Zhang, Li, Wang: P2SGrad: Refined Gradients for Optimizing Deep Face Models, CVPR 2019
+[math A24i].
+
+∂L/∂cos θ_c = cos θ_c − 1[c = y]: the distance of the cosine from where it belongs stands in for that of a probability.
+
+Departs from the paper: it gives only this gradient; L = mean ½ Σ_c (cos θ_c − 1[c = y])² is the function that has it.
+See also: normalised_softmax.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from lookalike.errors import check
+from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
+from lookalike.targets import Embeddings, Targets, Value, as_classes
+
+
+class P2SGrad(nn.Module):
+    """Moves a sample towards its class by how far its cosine falls short of 1, away from others by theirs; no scale.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    learning_rate: of the weights, as in ArcFace.
+    normalise: where embeddings and weights are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(self, classes: int, dim: int, learning_rate: float = 5e-4, normalise: Geometry = "sphere") -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        self.learning_rate, self.normalise = learning_rate, check_geometry(normalise)
+        self.weights = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
+        return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
+        labels = as_classes(targets, embeddings, self.weights)
+        cosines = compare(embeddings, self.weights, self.normalise)
+        off = cosines.scatter(1, labels[:, None], cosines.gather(1, labels[:, None]) - 1)
+        # squares of raw products saturate as the products do
+        return 0.5 * off.clamp(-(SATURATION**0.5), SATURATION**0.5).square().sum() / max(1, len(labels))

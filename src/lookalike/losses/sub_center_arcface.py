@@ -1,0 +1,61 @@
+"""Deng, Guo, Liu, Gong, Zafeiriou: Sub-center ArcFace: Boosting Face Recognition by Large-Scale Noisy Web Faces, ECCV
+2020 [math A24f].
+
+L = mean CE( s · [cos θ_c for c ≠ y; cos(θ_y + γ)] ), cos θ_c = max over the K centres of class c. Clamps and the branch
+beyond π are those of arcface. See also: arcface, soft_triple (a soft maximum).
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+from lookalike.errors import check
+from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.losses.margin_softmax import margin_softmax, turned
+from lookalike.targets import Embeddings, Targets, Value, as_classes
+
+
+class SubCenterArcFace(nn.Module):
+    """ArcFace with several centres per class, of which the nearest counts: the others catch noisy samples.
+
+    classes: the number of classes; labels run from 0 to classes − 1.
+    dim: the dimension of the embeddings.
+    centres: K, the number of centres per class.
+    margin: γ, the extra angle to the own class, in radians.
+    scale: s, which multiplies the cosines before the softmax.
+    learning_rate: of the centres, as in ArcFace.
+    normalise: where embeddings and centres are compared: "sphere", "ball" or "none".
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        dim: int,
+        centres: int = 3,
+        margin: float = 0.5,
+        scale: float = 64.0,
+        learning_rate: float = 5e-4,
+        normalise: Geometry = "sphere",
+    ) -> None:
+        super().__init__()
+        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check(centres >= 1, f"centres must be at least 1, not {centres}")
+        check(0 <= margin < math.pi, f"margin is an angle in radians between 0 and π, not {margin}")
+        check(scale > 0, f"scale must be positive, not {scale}")
+        self.margin, self.scale, self.learning_rate = margin, scale, learning_rate
+        self.normalise = check_geometry(normalise)
+        self.centres = nn.Parameter(torch.empty(classes * centres, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        self.classes, self.per_class = classes, centres
+
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
+        return [{"params": [self.centres], "lr": self.learning_rate, "weight_decay": 0.0}]
+
+    def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
+        centres = self.centres.view(self.classes, self.per_class, -1)
+        labels = as_classes(targets, embeddings, centres)
+        # the k-th centres of all classes side by side: the maximum over k then runs along whole rows
+        by_centre = compare(embeddings, centres.transpose(0, 1).flatten(0, 1), self.normalise)
+        cosines = by_centre.view(len(labels), self.per_class, self.classes).amax(1)
+        return margin_softmax(cosines, labels, lambda own: turned(own, self.margin), self.scale)
