@@ -86,8 +86,6 @@ def test_needs_that_targets_do_not_meet():
     bare = Triplets(good.anchor, good.positive, good.negative, good.valid)
     refused("third class: give it labels, or Triplets with labels", build("quadruplet"), rows(4), bare)
     refused("quadruplet takes labels or Triplets, not Pairs", build("quadruplet"), rows(4), Pairs.within(LABELS))
-    masks = Pairs(*(torch.eye(4, dtype=torch.bool).roll(shift, 1) for shift in (1, 2)))
-    refused("takes means of classes: give it labels, or Pairs made", build("centroid_triplet"), rows(4), masks)
     refused("boundary per class needs the anchors' classes", losses.Margin(classes=2), rows(4), bare)
     refused("labels run from 0 to 1, this loss knows the classes 0 to 0", losses.Margin(classes=1), rows(4), LABELS)
     refused("give both ids and candidate_ids, or neither", Pairs.across, LABELS, LABELS, LABELS)

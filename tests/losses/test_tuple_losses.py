@@ -222,7 +222,17 @@ class TestCentroidTriplet:
         z, c, pairs, (positives, negatives) = rectangle()
         c.requires_grad_()
         expected = further_oracles.centroid_triplet(z, c, positives, negatives, [1, 1, 2, 2, 3, 3, 3, 4, 8], gap=2.0)
-        assert_same(losses.CentroidTriplet(margin=2.0)(z, pairs, candidates=c), expected, [z, c])
+        loss = losses.CentroidTriplet(margin=2.0)
+        assert_same(loss(z, pairs, candidates=c), expected, [z, c])
+
+    def test_classes_read_from_masks(self):
+        loss = losses.CentroidTriplet()
+        z, pairs = random_rows(len(UNEVEN)), Pairs.within(torch.tensor(UNEVEN))
+        assert_same(loss(z, Pairs(pairs.positive, pairs.negative)), loss(z, pairs), [z])
+        pairs = Pairs.across(torch.tensor(UNEVEN), torch.tensor([900, 4, 4, 17, 900]))
+        c = random_rows(5, seed=1)
+        masks = Pairs(pairs.positive, pairs.negative)
+        assert_same(loss(z, masks, candidates=c), loss(z, pairs, candidates=c), [z, c])
 
     @pytest.mark.parametrize("labels", [[3, 3, 3], [5, 1, 9], [7], [7, 7, 1], [0, 0, 0, 1, 2]])
     def test_odd_batches(self, labels):

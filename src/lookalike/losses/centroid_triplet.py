@@ -2,7 +2,8 @@
 [math A24n].
 
 L = mean over anchors of [‖e − c_P‖² − ‖e − c_N‖² + γ]_+, c_P the mean of the anchor's positives (without itself), c_N
-the nearest mean of another class. A mean is not normalised again.
+the nearest mean of another class. A mean is not normalised again. Where classes are not known, a sample and its
+positives are one, and so are candidates that share an anchor.
 
 Departs from the paper: unit vectors, where it leaves embeddings raw. See also: triplet, proxy_nca (learnt centres).
 """
@@ -10,7 +11,7 @@ Departs from the paper: unit vectors, where it leaves embeddings raw. See also: 
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check
+from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise, norms, squared_distances
 from lookalike.reductions import mean_where
 from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Value, as_pairs, taint
@@ -34,21 +35,26 @@ class CentroidTriplet(nn.Module):
         columns = rows if candidates is None else normalise(candidates, self.normalise).to(rows.dtype)
         own = _means(pairs.positive, columns)
         near = norms(rows - own, squared=True)
-        far = torch.where(pairs.negative, self._to_classes(rows, columns, pairs), torch.inf)
+        classes = _classes(pairs, candidates is None) & (pairs.positive | pairs.negative).any(0)
+        far = torch.where(pairs.negative, self._apart(rows, _means(classes, columns)), torch.inf)
         nearest = far.amin(1) if far.shape[1] else near + torch.inf
         counted = pairs.positive.any(1) & (nearest < torch.inf)
         hinges = (near - torch.where(counted, nearest, 0.0) + self.margin).relu()
         return mean_where(hinges, counted) + taint(embeddings, candidates)
 
-    def _to_classes(self, rows: Tensor, columns: Tensor, pairs: Pairs) -> Tensor:
-        """‖e_i − c‖² of every row to the mean of every column's class, over the columns that take part."""
-        if pairs.candidate_labels is None:
-            raise UserError("centroid_triplet takes means of classes: give it labels, or Pairs made from labels")
-        labels = pairs.candidate_labels.to(rows.device)
-        present = (pairs.positive | pairs.negative).any(0)
-        centroids = _means((labels[:, None] == labels) & present, columns)
-        lengths = norms(rows, squared=True), norms(centroids, squared=True)
-        return squared_distances(compare(rows, centroids, "none" if self.normalise == "none" else None), lengths)
+    def _apart(self, rows: Tensor, means: Tensor) -> Tensor:
+        """‖e − c‖² of every row to every mean."""
+        products = compare(rows, means, "none" if self.normalise == "none" else None)
+        return squared_distances(products, (norms(rows, squared=True), norms(means, squared=True)))
+
+
+def _classes(pairs: Pairs, within: bool) -> Tensor:
+    """Which columns are of one class."""
+    if pairs.candidate_labels is not None:
+        return pairs.candidate_labels[:, None] == pairs.candidate_labels
+    positive = pairs.positive.to(torch.float32)
+    together = pairs.positive if within else compare(positive.T, positive.T, None) > 0
+    return together | torch.eye(len(together), dtype=torch.bool, device=together.device)
 
 
 def _means(mask: Tensor, vectors: Tensor) -> Tensor:
