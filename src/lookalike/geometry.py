@@ -26,6 +26,20 @@ def check_geometry(geometry: Geometry) -> Geometry:
     return geometry
 
 
+class _Widened(torch.autograd.Function):
+    """Half precision as float32; a gradient beyond what half precision holds ends at its largest number."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor) -> Tensor:
+        ctx.dtype = vectors.dtype
+        return vectors.float()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        largest = torch.finfo(ctx.dtype).max
+        return gradient.clamp(-largest, largest).to(ctx.dtype)
+
+
 class _Sphere(torch.autograd.Function):
     """e = z / ‖z‖, and 0 with gradient 0 for a zero row.
 
@@ -61,7 +75,8 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
     tensor([[0.6000, 0.8000],
             [0.3000, 0.4000]])
     """
-    vectors = vectors.float() if vectors.dtype in HALF else vectors
+    if vectors.dtype in HALF:
+        vectors = _Widened.apply(vectors)  # type: ignore[no-untyped-call]
     if geometry == "none":
         return vectors
     unit: Tensor = _Sphere.apply(vectors)  # type: ignore[no-untyped-call]

@@ -31,7 +31,7 @@ class LargeMarginSoftmax(nn.Module):
         self,
         classes: int,
         dim: int,
-        margin: int = 4,
+        margin: float = 4,
         annealing: float = 0.0,
         scale: float = 1.0,
         learning_rate: float = 5e-4,

@@ -49,17 +49,18 @@ class VICReg(nn.Module):
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
         rows = normalise(embeddings, self.normalise)
-        columns = rows if candidates is None else normalise(candidates, self.normalise)
-        lengths = squares(embeddings, candidates, self.normalise)
-        apart = squared_distances(compare(embeddings, candidates, self.normalise), lengths)
-        present = (pairs.positive | pairs.negative).any(0)
+        columns = None if candidates is None else normalise(candidates, self.normalise)
+        apart = squared_distances(compare(rows, columns, "none"), squares(rows, columns, "none"))
         value = self.invariance * mean_where(apart, pairs.positive) / max(1, rows.shape[1])
-        value = value + self._spread(rows, torch.ones_like(rows[:, 0], dtype=torch.bool))
-        return value + self._spread(columns, present) + taint(embeddings, candidates)
+        everyone, present = torch.ones_like(rows[:, 0]), (pairs.positive | pairs.negative).any(0).to(rows.dtype)
+        value = value + self._spread(rows, everyone) + self._spread(rows if columns is None else columns, present)
+        return value + taint(embeddings, candidates)
 
-    def _spread(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """μ times half the lack of variance plus ν times the covariance, over the masked vectors."""
-        weights, count = mask.to(vectors.dtype)[:, None], mask.sum()
+    def _spread(self, vectors: Tensor, weights: Tensor) -> Tensor:
+        """μ times half the lack of variance plus ν times the covariance, over the vectors of weight 1 (others: 0)."""
+        if not len(vectors):
+            return vectors.sum()
+        count, weights = weights.sum(), weights[:, None]
         centred = weights * (vectors - (weights * vectors).sum(0) / count.clamp(min=1))
         products = compare(centred.T.contiguous(), None, "none") / (count - 1).clamp(min=1)
         variances = products.diagonal()
