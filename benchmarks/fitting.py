@@ -29,7 +29,7 @@ FITTING: dict[str, list[str]] = {
     "large_margin_softmax": [*WEIGHTED, "loss.annealing=5.0"],
     "lifted_star": [],
     "lifted_structure": [],
-    "manifold": WEIGHTED,
+    "manifold": [*WEIGHTED, "loss.context_weight=0.1"],  # its context alone is content where all are alike
     "margin": [*MINED, "optimiser.loss_lr=1e-3"],
     "margin_contrastive": [],
     "multi_similarity": [],

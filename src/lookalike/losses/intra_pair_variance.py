@@ -5,11 +5,11 @@ similarity of all positive and of all negative pairs. The paper adds it to tuple
 """
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
-from lookalike.reductions import mean_where
+from lookalike.reductions import weighted
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
 
 
@@ -36,13 +36,22 @@ class IntraPairVariance(nn.Module):
         return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
-        usual, rivals = mean_where(similarities, pairs.positive), mean_where(similarities, pairs.negative)
-        low = (1 - self.positive_slack) * usual - similarities
-        high = similarities - (1 + self.negative_slack) * rivals
-        # a pair is in one of the masks: one square serves both
-        squares = self._squared(torch.where(pairs.positive, low, high))
-        return mean_where(squares, pairs.positive) + mean_where(squares, pairs.negative)
+        values = similarities.detach()
+        positive, negative = pairs.positive.to(values.dtype), pairs.negative.to(values.dtype)
+        near, far = positive.sum().clamp(min=1), negative.sum().clamp(min=1)
+        usual = (1 - self.positive_slack) * (values * positive).sum() / near
+        rivals = (1 + self.negative_slack) * (values * negative).sum() / far
 
-    def _squared(self, deviations: Tensor) -> Tensor:
-        """[x]_+², which stops at 1e30 as raw products do."""
-        return deviations.clamp(0, SATURATION**0.5).square()
+        # squares of raw products saturate as the products do
+        low = (usual - values).clamp_(0, SATURATION**0.5).mul_(positive)
+        high = (values - rivals).clamp_(0, SATURATION**0.5).mul_(negative)
+        value = low.square().sum() / near + high.square().sum() / far
+
+        # the pair weights ∂L/∂S: that of the pair itself, and its share in the mean; 0 where saturated
+        if self.normalise == "none":
+            low, high = (torch.where(x < SATURATION**0.5, x, 0.0) for x in (low, high))
+        of_usual = 2 * (1 - self.positive_slack) * low.sum() / near.square()
+        of_rivals = 2 * (1 + self.negative_slack) * high.sum() / far.square()
+        weights = high.mul_(2 / far).sub_(low.mul_(2 / near))
+        weights.add_(positive.mul_(of_usual)).sub_(negative.mul_(of_rivals))
+        return weighted(similarities, value, weights)

@@ -80,7 +80,8 @@ class Manifold(nn.Module):
         root = torch.where(degrees > 0, degrees, 1.0).rsqrt()
         steps = root[:, None] * affinities * root
         here = torch.eye(len(steps), dtype=steps.dtype, device=steps.device)
-        return (1 - self.alpha) * torch.linalg.inv_ex(here - self.alpha * steps).inverse
+        ranks: Tensor = (1 - self.alpha) * torch.linalg.inv_ex(here - self.alpha * steps).inverse
+        return ranks
 
     def _hard(self, ranks: Tensor, own: Tensor) -> Tensor:
         """The mean over samples of log(1 + Σ over hard proxies of e^{f_k − f_y + γ})."""

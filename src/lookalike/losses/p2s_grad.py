@@ -38,6 +38,8 @@ class P2SGrad(nn.Module):
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)
         cosines = compare(embeddings, self.weights, self.normalise)
-        off = cosines.scatter(1, labels[:, None], cosines.gather(1, labels[:, None]) - 1)
-        # squares of raw products saturate as the products do
-        return 0.5 * off.clamp(-(SATURATION**0.5), SATURATION**0.5).square().sum() / max(1, len(labels))
+        if self.normalise == "none":  # squares of raw products saturate as the products do
+            cosines = cosines.clamp(-(SATURATION**0.5), SATURATION**0.5)
+        own = cosines.gather(1, labels[:, None])
+        # ½ Σ (cos θ_c − 1[c = y])², multiplied out
+        return (0.5 * cosines.square().sum() - own.sum() + 0.5 * len(labels)) / max(1, len(labels))
