@@ -121,7 +121,7 @@ def server(settings: Sequence[str] = QUICK, primary: Server | None = None) -> It
         made.start()
         yield made
     finally:
-        made.stop()
+        made.kill()  # nobody wants what it would still write
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -73,7 +73,7 @@ def _indexed(identity: Identity) -> tuple[str, str, str]:
 def candidates(
     snapshot: Snapshot, graph: Graph, query: Float32[np.ndarray, " d"], search: "Search"
 ) -> list[tuple[Any, ...]]:
-    """What the graph names: id, nothing, vector, group. Too few where it has given up."""
+    """What the graph names, as `Row`; nothing where it has given up early."""
     what, operator, _ = _indexed(snapshot.identity)
     number = max(SPARE, 2 * search.k) * (1 if search.group is None else 4)
     connection, width = snapshot.connection, min(1000, max(graph.width, number))
@@ -81,7 +81,7 @@ def candidates(
     asked = "%s" if what == "vector" else f"%s::halfvec({snapshot.identity.dim})"
     statement = f"""WITH near AS MATERIALIZED (SELECT key FROM {snapshot.table} WHERE {search.condition}
                                                ORDER BY ({what}) {operator} {asked} LIMIT {number})
-                    SELECT id, 0, vector, {name} FROM near JOIN {snapshot.table} USING (key)"""
+                    SELECT id, 0, vector, {name}, {search.columns} FROM near JOIN {snapshot.table} USING (key)"""
     with connection.pipeline():
         connection.execute(
             "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",

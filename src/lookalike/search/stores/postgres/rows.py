@@ -166,14 +166,21 @@ def select_vectors(snapshot: Snapshot, rest: str, parameters: Sequence[Any]) -> 
 def _selected(
     snapshot: Snapshot, rest: str, parameters: Sequence[Any], more: str = ""
 ) -> Iterator[tuple[Item, tuple[Any, ...]]]:
-    own = own_columns(snapshot.names)
-    names = ", ".join(("added", *FIELDS, *(physical for physical, _ in own.values())))
-    width = 1 + len(FIELDS) + len(own)
-    statement = f"SELECT {names}{more} FROM {snapshot.table} {rest}"
+    names = columns_of(snapshot)
+    statement = f"SELECT {', '.join(names)}{more} FROM {snapshot.table} {rest}"
     for row in snapshot.connection.execute(statement, parameters, binary=True):
-        added, id_, path, *others = row[:width]
-        path = os.fsdecode(path[1:].encode("latin-1")) if path is not None and path.startswith(BYTES) else path
-        yield item_of(added, (id_, path, *map(plain, others)), list(own)), row[width:]
+        yield as_item(snapshot, row[: len(names)]), row[len(names) :]
+
+
+def columns_of(snapshot: Snapshot) -> list[str]:
+    """What the table says of an item, in the order that `as_item` takes it."""
+    return ["added", *FIELDS, *(physical for physical, _ in own_columns(snapshot.names).values())]
+
+
+def as_item(snapshot: Snapshot, row: Sequence[Any]) -> Item:
+    added, id_, path, *others = row
+    path = os.fsdecode(path[1:].encode("latin-1")) if path is not None and path.startswith(BYTES) else path
+    return item_of(added, (id_, path, *map(plain, others)), list(own_columns(snapshot.names)))
 
 
 def with_ids(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:

@@ -24,7 +24,8 @@ from lookalike.search.stores.postgres.database import Snapshot
 UNIT = 2.0**-24  # rounding of a float32, relative
 TINY = 1e-30  # what underflow can swallow
 Query = Float32[np.ndarray, " d"]
-Row = tuple[Any, ...]  # id, score of the server, vector, group
+LEAST = 32  # candidates of a first look
+Row = tuple[Any, ...]  # id, score of the server, vector, group, then the columns of the item
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Search:
         return self._exact(query)
 
     def _exact(self, query: Query) -> Answer:
-        slack, number = Slack.of(self.snapshot, query), max(scan.SHORTLIST, 2 * self.k)
+        slack, number = Slack.of(self.snapshot, query), max(LEAST, 2 * self.k)
         named = self._named(query, slack, f"ORDER BY score DESC LIMIT {number}", (), number)
         best = self._best(named, query)
         complete = len({row[3] for row in named}) < number
@@ -102,25 +103,28 @@ class Search:
                            WHERE own >= score - %s - %s * abs(score))"""
             values += [2 * slack.absolute, 2 * slack.relative]
             name, equals, most = "(missing, value)::text", "vector, missing, value", 1
-        statement = f"""WITH {near} SELECT id, score, vector, name FROM (SELECT id, score, vector, {name} AS name,
+        statement = f"""WITH {near} SELECT id, score, vector, name, {self.columns} FROM (SELECT *, {name} AS name,
                         row_number() OVER (PARTITION BY {equals} ORDER BY id) AS place
                         FROM near JOIN {table} USING (key)) AS named WHERE place <= {most}"""
         return self.snapshot.connection.execute(statement, values, binary=True).fetchall()
 
-    def _best(self, named: Sequence[Row], query: Query) -> list[tuple[float, str]]:
-        """The k best in float64: score and id, one of each group."""
+    @property
+    def columns(self) -> str:
+        return ", ".join(rows.columns_of(self.snapshot))
+
+    def _best(self, named: Sequence[Row], query: Query) -> list[tuple[float, Row]]:
+        """The k best in float64 with their scores, one of each group."""
         if not named:
             return []
         scores = scan.exact_scores(np.stack([row[2] for row in named]), query, self.spherical)
         ranked = sorted(zip(scores.tolist(), named, strict=True), key=lambda pair: (-pair[0], pair[1][0]))
-        first: dict[str, tuple[float, str]] = {}
+        first: dict[str, tuple[float, Row]] = {}
         for score, row in ranked:
-            first.setdefault(row[3], (score, row[0]))
+            first.setdefault(row[3], (score, row))
         return list(first.values())[: self.k]
 
-    def _worded(self, best: Sequence[tuple[float, str]], certified: bool) -> Answer:
-        items = {item.id: item for item in rows.with_ids(self.snapshot, [id_ for _, id_ in best])}
-        hits = [Hit(items[id_], score) for score, id_ in best]
+    def _worded(self, best: Sequence[tuple[float, Row]], certified: bool) -> Answer:
+        hits = [Hit(rows.as_item(self.snapshot, row[4:]), score) for score, row in best]
         return Answer(hits, certified=certified, generation=self.snapshot.identity.generation)
 
 
