@@ -131,9 +131,12 @@ def unreachable_margin(loss: nn.Module) -> Trouble | None:
 
 def _at_poles(loss: nn.Module, without: str | None = None) -> float:
     """The loss of a pair and one stranger, as far apart as can be, with one of its margins set to zero."""
-    loss = copy.deepcopy(loss).double()
+    loss = copy.deepcopy(loss).double().cpu()
     if without is not None:
         setattr(loss, without, 0.0)
-    poles = torch.tensor([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]], dtype=torch.float64)
+    dim = next(
+        (own.shape[-1] for own in loss.parameters() if own.dim() > 1), 2
+    )  # of class weights, where there are any
+    poles = torch.tensor([[1.0], [1.0], [-1.0]], dtype=torch.float64) * torch.eye(dim, dtype=torch.float64)[:1]
     with torch.no_grad():
         return float(loss(poles, torch.tensor([0, 0, 1])))
