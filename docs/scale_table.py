@@ -103,7 +103,7 @@ ROWS: dict[str, Callable[[Needs], str] | None] = {
     "servers": lambda needs: _number(needs.scan_servers()),
     "hours to load": lambda needs: _number(needs.scan_load_hours()),
     "answers a second": lambda needs: _number(needs.scan_answers()),
-    "**approximate search**, PostgreSQL with HNSW": None,
+    "**approximate search**, [PostgreSQL](postgres.md) with HNSW": None,
     "tables and graphs": lambda needs: _bytes(needs.postgres_bytes()),
     "servers ": lambda needs: _number(needs.postgres_servers()),
     "hours to load and build": lambda needs: _number(needs.postgres_build_hours()),
