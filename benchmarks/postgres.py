@@ -48,6 +48,7 @@ class Row:
     rows: int
     load: float  # seconds
     build: float
+    size: float  # bytes of an item, with all indexes
     question: str
     p50: float  # milliseconds
     p99: float
@@ -72,13 +73,13 @@ def main() -> None:
                 if given.json is not None:
                     given.json.write_text(json.dumps([asdict(row) for row in measured], indent=2))
             gc.collect()
-    heads = ["engine", "rows", "load s", "build s", "question", "p50 ms", "p99 ms", f"recall@{K}"]
+    heads = ["engine", "rows", "load s", "build s", "bytes", "question", "p50 ms", "p99 ms", f"recall@{K}"]
     print("\n".join(aligned([heads, *map(line, measured)])))
 
 
 def line(row: Row) -> list[str]:
-    return [row.engine, f"{row.rows:,}", f"{row.load:.1f}", f"{row.build:.1f}", row.question, f"{row.p50:.2f}",
-            f"{row.p99:.2f}", f"{row.recall:.3f}"]  # fmt: skip
+    costs = (f"{row.load:.1f}", f"{row.build:.1f}", f"{row.size:,.0f}")
+    return [row.engine, f"{row.rows:,}", *costs, row.question, f"{row.p50:.2f}", f"{row.p99:.2f}", f"{row.recall:.3f}"]
 
 
 def best(items: np.ndarray, queries: np.ndarray, condition: tuple[str, int] | None) -> list[set[int]]:
@@ -98,7 +99,12 @@ def size_of(column: str) -> int:
 
 
 def measure(
-    engine: str, count: int, times: tuple[float, float], ask: Ask, queries: np.ndarray, truth: dict[str, list[set[int]]]
+    engine: str,
+    count: int,
+    costs: tuple[float, float, float],
+    ask: Ask,
+    queries: np.ndarray,
+    truth: dict[str, list[set[int]]],
 ) -> Iterator[Row]:
     for question, condition in FILTERS.items():
         for query in queries[:5]:  # caches and plans
@@ -110,7 +116,7 @@ def measure(
             taken.append(1e3 * (time.perf_counter() - began))
             shared += len(near & set(found))
         late = sorted(taken)[max(0, round(0.99 * len(taken)) - 1)]
-        yield Row(engine, count, *times, question, statistics.median(taken), late, shared / (K * len(queries)))
+        yield Row(engine, count, *costs, question, statistics.median(taken), late, shared / (K * len(queries)))
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -141,7 +147,8 @@ def folder(items: np.ndarray, queries: np.ndarray, truth: dict[str, list[set[int
         store = places.created(Path(place) / "index", Identity(None, "sphere", items.shape[1]))
         load = seconds(lambda: fill(store, items))
         build = seconds(lambda: store.search(queries[:1], K))
-        yield from measure("folder", len(items), (load, build), asking(store), queries, truth)
+        size = sum(file.stat().st_size for file in Path(place).rglob("*") if file.is_file()) / len(items)
+        yield from measure("folder", len(items), (load, build, size), asking(store), queries, truth)
         store.close()
 
 
@@ -160,11 +167,25 @@ def on_servers(
         place = ",".join(each.address for each in servers)
         store = places.created(place, Identity(None, "sphere", items.shape[1]))
         load = seconds(lambda: fill(store, items))
-        yield from measure(f"{name}, exact", len(items), (load, 0.0), asking(store), queries, truth)
+        costs = (load, 0.0, size(servers, "lookalike", items))
+        yield from measure(f"{name}, exact", len(items), costs, asking(store), queries, truth)
         build = seconds(lambda: store.approximate(True))
-        yield from measure(f"{name}, approximate", len(items), (load, build), asking(store), queries, truth)
+        costs = (load, build, size(servers, "lookalike", items))
+        yield from measure(f"{name}, approximate", len(items), costs, asking(store), queries, truth)
         print(*store.describe().items(), file=sys.stderr)
         store.close()
+
+
+def size(servers: Sequence[Server], schema: str, items: np.ndarray) -> float:
+    """Bytes of the tables of a schema with all their indexes, for each item."""
+    statement = """SELECT sum(pg_total_relation_size(pg_class.oid)) FROM pg_class
+                   JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %s AND relkind = 'r'"""
+    total = 0.0
+    for each in servers:
+        with psycopg.connect(each.address) as connection:
+            row = connection.execute(statement, (schema,)).fetchone()
+            total += float(row[0]) if row else 0.0
+    return total / len(items)
 
 
 @contextmanager
@@ -185,11 +206,13 @@ def plain_pgvector(items: np.ndarray, queries: np.ndarray, truth: dict[str, list
             statement = f"SELECT id FROM items {where} ORDER BY embedding <#> %s LIMIT {K}"
             return [int(row[0]) for row in connection.execute(statement, (query,))]
 
-        yield from measure("pgvector, exact", len(items), (load, 0.0), ask, queries, truth)
+        costs = (load, 0.0, size([running], "public", items))
+        yield from measure("pgvector, exact", len(items), costs, ask, queries, truth)
         build = seconds(lambda: connection.execute("CREATE INDEX ON items USING hnsw (embedding vector_ip_ops)"))
+        costs = (load, build, size([running], "public", items))
         for name, width, scan in (("", 40, "off"), (", ef 160", 160, "off"), (", iterative scan", 40, "strict_order")):
             connection.execute(f"SET hnsw.ef_search = {width}; SET hnsw.iterative_scan = {scan}")
-            yield from measure(f"pgvector, HNSW{name}", len(items), (load, build), ask, queries, truth)
+            yield from measure(f"pgvector, HNSW{name}", len(items), costs, ask, queries, truth)
 
 
 def _load(connection: Any, items: np.ndarray) -> None:
