@@ -65,6 +65,7 @@ def keep(study: Planned, data: dict[str, str], out: Path) -> None:
     """Gather what a study has so far into studies/results/ and draw the page."""
     content = gather(read(study.file, f"{study.data}={data[study.data]}"), out / study.name)
     if content["done"]:
+        RESULTS.mkdir(exist_ok=True)
         content["data"] = study.data  # not where it lay
         write_text(RESULTS / f"{study.name}.json", json.dumps(_short(content), ensure_ascii=False) + "\n")
         page.write()
@@ -85,6 +86,7 @@ def _short(value: Any) -> Any:
 
 def keep_search(out: Path) -> None:
     if (out / SEARCH / "trials.json").is_file():
+        RESULTS.mkdir(exist_ok=True)
         trials = json.loads((out / SEARCH / "trials.json").read_text(encoding="utf-8"))
         write_text(RESULTS / f"{SEARCH}.json", json.dumps({"rows": [], "trials": trials}, indent=1) + "\n")
         shutil.copyfile(out / SEARCH / "best.toml", RESULTS / f"{SEARCH}_best.toml")
