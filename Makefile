@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: demo test reproduce clean
+.PHONY: demo test docs reproduce clean
 
 demo: $(VENV)/demo-ready
 	$(VENV)/bin/lookalike fit --out demo --fresh
@@ -20,6 +20,10 @@ reproduce: $(VENV)/test-ready
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tune]'
 	$(VENV)/bin/python -m reproduction $(if $(CUB),--cub200 $(CUB)) $(if $(OMNIGLOT),--omniglot $(OMNIGLOT)) --workers $(WORKERS)
 
+docs: $(VENV)/docs-ready
+	$(VENV)/bin/sphinx-build -W -q -b html docs build/site
+	@echo "open build/site/index.html"
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -28,7 +32,11 @@ $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,faiss,pretrained,export,log,serve]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,faiss,pretrained,export,log,serve,docs]'
+	touch $@
+
+$(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 
 clean:

@@ -1,0 +1,78 @@
+"""The site: `make docs`, offline. Guides are the pages of this folder, the reference comes from docstrings."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+project, author, language = "lookalike", "the authors of lookalike", "en"
+copyright = author
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["search.md"]  # whose name is that of the page on which the site itself is searched: searching.md
+html_theme, html_title = "furo", "lookalike"
+html_show_sphinx = html_copy_source = False
+myst_heading_anchors = 4
+myst_enable_extensions = ["html_image"]
+# pages link to each other by anchors in HTML, which MyST does not know; tests/docs/test_site.py follows every link
+suppress_warnings = ["myst.xref_missing"]
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False
+autodoc_typehints = "signature"  # which has the shapes
+python_maximum_signature_line_length = 100
+
+OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)[^)]*\)")  # a file of the repository that is no page
+SETTING = re.compile(r"(\w+): (.*)")
+
+
+def standing_alone(_app: Any, page: str, source: list[str]) -> None:
+    """A link to a file of the repository that is no page becomes its name; the guide to search has another."""
+    if page == "searching":
+        source[0] = (Path(__file__).parent / "search.md").read_text(encoding="utf-8")
+    if page == "index":
+        source[0] += unlisted(source[0])
+    if "/" not in page:
+        source[0] = OUTSIDE.sub(
+            lambda link: link[1] if link[1].strip("`") == link[2] else f"{link[1]} (`{link[2]}`)", source[0]
+        )
+    source[0] = source[0].replace("](search.md", "](searching.md").replace("](../search.md", "](../searching.md")
+
+
+def unlisted(index: str) -> str:
+    """A table of the pages that the index forgot: a new guide is in the site the moment it is written."""
+    here = Path(__file__).parent
+    pages = {str(page.relative_to(here).with_suffix("")) for page in here.rglob("*.md")}
+    forgotten = sorted(pages - set(index.split()) - {"index", "search"})
+    return "\n".join(["", "```{toctree}", ":caption: More", *forgotten, "```", ""]) if forgotten else ""
+
+
+def as_markup(_app: Any, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Docstrings are written for people at a terminal; formulas, `code` and `setting: meaning` become markup here."""
+    if what == "module":
+        del lines[:]  # the guides say it
+    example = False
+    for place, line in enumerate(lines):
+        words = line.strip()
+        example = bool(words) and (example or words.startswith(">>>"))
+        if not example:
+            setting = SETTING.fullmatch(words) if what == "class" else None
+            lines[place] = f":param {setting[1]}: {escaped(setting[2])}" if setting else escaped(words)
+
+
+def is_hidden(_app: Any, _what: str, _name: str, thing: Any, skip: bool, _options: Any) -> bool:
+    """Constants, fields without a word on them, and what torch inherits are left out; functions never are."""
+    ours = str(getattr(thing, "__module__", "")).startswith("lookalike")
+    skip = skip or getattr(thing, "__name__", "") == "extra_repr"
+    return skip or not (ours and (isinstance(thing, type) or callable(thing) or thing.__doc__))
+
+
+def escaped(text: str) -> str:
+    """`code` as code, and everything else as it is written."""
+    parts = re.split(r"`([^`]+)`", text)
+    words = [part if place % 2 else re.sub(r"([\\*|_`])", r"\\\1", part) for place, part in enumerate(parts)]
+    return "".join(f"``{part}``" if place % 2 else part for place, part in enumerate(words))
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", standing_alone)
+    app.connect("autodoc-process-docstring", as_markup)
+    app.connect("autodoc-skip-member", is_hidden)

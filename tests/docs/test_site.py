@@ -1,0 +1,72 @@
+"""The site builds without a warning, offline, and none of its links is broken."""
+
+import re
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from lookalike import evaluation, losses, miners, regularisers, samplers, targets
+from tests.missing import missing
+
+ROOT = Path(__file__).parents[2]
+IDS = re.compile(r'\s(?:id|name)="([^"]+)"')
+LINKS = re.compile(r'<(?:a|link|img|script)\b[^>]*?\s(?:href|src)="([^"]+)"')
+
+
+def build(out: Path) -> Path:
+    try:
+        import furo  # noqa: F401
+        import myst_parser  # noqa: F401
+        import sphinx  # noqa: F401
+    except ImportError as error:
+        missing(f"the site needs the extra docs ({error})")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(out / "trees")]
+    command += [str(ROOT / "docs"), str(out / "site")]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    assert built.returncode == 0, built.stderr
+    assert not built.stderr
+    return out / "site"
+
+
+@pytest.mark.slow
+def test_the_site(tmp_path):
+    """One test, so that two processes do not build it twice."""
+    site = build(tmp_path)
+    guides = {page.stem for page in (ROOT / "docs").glob("*.md")}
+    assert guides <= {page.stem for page in site.glob("*.html")}
+    check_links(site)
+    check_reference(site)
+    assert (site / "searchindex.js").stat().st_size > 50_000
+
+
+def check_links(site: Path) -> None:
+    pages = {page: unescape(page.read_text(encoding="utf-8")) for page in site.rglob("*.html")}
+    known = {page: set(IDS.findall(text)) for page, text in pages.items()}
+    broken = []
+    for page, text in pages.items():
+        for link in LINKS.findall(text):
+            if re.match(r"(https?|data|mailto):", link):
+                continue
+            path, _, anchor = unquote(link).partition("#")
+            target = (page.parent / path.split("?")[0]).resolve() if path.split("?")[0] else page
+            if not target.exists() or (anchor and target in known and anchor not in known[target]):
+                broken.append(f"{page.relative_to(site)}: {link}")
+    assert not broken, "\n".join(sorted(set(broken)))
+
+
+def check_reference(site: Path) -> None:
+    """Every public name, and how every loss is called, with shapes."""
+    text = "".join(page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html"))
+    documented = set(re.findall(r'id="lookalike\.([\w.]+)"', text))
+    names = {name.rsplit(".", 1)[-1] for name in documented}
+    for room in (losses, miners, samplers, regularisers, evaluation):
+        public = {name for name in room.__all__ if callable(getattr(room, name))}
+        assert not public - names, f"{room.__name__}: {sorted(public - names)}"
+    assert {"Pairs.listed", "Triplets.listed"} <= {name.removeprefix("targets.") for name in documented}
+    assert targets.Pairs.__name__ in names
+    for loss in losses.MEMBERS.values():
+        assert any(name.endswith(f"{loss.__name__}.forward") for name in documented), loss.__name__
