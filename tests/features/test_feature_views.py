@@ -68,7 +68,8 @@ def check_head_alone_learnt(model, before):
 
 @pytest.mark.parametrize("name", losses.names())
 def test_every_loss_trains_the_head(train_images, name):
-    check_head_alone_learnt(*trained(train_images, *overrides(name), "optimiser.lr=0.01"))
+    slack = ["loss.positive_slack=0.0"] if name == "intra_pair_variance" else []  # vectors of noise are all alike
+    check_head_alone_learnt(*trained(train_images, *overrides(name), *slack, "optimiser.lr=0.01"))
 
 
 @pytest.mark.parametrize("name", miners.names())

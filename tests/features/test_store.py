@@ -26,7 +26,7 @@ def start(cache, die_after=ALL, **variables):
 def ended(child):
     try:
         output, _ = child.communicate(timeout=240)
-        return child.returncode, output.split()[-1]
+        return child.returncode, (output.split() or [""])[-1]
     finally:
         child.kill()
         child.wait()

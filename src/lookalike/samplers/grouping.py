@@ -87,7 +87,7 @@ class Groups:
     def chunked(self, size: int | None, generator: torch.Generator) -> "Groups":
         """The images of every group drawn into groups of at most `size`; None: the groups as they are.
 
-        >>> Groups.of(torch.zeros(5)).chunked(2, torch.Generator()).sizes.tolist()
+        >>> Groups.of([0] * 5).chunked(2, torch.Generator()).sizes.tolist()
         [2, 2, 1]
         """
         if size is None:
