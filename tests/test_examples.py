@@ -7,8 +7,12 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROMISES = {
+    "judged_triplets": lambda names: names["after"] > names["before"] + 0.2,
+    "plain_loop": lambda names: names["after"]["recall@1"] > names["before"]["recall@1"] + 0.04,
+    "several_labels": lambda names: names["after"]["ndcg@10"] > names["before"]["ndcg@10"] + 0.2,
     "tabular": lambda names: names["after"]["recall@1"] > names["before"]["recall@1"] + 0.1,
     "text": lambda names: names["result"]["recall@1"] > 0.9,
+    "visual_search": lambda names: names["right"] >= 6,
     "verification": lambda names: names["accepted"] > 0.5 and 0.003 < names["false"] < 0.03,
 }
 
