@@ -5,6 +5,7 @@ other views [architecture supervision].
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,15 @@ def _rows(labels: Labels, name: str) -> Iterable[Any]:
 def _labels_of(value: Any) -> list[Hashable]:
     if value is None:
         return []
-    return list(dict.fromkeys(value)) if isinstance(value, SEVERAL) else [value]
+    return _distinct(value) if isinstance(value, SEVERAL) else [value]
+
+
+def _distinct(values: Iterable[Hashable]) -> list[Hashable]:
+    """Every value once, in the order of appearance."""
+    try:
+        return list(dict.fromkeys(values))
+    except TypeError as error:
+        raise UserError(f"labels must be hashable values such as numbers, strings or tuples ({error})") from None
 
 
 def as_labels(labels: Labels) -> Int64[Tensor, " n"]:
@@ -151,13 +160,8 @@ def encode(*columns: Sequence[Hashable]) -> tuple[list[NDArray[np.int64]], list[
     >>> encode(["cat", "ant"], ["ant", "bee"])
     ([array([2, 0]), array([0, 1])], ['ant', 'bee', 'cat'])
     """
-    try:
-        known: Iterable[Any] = dict.fromkeys(value for column in columns for value in column)
-    except TypeError as error:
-        raise UserError(f"labels must be hashable values such as numbers, strings or tuples ({error})") from None
-    try:
-        names: list[Hashable] = sorted(known)
-    except TypeError:  # values of different kinds have no order: the order of appearance will do
-        names = list(known)
+    names: list[Any] = _distinct(value for column in columns for value in column)
+    with suppress(TypeError):  # values of different kinds have no order: the order of appearance will do
+        names = sorted(names)
     number = {name: code for code, name in enumerate(names)}
     return [np.array([number[value] for value in column], np.int64) for column in columns], names
