@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -223,30 +222,6 @@ def test_a_second_writer_is_told(store):
     with store.database.writing(), pytest.raises(UserError, match="another process is writing to it"):
         other.remove(["item-000001"])
     other.close()
-
-
-def test_threads_search_while_another_adds(store):
-    _, vectors = filled(store)
-    failures = []
-
-    def ask():
-        try:
-            for _ in range(60):
-                assert len(store.search(vectors[:2], 5)[1].hits) == 5
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=ask) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for turn in range(30):
-        store.put(
-            some_items(10, start=1000 + 10 * turn), on("none", np.random.default_rng(turn).standard_normal((10, DIM)))
-        )
-    for thread in threads:
-        thread.join()
-    assert not failures
-    assert store.count() == 500
 
 
 def test_a_change_is_on_the_disk_before_it_is_acknowledged(store):
