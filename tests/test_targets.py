@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import lookalike
 from lookalike.choices import pick
 from lookalike.label_sets import LabelSets
+from lookalike.loss_inputs import slots_of_positives
 from lookalike.targets import Pairs, Triplets
 
 labels_lists = st.lists(st.integers(0, 4), min_size=1, max_size=8)
@@ -52,7 +53,7 @@ def test_labels_are_compared_as_integers():
 def test_slots_are_the_positives_of_every_row(seed):
     generator = torch.Generator().manual_seed(seed)
     mask = torch.rand(5, 7, generator=generator) < 0.4
-    columns, filled = Pairs(mask, ~mask).slots()
+    columns, filled = slots_of_positives(Pairs(mask, ~mask))
     for row in range(5):
         assert sorted(columns[row][filled[row]].tolist()) == mask[row].nonzero().flatten().tolist()
     assert columns.shape[1] == max(1, int(mask.sum(1).max()))

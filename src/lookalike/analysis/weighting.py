@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from lookalike import losses
 from lookalike.errors import check
 from lookalike.geometry import compare, distances_between, squares
-from lookalike.targets import Pairs, Quadruplets, Targets, Triplets, as_pairs, is_labels
+from lookalike.loss_inputs import as_pairs, is_labels
+from lookalike.targets import Pairs, Quadruplets, Targets, Triplets
 
 BIN = 1 / 32  # width of a bin of the histogram loss: shifts by it leave that loss as it is
 LEARNT = "it compares a sample with learnt vectors of classes, not with other samples"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lookalike.errors import NotFiniteError, check
-from lookalike.targets import check_embeddings
+from lookalike.loss_inputs import check_embeddings
 
 Vectors = Float[Tensor, "n d"] | Float[np.ndarray, "n d"]
 Items = Float[Tensor, "m d"] | Float[np.ndarray, "m d"]

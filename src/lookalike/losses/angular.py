@@ -18,9 +18,10 @@ from torch import Tensor, nn
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise, norms
 from lookalike.labels import Labels
+from lookalike.loss_inputs import as_pairs, is_labels, slots_of_positives, taint
 from lookalike.losses.n_pair import one_positive
 from lookalike.reductions import CHUNK, in_chunks, log_sum_exp, softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Value, as_pairs, is_labels, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Value
 
 
 class Angular(nn.Module):
@@ -60,7 +61,7 @@ class Angular(nn.Module):
         pairs = as_pairs(targets, embeddings, candidates)
         if self.positives == "one" and is_labels(targets):
             pairs = one_positive(pairs)
-        slots, filled = pairs.slots()
+        slots, filled = slots_of_positives(pairs)
         agreements = compare(embeddings, candidates, "none")
         weights = filled.to(agreements.dtype) / filled.sum(1, keepdim=True).clamp(min=1)
         weights = weights / filled.any(1).sum().clamp(min=1)

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise, norms, squared_distances
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Value
 
 
 class CentroidTriplet(nn.Module):

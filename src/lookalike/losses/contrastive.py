@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
 
 
 class Contrastive(nn.Module):

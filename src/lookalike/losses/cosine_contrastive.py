@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.loss_inputs import as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class CosineContrastive(nn.Module):

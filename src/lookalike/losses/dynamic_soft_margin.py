@@ -13,8 +13,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 WIDEST = 2.0  # the largest difference of two distances on the sphere
 

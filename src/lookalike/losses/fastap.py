@@ -11,8 +11,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 PRESETS = {"cub": {"bins": 17}, "cars": {"bins": 27}, "sop": {"bins": 16}}
 

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from lookalike.cluster import k_means
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
+from lookalike.loss_inputs import as_classes
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Embeddings, Targets, Value, as_classes
+from lookalike.targets import Embeddings, Targets, Value
 
 
 class HierarchicalProxy(nn.Module):

@@ -16,7 +16,8 @@ from torch.nn.functional import cross_entropy
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.targets import Embeddings, Targets, Value, as_classes
+from lookalike.loss_inputs import as_classes
+from lookalike.targets import Embeddings, Targets, Value
 
 
 class Instance(nn.Module):

@@ -9,8 +9,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import weighted
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class IntraPairVariance(nn.Module):

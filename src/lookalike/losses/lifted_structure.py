@@ -11,8 +11,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 NOWHERE = -1e30  # stands for log 0 where its gradient must stay finite
 

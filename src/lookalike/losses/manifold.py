@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
-from lookalike.targets import Embeddings, Targets, Value, as_classes, taint
+from lookalike.loss_inputs import as_classes, taint
+from lookalike.targets import Embeddings, Targets, Value
 
 HALF_WIDTH = 0.5  # the width of the affinity
 LARGEST = 40.0  # raw products end here: the exponential of twice this is still a number in float32

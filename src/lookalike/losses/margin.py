@@ -15,19 +15,9 @@ from torch import Tensor, nn
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.loss_inputs import as_pairs, check_range, taint
 from lookalike.reductions import mean_where
-from lookalike.targets import (
-    Candidates,
-    Embeddings,
-    Pairs,
-    Similarities,
-    Targets,
-    Triplets,
-    Value,
-    as_pairs,
-    check_range,
-    taint,
-)
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
 
 PRESETS = {"roth": {"boundary": 1.2}, "roth_0.6": {"boundary": 0.6}}
 

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.loss_inputs import as_pairs, informative, taint
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 PRESETS = {
     "cub": {"alpha": 2.0, "beta": 40.0, "threshold": 0.5, "mining_margin": None, "normalise": "ball"},
@@ -59,7 +60,7 @@ class MultiSimilarity(nn.Module):
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         if self.mining_margin is not None:
-            pairs = pairs.informative(similarities.detach(), self.mining_margin)
+            pairs = informative(pairs, similarities.detach(), self.mining_margin)
         terms = self._weighted(similarities, pairs) if self.weighting else self._constant(similarities, pairs)
         return terms.sum() / max(1, len(similarities))
 

@@ -20,8 +20,9 @@ from lookalike.choices import pick
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, norms
 from lookalike.labels import Labels
+from lookalike.loss_inputs import as_pairs, is_labels, taint
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, is_labels, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 PRESETS = {"roth": {"positives": "one"}}
 

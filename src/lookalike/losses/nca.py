@@ -12,8 +12,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import log_softmax_sums, weighted
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class NCA(nn.Module):

@@ -14,7 +14,8 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
-from lookalike.targets import Embeddings, Targets, Value, as_classes
+from lookalike.loss_inputs import as_classes
+from lookalike.targets import Embeddings, Targets, Value
 
 
 class P2SGrad(nn.Module):

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.loss_inputs import as_pairs, slots_of_positives, taint
 from lookalike.losses.soft_ranks import passed
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 Variant = Literal["O", "Iu", "Ib", "Ds", "Dq"]
 
@@ -52,7 +53,7 @@ class PNP(nn.Module):
         return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
-        slots, filled = pairs.slots()
+        slots, filled = slots_of_positives(pairs)
         logits = similarities / self.temperature
         before = passed(logits, logits.gather(1, slots), pairs.negative)
         total = torch.where(filled, self._worth(before), 0.0).sum(1)

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.loss_inputs import as_classes, taint
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Embeddings, Targets, Value, as_classes, taint
+from lookalike.targets import Embeddings, Targets, Value
 
 
 class ProxyAnchor(nn.Module):

@@ -15,7 +15,8 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, squared_distances, squares
-from lookalike.targets import Embeddings, Targets, Value, as_classes
+from lookalike.loss_inputs import as_classes
+from lookalike.targets import Embeddings, Targets, Value
 
 
 class ProxyNCA(nn.Module):

@@ -14,20 +14,10 @@ from torch import Tensor, nn
 from lookalike.choices import pick
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, distances_between, squares
+from lookalike.loss_inputs import as_pairs, as_triplets, is_labels, taint
 from lookalike.miners.distance_weighted import DistanceWeighted
 from lookalike.reductions import mean_where
-from lookalike.targets import (
-    Candidates,
-    Embeddings,
-    Quadruplets,
-    Targets,
-    Triplets,
-    Value,
-    as_pairs,
-    as_triplets,
-    is_labels,
-    taint,
-)
+from lookalike.targets import Candidates, Embeddings, Quadruplets, Targets, Triplets, Value
 
 PRESETS = {"roth": {"margin": 0.2, "second_margin": 0.2}, "doc": {"margin": 1.0, "second_margin": 0.5}}
 

@@ -11,8 +11,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import log_softmax_sums
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class RankedList(nn.Module):

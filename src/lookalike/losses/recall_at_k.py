@@ -14,8 +14,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.loss_inputs import as_pairs, slots_of_positives, taint
 from lookalike.losses.soft_ranks import passed
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class RecallAtK(nn.Module):
@@ -48,7 +49,7 @@ class RecallAtK(nn.Module):
         return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
-        slots, filled = pairs.slots()
+        slots, filled = slots_of_positives(pairs)
         logits = similarities / self.temperature
         # σ(0) = ½ stands for p itself, so ½ + Σ counts 1 + everyone else
         ranks = 0.5 + passed(logits, logits.gather(1, slots), pairs.positive | pairs.negative)

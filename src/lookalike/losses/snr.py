@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.reductions import mean_active
-from lookalike.targets import Candidates, Embeddings, Targets, Triplets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Targets, Triplets, Value
 
 FAINTEST = 1e-12  # smallest variance of an anchor
 LOUDEST = 1e15  # noise of a signal beyond this is no different

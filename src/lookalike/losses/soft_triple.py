@@ -16,9 +16,10 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
+from lookalike.loss_inputs import as_classes
 from lookalike.losses.margin_softmax import margin_softmax
 from lookalike.reductions import SMALLEST_EXPONENT
-from lookalike.targets import Embeddings, Targets, Value, as_classes
+from lookalike.targets import Embeddings, Targets, Value
 
 CCP = {"centres": 10, "learning_rate": None, "rate_factor": 100.0}  # common to all sets of Chance Constraints
 PRESETS = {

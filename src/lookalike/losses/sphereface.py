@@ -11,8 +11,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, norms
+from lookalike.loss_inputs import as_classes
 from lookalike.losses.margin_softmax import margin_softmax, multiplied
-from lookalike.targets import Embeddings, Targets, Value, as_classes
+from lookalike.targets import Embeddings, Targets, Value
 
 
 class SphereFace(nn.Module):

@@ -13,8 +13,9 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare
+from lookalike.loss_inputs import as_classes
 from lookalike.losses.margin_softmax import margin_softmax, turned
-from lookalike.targets import Embeddings, Targets, Value, as_classes
+from lookalike.targets import Embeddings, Targets, Value
 
 
 class SubCenterArcFace(nn.Module):

@@ -13,9 +13,10 @@ from torch import nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squared_distances, squares
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
 
 PRESETS = {
     "roth": {"margin": 0.2, "squared": True},

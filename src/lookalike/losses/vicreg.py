@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, squared_distances, squares
+from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Targets, Value, as_pairs, taint
+from lookalike.targets import Candidates, Embeddings, Targets, Value
 
 
 class VICReg(nn.Module):

@@ -18,7 +18,8 @@ from torch import Tensor
 from lookalike.choices import fallback, largest, pick
 from lookalike.errors import check
 from lookalike.geometry import distances_between
-from lookalike.targets import Targets, Triplets, as_pairs
+from lookalike.loss_inputs import as_pairs
+from lookalike.targets import Targets, Triplets
 
 
 @dataclass

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from lookalike.choices import largest
 from lookalike.geometry import Geometry, check_geometry, distances_between
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs
+from lookalike.loss_inputs import as_pairs
+from lookalike.targets import Pairs, Targets, Triplets
 
 
 @dataclass

@@ -13,7 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.targets import Pairs, Targets, as_pairs
+from lookalike.loss_inputs import as_pairs, informative
+from lookalike.targets import Pairs, Targets
 
 
 @dataclass
@@ -31,4 +32,4 @@ class MultiSimilarity:
         self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
     ) -> Pairs:
         pairs = as_pairs(targets, embeddings, candidates)
-        return pairs.informative(compare(embeddings, candidates, self.normalise), self.margin)
+        return informative(pairs, compare(embeddings, candidates, self.normalise), self.margin)

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from lookalike.choices import pick
 from lookalike.errors import check
-from lookalike.targets import Pairs, Targets, Triplets, as_pairs
+from lookalike.loss_inputs import as_pairs
+from lookalike.targets import Pairs, Targets, Triplets
 
 
 @dataclass

@@ -12,7 +12,8 @@ from torch import Tensor
 from lookalike.choices import fallback, pick
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, distances_between
-from lookalike.targets import Targets, Triplets, as_pairs
+from lookalike.loss_inputs import as_pairs
+from lookalike.targets import Targets, Triplets
 
 
 @dataclass

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from lookalike.choices import pick
 from lookalike.errors import check
+from lookalike.loss_inputs import as_pairs
 from lookalike.miners.distance_weighted import DistanceWeighted
-from lookalike.targets import Targets, Triplets, as_pairs
+from lookalike.targets import Targets, Triplets
 
 
 @dataclass

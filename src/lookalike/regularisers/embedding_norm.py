@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.geometry import norms
-from lookalike.targets import check_embeddings
+from lookalike.loss_inputs import check_embeddings
 
 
 class EmbeddingNorm(nn.Module):

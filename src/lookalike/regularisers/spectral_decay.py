@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, normalise
-from lookalike.targets import check_embeddings
+from lookalike.loss_inputs import check_embeddings
 
 FLOOR = 1e-12  # smallest share of a singular value
 

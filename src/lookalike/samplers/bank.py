@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.geometry import normalise
-from lookalike.targets import check_embeddings
+from lookalike.loss_inputs import check_embeddings
 
 
 class EmbeddingBank:
