@@ -61,8 +61,8 @@ def costs(dataset: Dataset, divided: Parts) -> dict[str, dict[str, Any]]:
     """Time per step and per re-initialisation, and what is kept in memory."""
     loops, rows = {}, {}
     for name, changes in SIZES.items():
-        wanted = recipe(dataset, 1000, changes)
-        loop = loops[name] = build.loop(wanted, build.model(wanted), divided.train)
+        settings = recipe(dataset, 1000, changes)
+        loop = loops[name] = build.loop(settings, build.model(settings), divided.train)
         begin = process_time()
         if loop.strategy is not None:
             loop.strategy.begin()
@@ -71,19 +71,19 @@ def costs(dataset: Dataset, divided: Parts) -> dict[str, dict[str, Any]]:
     return {name: {"step": times[name], **row} for name, row in rows.items()}
 
 
-def course(wanted: Recipe, divided: Parts) -> dict[str, Any]:
-    """A whole run: steps until it stopped, its best validation, and what each instance told."""
-    model = build.model(wanted)
-    loop = build.loop(wanted, model, divided.train)
-    told: list[Event] = []
+def course(settings: Recipe, divided: Parts) -> dict[str, Any]:
+    """A whole run: steps until it stopped, its best validation, and what each instance reported."""
+    model = build.model(settings)
+    loop = build.loop(settings, model, divided.train)
+    events: list[Event] = []
     with tempfile.TemporaryDirectory() as folder:
-        plan = build.plan(wanted, loop.schedule.steps, batches=len(loop.sampler))
+        plan = build.plan(settings, loop.schedule.steps, batches=len(loop.sampler))
         assert divided.validation is not None
-        asked = Validation(wanted, model, divided.validation)
-        ending = train(loop, plan, validate=asked, folder=Path(folder), tell=told.append)
+        validation = Validation(settings, model, divided.validation)
+        ending = train(loop, plan, validate=validation, folder=Path(folder), tell=events.append)
     instances = [
         {name: event[name] for name in ("instance", "step", "covering_radius", "between_classes")}
-        for event in told
+        for event in events
         if "instance" in event
     ]
     return {"steps": ending.steps, "best_step": ending.best_step, "map@r": ending.best["map@r"], "instances": instances}
@@ -100,10 +100,10 @@ def shown(rows: dict[str, dict[str, Any]]) -> str:
         ])  # fmt: skip
     lines = aligned(table)
     for name, row in rows.items():
-        for told in row["instances"]:
+        for instance in row["instances"]:
             lines.append(
-                f"{name}, step {told['step']}: instance {told['instance']}, covering radius "
-                f"{told['covering_radius']:.4f}, between classes {told['between_classes']:.4f}"
+                f"{name}, step {instance['step']}: instance {instance['instance']}, covering radius "
+                f"{instance['covering_radius']:.4f}, between classes {instance['between_classes']:.4f}"
             )
     return "\n".join(lines)
 

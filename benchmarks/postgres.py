@@ -112,9 +112,9 @@ def measure(
         taken, shared = [], 0
         for query, near in zip(queries, truth[question], strict=True):
             began = time.perf_counter()
-            found = ask(query, condition)
+            answer = ask(query, condition)
             taken.append(1e3 * (time.perf_counter() - began))
-            shared += len(near & set(found))
+            shared += len(near & set(answer))
         late = sorted(taken)[max(0, round(0.99 * len(taken)) - 1)]
         yield Row(engine, count, *costs, question, statistics.median(taken), late, shared / (K * len(queries)))
 

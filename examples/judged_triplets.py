@@ -19,17 +19,17 @@ def ask(count: int) -> torch.Tensor:
     return torch.stack([anchor, torch.where(nearer, one, other), torch.where(nearer, other, one)], 1)
 
 
-def agreement(vectors: torch.Tensor, judged: torch.Tensor) -> float:
-    anchor, near, far = vectors[judged].unbind(1)
+def agreement(vectors: torch.Tensor, triplets: torch.Tensor) -> float:
+    anchor, near, far = vectors[triplets].unbind(1)
     return ((anchor - near).norm(dim=1) < (anchor - far).norm(dim=1)).float().mean().item()
 
 
-asked, fresh = ask(2000), ask(2000)
+judged, fresh = ask(2000), ask(2000)
 encoder = torch.nn.Linear(24, 4, bias=False)
 loss = losses.Triplet(margin=0.5, normalise="none")
 optimiser = torch.optim.Adam(encoder.parameters(), lr=1e-2)
 for _ in range(200):
-    value = loss(encoder(items), Triplets.listed(asked, rows=len(items)))
+    value = loss(encoder(items), Triplets.listed(judged, rows=len(items)))
     optimiser.zero_grad()
     value.backward()
     optimiser.step()

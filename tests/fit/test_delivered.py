@@ -117,11 +117,11 @@ def test_folds_too_small_for_a_reading_leave_it_out():
     glyphs = data.load("glyphs")
     few = glyphs.subset(torch.cat([torch.nonzero(glyphs.labels == label)[:3, 0] for label in range(8)])).dense()
     model = Model.create(Architecture("conv4", {"channels": 1, "width": 16}, dim=16))
-    found = Untrained(recipe, model, Seen(few, None), features(model, few), weights(model)).candidates()
-    names = [each.name for each in found]
+    candidates = Untrained(recipe, model, Seen(few, None), features(model, few), weights(model)).candidates()
+    names = [each.name for each in candidates]
     assert "frozen features, whitened features, 16-D" in names
     assert not any("head" in name for name in names)
-    assert choose(found, by_folds) in found
+    assert choose(candidates, by_folds) in candidates
 
 
 def test_a_report_without_map_at_r(characters, tmp_path):

@@ -108,6 +108,6 @@ def test_a_column_has_one_kind_in_all_shards(place):
     (item,) = some_items(1, start=900)
     store.put([type(item)(item.id, columns={"price": "dear", "rare": 1})], vectors[:1])
     assert [one.store.columns()["price"] for one in store.shards] == ["text", "text"]
-    assert [found.id for found in store.listed(filters.parse("rare=1"))] == [item.id]
+    assert [one.id for one in store.listed(filters.parse("rare=1"))] == [item.id]
     assert len(store.search(vectors[:1], 3, filters.parse("price=3"), group="rare")[0].hits) == 1
     store.close()

@@ -3,13 +3,16 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lookalike.cli.bars import bar
 from lookalike.cli.interrupt import stop_requests
 from lookalike.cli.running import STOPPED
+
+if TYPE_CHECKING:
+    from lookalike.features.shard_status import Status
 
 SHOWN = 20  # images that could not be read
 
@@ -48,27 +51,27 @@ def show(out: Path, as_json: bool) -> None:
     """How far the workers are."""
     from lookalike.features import Shards, status
 
-    found = status(Shards.open(out))
+    state = status(Shards.open(out))
     if as_json:
-        content = asdict(found) | {"seconds_left": found.seconds_left, "complete": found.finished == found.shards}
+        content = asdict(state) | {"seconds_left": state.seconds_left, "complete": state.finished == state.shards}
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
         return
-    typer.echo("\n".join(_lines(found)))
+    typer.echo("\n".join(_lines(state)))
 
 
-def _lines(found: Any) -> list[str]:
-    lines = [f"{found.done:,} of {found.images:,} images, {found.finished:,} of {found.shards:,} shards"]
-    if found.seconds_left is not None:
-        lines.append(f"{found.per_second:,.0f} images a second, about {_duration(found.seconds_left)} left")
-    for one in found.at_work:
+def _lines(state: "Status") -> list[str]:
+    lines = [f"{state.done:,} of {state.images:,} images, {state.finished:,} of {state.shards:,} shards"]
+    if state.seconds_left is not None:
+        lines.append(f"{state.per_second:,.0f} images a second, about {_duration(state.seconds_left)} left")
+    for one in state.at_work:
         lines.append(
             f"shard {one.shard:06d}: process {one.process} on {one.host}, {one.images:,} images done, "
             f"last sign of life {one.silent:.0f} s ago"
         )
-    if found.finished < found.shards and not found.at_work:
+    if state.finished < state.shards and not state.at_work:
         lines.append("nobody is at work: start a worker with the same command without --status")
-    lines += [f"unreadable: {name}: {reason} (shard {shard:06d})" for shard, name, reason in found.unreadable[:SHOWN]]
-    rest = len(found.unreadable) - SHOWN
+    lines += [f"unreadable: {name}: {reason} (shard {shard:06d})" for shard, name, reason in state.unreadable[:SHOWN]]
+    rest = len(state.unreadable) - SHOWN
     return [*lines, f"and {rest:,} more unreadable images: --json lists them all"] if rest > 0 else lines
 
 

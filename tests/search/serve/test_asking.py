@@ -5,7 +5,7 @@ import numpy as np
 from lookalike.search import Index
 from lookalike.search.filters import parse
 from lookalike.search.items import Item
-from lookalike.search.serve.asking import Found, Question, Searcher
+from lookalike.search.serve.asking import Question, Reply, Searcher
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.stores import GenerationError
 
@@ -35,7 +35,7 @@ def test_each_gets_its_own(template):
     assert isinstance(found[5], GenerationError)
     assert len(found[6].answer.hits) == 4
     for one, answer in zip(asked, found, strict=True):
-        if isinstance(answer, Found):
+        if isinstance(answer, Reply):
             assert not set(one.own) & {hit.id for hit in answer.answer.hits}
             alone = Searcher(index).answers([one])[0]
             assert [hit.id for hit in alone.answer.hits] == [hit.id for hit in answer.answer.hits]

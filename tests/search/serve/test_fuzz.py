@@ -71,9 +71,9 @@ def test_requests_from_the_description(shop):
         assert "Traceback" not in server.errors
         expected = {("search", 200), ("search", 422), ("items", 201), ("items", 200), ("feedback", 201)}
         deadline = time.monotonic() + 120
-        while not expected <= (found := statuses(server)) and time.monotonic() < deadline:
+        while not expected <= (seen := statuses(server)) and time.monotonic() < deadline:
             time.sleep(0.1)  # the line of an answer is written after it
-        assert expected <= found
+        assert expected <= seen
 
 
 def statuses(server):

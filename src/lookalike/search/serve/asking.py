@@ -42,7 +42,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Found:
+class Reply:
     """An answer, its label, what the verdict means, and how many items there are."""
 
     answer: Answer
@@ -59,7 +59,7 @@ class Searcher:
         self._counted: tuple[str, int] = ("", 0)
         self.quality = index.quality  # as of the last questions
 
-    def answers(self, questions: Sequence[Question]) -> list[Found | Exception]:
+    def answers(self, questions: Sequence[Question]) -> list[Reply | Exception]:
         """One answer each; those whose vectors are of another generation are told so."""
         identity, calibration = self.index.identity, self.index.calibration
         quality = self.quality = self.index.quality
@@ -69,14 +69,14 @@ class Searcher:
         bad = {place: error for place, error in vectors.items() if isinstance(error, Exception)}
         items = self._count()
         # vectors may not fit a new generation
-        found = _tried(lambda: self._together(questions, good, quality, calibration))
+        answered = _tried(lambda: self._together(questions, good, quality, calibration))
         if self.index.identity.generation != identity.generation:
             return [GenerationError()] * len(questions)
-        if isinstance(found, Exception):
-            raise found
-        found |= bad
+        if isinstance(answered, Exception):
+            raise answered
+        answered |= bad
         stale: Answer | Exception = GenerationError()
-        answers = [found.get(place, stale) for place in range(len(questions))]
+        answers = [answered.get(place, stale) for place in range(len(questions))]
         return [each if isinstance(each, Exception) else _worded(each, calibration, quality, items) for each in answers]
 
     def _count(self) -> int:
@@ -136,9 +136,9 @@ def _tried(work: Callable[[], Result]) -> Result | Exception:
         return error
 
 
-def _worded(answer: Answer, calibration: Calibration | None, quality: Quality, items: int) -> Found:
+def _worded(answer: Answer, calibration: Calibration | None, quality: Quality, items: int) -> Reply:
     label, _ = label_of(answer.hits, quality.rule)
     if calibration is None:
         meaning = "Nobody has measured yet what a similarity means here: lookalike calibrate does."
-        return Found(answer, label, meaning, items)
-    return Found(answer, label, calibration.meaning(answer.verdict), items)
+        return Reply(answer, label, meaning, items)
+    return Reply(answer, label, calibration.meaning(answer.verdict), items)

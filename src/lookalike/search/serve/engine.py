@@ -25,7 +25,7 @@ from lookalike.search.index import Index
 from lookalike.search.items import Identity, Item, Mark, Vectors
 from lookalike.search.model_copy import load_model
 from lookalike.search.queries import combined
-from lookalike.search.serve.asking import Found, Question, Searcher
+from lookalike.search.serve.asking import Question, Reply, Searcher
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.pictures import Upload, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal, busy, not_ready
@@ -92,7 +92,7 @@ class Engine:
         self._searcher = Searcher(self.index)
         self._decoders = ThreadPoolExecutor(DECODERS, "decode")
         self._embedding: Stage[tuple[Network, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
-        self._searching: Stage[Question, Found] = Stage("search", self._searcher.answers, QUERIES)
+        self._searching: Stage[Question, Reply] = Stage("search", self._searcher.answers, QUERIES)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
@@ -165,11 +165,11 @@ class Engine:
         if self.waiting >= self.settings.waiting:
             raise busy()
 
-    async def search(self, query: Query) -> tuple[Found, dict[str, float]]:
+    async def search(self, query: Query) -> tuple[Reply, dict[str, float]]:
         """The answer, and the milliseconds of its stages."""
         times = Times()
 
-        async def ask(network: Network | None) -> Found:
+        async def ask(network: Network | None) -> Reply:
             vectors = await self._vectors([*query.images, *query.not_images], network, times)
             question = Question(
                 vectors[: len(query.images)], vectors[len(query.images) :], query.items, query.not_items,
@@ -178,9 +178,9 @@ class Engine:
             with times.measure("search"):
                 return await self._searching.do(question)
 
-        found = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
+        reply = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
-        return found, times.of
+        return reply, times.of
 
     async def add(self, item: Item, upload: Upload) -> None:
         """Embed a picture and keep it; returns when it is on the disk."""

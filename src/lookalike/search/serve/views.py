@@ -10,7 +10,7 @@ from urllib.parse import quote
 from lookalike.search.index import Index
 from lookalike.search.items import Hit, Item
 from lookalike.search.pictures import thumbnail
-from lookalike.search.serve.asking import Found
+from lookalike.search.serve.asking import Reply
 from lookalike.search.serve.refusals import no_item
 from lookalike.search.serve.schema import (
     AnswerForm,
@@ -46,11 +46,11 @@ def hit_form(hit: Hit) -> HitForm:
     return HitForm(item=item_form(hit.item), similarity=hit.similarity)
 
 
-def answer_form(found: Found, times: dict[str, float], query: str) -> AnswerForm:
-    verdict = found.answer.verdict
+def answer_form(reply: Reply, times: dict[str, float], query: str) -> AnswerForm:
+    verdict = reply.answer.verdict
     return AnswerForm(
-        hits=[hit_form(hit) for hit in found.answer.hits], verdict=None if verdict == "uncalibrated" else verdict,
-        meaning=found.meaning, label=found.label, items=found.items, query=query, missing=list(found.answer.missing),
+        hits=[hit_form(hit) for hit in reply.answer.hits], verdict=None if verdict == "uncalibrated" else verdict,
+        meaning=reply.meaning, label=reply.label, items=reply.items, query=query, missing=list(reply.answer.missing),
         milliseconds=Milliseconds(**{stage: round(value, 3) for stage, value in times.items()}),
     )  # fmt: skip
 

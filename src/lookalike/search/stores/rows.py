@@ -73,8 +73,8 @@ def select(connection: sqlite3.Connection, keys: Keys) -> list[Item]:
     """The items with these keys, in their order."""
     own = own_columns(names_of(connection))
     names = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
-    found = {row[0]: _item(row[1], row[2:], list(own)) for row in _by_keys(connection, names, keys)}
-    return [found[int(key)] for key in keys]
+    items = {row[0]: _item(row[1], row[2:], list(own)) for row in _by_keys(connection, names, keys)}
+    return [items[int(key)] for key in keys]
 
 
 def _item(added: float, row: tuple[Any, ...], columns: Sequence[str]) -> Item:
@@ -84,8 +84,8 @@ def _item(added: float, row: tuple[Any, ...], columns: Sequence[str]) -> Item:
 
 def pairs(connection: sqlite3.Connection, physical: str, keys: Keys) -> list[tuple[str, Any]]:
     """The id of each key and what one column says of it."""
-    found = {row[0]: row[1:] for row in _by_keys(connection, f"key, id, {physical}", keys)}
-    return [found[int(key)] for key in keys]
+    rows = {row[0]: row[1:] for row in _by_keys(connection, f"key, id, {physical}", keys)}
+    return [rows[int(key)] for key in keys]
 
 
 def _by_keys(connection: sqlite3.Connection, fields: str, keys: Keys) -> Iterator[tuple[Any, ...]]:

@@ -39,8 +39,8 @@ class Shards:
         self.shards = [Shard(f"shard {number} of {count}", open_) for number, open_ in enumerate(openers, start=1)]
         self.complete = complete
         self._threads = ThreadPoolExecutor(count, "shard")
-        found = self._tried(lambda store: store.identity)
-        identities = [identity for identity in found if isinstance(identity, Identity)]
+        replies = self._tried(lambda store: store.identity)
+        identities = [identity for identity in replies if isinstance(identity, Identity)]
         check(bool(identities), "none of the shards answers: are their servers running?")
         generations = {identity.generation for identity in identities}
         check(len(set(identities)) == len(generations), "the shards hold vectors of different models: not one index")
@@ -135,12 +135,14 @@ class Shards:
                 return error
 
         for _ in range(ATTEMPTS):
-            found = list(self._threads.map(part, range(len(self.shards))))
-            answers = [part for part in found if not isinstance(part, StorageError)]
-            troubles = [error for error in found if isinstance(error, StorageError)]
+            replies = list(self._threads.map(part, range(len(self.shards))))
+            answers = [part for part in replies if not isinstance(part, StorageError)]
+            troubles = [error for error in replies if isinstance(error, StorageError)]
             if troubles and (self.complete or not answers):
                 raise troubles[0]
-            missing = [one.name for one, part in zip(self.shards, found, strict=True) if isinstance(part, StorageError)]
+            missing = [
+                one.name for one, part in zip(self.shards, replies, strict=True) if isinstance(part, StorageError)
+            ]
             if len({answer.generation for part in answers for answer in part}) <= 1:
                 return [merged(each, k, group, missing) for each in zip(*answers, strict=True)]
             time.sleep(0.1)  # a switch is under way
@@ -153,17 +155,17 @@ class Shards:
         return result
 
     def items(self, ids: Sequence[str]) -> list[Item]:
-        found: dict[int, Item] = {}
+        by_place: dict[int, Item] = {}
         for places, items in self._divided(ids, lambda store, own: store.items([ids[one] for one in own])):
-            found |= dict(zip(places, items, strict=True))
-        return [found[place] for place in range(len(ids))]
+            by_place |= dict(zip(places, items, strict=True))
+        return [by_place[place] for place in range(len(ids))]
 
     def with_ids(self, ids: Sequence[str]) -> list[Item]:
         parts = self._divided(ids, lambda store, own: store.with_ids([ids[one] for one in own]))
         return [item for _, items in parts for item in items]
 
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
-        return {path: item for found in self._all(lambda store: store.at_paths(paths)) for path, item in found.items()}
+        return {path: item for part in self._all(lambda store: store.at_paths(paths)) for path, item in part.items()}
 
     def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
         def rows(shard: Shard) -> Iterator[tuple[Item, np.ndarray]]:
@@ -183,7 +185,7 @@ class Shards:
 
     def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
         parts = self._divided(ids, lambda store, own: store.pictures([ids[one] for one in own]))
-        return {one: content for _, found in parts for one, content in found.items()}
+        return {one: content for _, part in parts for one, content in part.items()}
 
     def count(self, where: Filter = ()) -> int:
         return sum(self._all(lambda store: store.count(where)))
@@ -235,8 +237,8 @@ class Shards:
         return self.shards[0].ask(lambda store: store.query_picture(query))
 
     def check(self) -> list[str]:
-        found = zip(self.shards, self._all(lambda store: store.check()), strict=True)
-        return [f"{shard.name}: {line}" for shard, lines in found for line in lines]
+        faults = zip(self.shards, self._all(lambda store: store.check()), strict=True)
+        return [f"{shard.name}: {line}" for shard, lines in faults for line in lines]
 
     def compact(self) -> None:
         self._all(lambda store: store.compact())
@@ -289,8 +291,8 @@ class Shards:
 
     def describe(self) -> dict[str, str]:
         lines: dict[str, list[str]] = {}
-        for shard, found in zip(self.shards, self._tried(lambda store: store.describe()), strict=True):
-            words = {"down": str(found)} if isinstance(found, StorageError) else found
+        for shard, reply in zip(self.shards, self._tried(lambda store: store.describe()), strict=True):
+            words = {"down": str(reply)} if isinstance(reply, StorageError) else reply
             for what, text in words.items():
                 lines.setdefault(what, []).append(text if what == "down" else f"{shard.name}: {text}")
         return {what: "; ".join(texts) for what, texts in lines.items()}

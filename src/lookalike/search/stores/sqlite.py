@@ -200,9 +200,9 @@ class SqliteStore:
     def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
         with self.database.reading() as connection:
             keys = rows.keys_of(connection, ids, complete=False)
-            found = {one: connection.execute("SELECT content FROM pictures WHERE key = ?", (key,)).fetchone()
-                     for one, key in keys.items()}  # fmt: skip
-            return {one: bytes(row[0]) for one, row in found.items() if row is not None}
+            question = "SELECT content FROM pictures WHERE key = ?"
+            contents = {one: connection.execute(question, (key,)).fetchone() for one, key in keys.items()}
+            return {one: bytes(row[0]) for one, row in contents.items() if row is not None}
 
     def begin_generation(self, identity: Identity) -> Identity:
         with self.database.writing() as connection:
