@@ -1,4 +1,4 @@
-"""What computes a network: torch, or ONNX Runtime, which takes about half the time on a CPU.
+"""What computes a network: torch, or ONNX Runtime, which takes a half to two thirds of the time on a CPU.
 
 A graph is used only after its embeddings have been compared with torch's: at length 1, no coordinate may differ by more
 than 1e-5. Graph and difference are cached under the model's fingerprint, so each model is exported and compared once.
