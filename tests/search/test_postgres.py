@@ -160,9 +160,81 @@ def test_older_tables_take_the_steps_they_lack(new_address, monkeypatch):
         places.opened(place)
 
 
+def refused(*_, **__):
+    raise AssertionError("a second message to the server")
+
+
+def test_one_statement_answers_and_notices_every_change(new_address, monkeypatch):
+    """What a client remembers of an index is no longer true: columns, lengths, a generation, another index."""
+    place = new_address()
+    writer, brute, vectors = filled(place, "none")
+    reader, query = places.opened(place), vectors[:1]
+
+    def agrees(where=None, keep=lambda _: True):
+        expected = brute.search(query[0], 5, keep)
+        return all(same(reader.search(query, 5, filters.parse(where))[0], expected) for _ in range(4))  # prepared, too
+
+    assert agrees()
+    with monkeypatch.context() as patch:
+        patch.setattr(reader.database, "read", refused)
+        assert agrees()
+        assert agrees({"brand": "x"}, lambda item: item.columns["brand"] == "x")
+    new, far = [Item(f"new-{row}", columns={"shelf": row % 2}) for row in range(20)], 1e4 * vectors[:20]
+    for one in (writer, brute):
+        one.put(new, far)
+    query = far[:1]
+    assert agrees({"shelf": 1}, lambda item: item.columns.get("shelf") == 1)
+    writer.begin_generation(Identity("other", "none", DIM))
+    ids = [item.id for item in writer.listed()]
+    turned = -np.stack([brute.rows[one] for one in ids])
+    writer.fill(2, ids, turned)
+    assert writer.switch(2) == 0
+    brute.put([brute.items[one] for one in ids], turned)
+    assert agrees()
+    assert reader.search(query, 1)[0].generation == 2
+    writer.database.plain(lambda connection: connection.execute(f"DROP SCHEMA {writer.address.index} CASCADE"))
+    writer.close()
+    again, brute = places.created(place, Identity(None, "none", DIM)), Brute("none")
+    others = [Item("a", columns={"shelf": "left"}), Item("b", columns={"shelf": "right"})]
+    for one in (again, brute):
+        one.put(others, vectors[:2])
+    assert agrees()
+    assert agrees({"shelf": "left"}, lambda item: item.columns["shelf"] == "left")
+    for one in (again, reader):
+        one.close()
+
+
+def test_values_of_filters_are_only_values(new_address):
+    store = places.created(new_address(), Identity(None, "sphere", DIM))
+    texts = [
+        "it's",
+        "100 %",
+        "%s",
+        "%%",
+        "back\\slash",
+        '"; DROP TABLE items_1; --',
+        "'; DROP TABLE items_1; --",
+        "ü€",
+        "",
+    ]
+    items = [Item(str(row), columns={"text": text, "size": -row - 0.5}) for row, text in enumerate(texts)]
+    vectors = on("sphere", np.random.default_rng(0).standard_normal((len(texts), DIM)))
+    store.put(items, vectors)
+    for row, text in enumerate(texts):
+        for where in (
+            {"text": text},
+            {"text": [text, "no such"]},
+            {"size": -row - 0.5},
+            {"text": text, "size": {"<": 0}},
+        ):
+            assert [hit.id for hit in store.search(vectors[:1], 3, filters.parse(where))[0].hits] == [str(row)]
+    assert store.search(vectors[:1], 3, filters.parse({"text": "nobody's"}))[0].hits == []
+    store.close()
+
+
 @pytest.mark.parametrize("geometry", ["sphere", "none"])
 def test_approximate_answers_agree_with_exact_ones(new_address, geometry, monkeypatch):
-    monkeypatch.setattr(approximate, "FEW", 100)
+    monkeypatch.setattr(approximate, "FEW", 2)  # × √2000: 89 items
     place = new_address()
     store, brute, vectors = filled(place, geometry, number=2000, dim=16)
     store.approximate(True)

@@ -1,11 +1,16 @@
 """An approximate index of pgvector (HNSW: Malkov, Yashunin, TPAMI 2020) beside the exact answer, and its recall.
 
 On the sphere and in the ball the graph is built over half precision, which halves it: it only names candidates. How
-widely it is searched (`ef`) is not guessed: the smallest width whose answers agree with the exact ones on a sample. A
-filter that leaves few rows is answered exactly over those; the graph would lose most of them.
+widely it is searched (`ef`) is not guessed: the smallest width whose answers agree with the exact ones on a sample.
+
+A filter that leaves few rows is answered exactly over those; the graph would lose most of them. Of n items the filter
+leaves m: the graph passes about n/m items for every one it may name, an exact look scores m. They cost the same where
+m² is some hundreds of n.
 """
 
 import json
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -22,8 +27,10 @@ from lookalike.search.stores.postgres.database import Connection, Database, Snap
 if TYPE_CHECKING:
     from lookalike.search.stores.postgres.searching import Search
 
-FEW = 20_000  # rows that a filter leaves: every one is scored
-SPARE = 32  # candidates at least
+FEW = 20  # × √n: rows that a filter leaves of n, so that every one is scored
+COUNTED = 60.0  # seconds for which the size of a filter is believed
+FILTERS = 1000  # whose sizes are remembered
+SPARE = 20  # candidates at least
 MOST = 300  # hits: beyond them the graph is no faster
 WIDTHS = (40, 80, 160, 320, 640)
 AGREEMENT = 0.99
@@ -50,15 +57,30 @@ def graph_of(snapshot: Snapshot) -> Graph | None:
     return None if snapshot.graph is None else Graph(**json.loads(snapshot.graph))
 
 
-def graph_for(snapshot: Snapshot, k: int, filtered: bool, text: str, parameters: Sequence[Any]) -> Graph | None:
+class Sizes:
+    """Which filters leave few items, by counts of the last minute; a wrong guess costs time, never an answer."""
+
+    def __init__(self) -> None:
+        self._few: dict[tuple[int, str], tuple[float, bool]] = {}
+
+    def few(self, search: "Search", graph: Graph) -> bool:
+        key, now = (search.snapshot.identity.generation, search.condition), time.monotonic()
+        until, few = self._few.get(key, (0.0, False))
+        if now >= until:
+            most = int(FEW * math.sqrt(graph.items))
+            counted = f"SELECT 1 FROM {search.table} WHERE {search.condition} LIMIT {most + 1}"
+            few = int(rows.one(search.snapshot, f"SELECT count(*) FROM ({counted}) AS counted")) <= most
+            if len(self._few) >= FILTERS:
+                self._few.clear()
+            self._few[key] = now + COUNTED, few
+        return few
+
+
+def graph_for(search: "Search", filtered: bool, sizes: Sizes) -> Graph | None:
     """The graph, if it can answer a search with this condition."""
-    graph = graph_of(snapshot)
-    if graph is None or k > MOST:
+    graph = graph_of(search.snapshot)
+    if graph is None or search.k > MOST or (filtered and sizes.few(search, graph)):
         return None
-    if filtered:
-        few = f"SELECT count(*) FROM (SELECT 1 FROM {snapshot.table} WHERE {text} LIMIT {FEW + 1}) AS few"
-        if int(rows.one(snapshot, few, parameters)) <= FEW:
-            return None
     return graph
 
 
@@ -70,26 +92,20 @@ def _indexed(identity: Identity) -> tuple[str, str, str]:
     return (what, "<#>", f"{kind}_ip_ops") if identity.geometry == "sphere" else (what, "<->", f"{kind}_l2_ops")
 
 
-def candidates(
-    snapshot: Snapshot, graph: Graph, query: Float32[np.ndarray, " d"], search: "Search"
-) -> list[tuple[Any, ...]]:
-    """What the graph names, as `Row`; nothing where it has given up early."""
-    what, operator, _ = _indexed(snapshot.identity)
+def candidates(graph: Graph, query: Float32[np.ndarray, " d"], search: "Search") -> list[tuple[Any, ...]] | None:
+    """What the graph names, nothing where it has given up early; None where the index is not as it was known."""
+    what, operator, _ = _indexed(search.snapshot.identity)
     number = max(SPARE, 2 * search.k) * (1 if search.group is None else 4)
-    connection, width = snapshot.connection, min(1000, max(graph.width, number))
+    width = min(1000, max(graph.width, number))
     name = "id" if search.group is None else f"({search.group} IS NULL, coalesce({search.group}, {search.empty}))::text"
-    asked = "%s" if what == "vector" else f"%s::halfvec({snapshot.identity.dim})"
-    statement = f"""WITH near AS MATERIALIZED (SELECT key FROM {snapshot.table} WHERE {search.condition}
-                                               ORDER BY ({what}) {operator} {asked} LIMIT {number})
-                    SELECT id, 0, vector, {name}, {search.columns} FROM near JOIN {snapshot.table} USING (key)"""
-    with connection.pipeline():
-        connection.execute(
-            "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)",
-            (str(width),),
-        )
-        found = connection.execute(statement, (*search.parameters, query), binary=True)
-    named = found.fetchall()
-    return named if len(named) == number else []
+    asked = "%s" if what == "vector" else f"%s::halfvec({search.snapshot.identity.dim})"
+    near = f"""SELECT ctid AS place, 0 AS score FROM {search.table} WHERE {search.allowed}
+               ORDER BY ({what}) {operator} {asked} LIMIT {number}"""
+    # the left side of a join is there before the right one begins
+    settings = f""", set_config('hnsw.ef_search', '{width}', false),
+                   set_config('hnsw.iterative_scan', 'relaxed_order', false)"""
+    named = search.look(search.at_places(near, name), (*search.left_out_values, query), settings)
+    return named if named is None or len(named) == number else []
 
 
 def build(database: Database) -> None:
@@ -158,7 +174,8 @@ def _measured(snapshot: Snapshot) -> Graph:
 
 
 def _similarities(search: "Search", vector: Any, graph: Graph | None) -> list[float]:
-    return [hit.similarity for hit in search.answer(vector, graph).hits]
+    answer = search.answer(vector, graph)
+    return [] if answer is None else [hit.similarity for hit in answer.hits]
 
 
 def _agreeing(some: Sequence[float], exact: Sequence[float]) -> float:

@@ -4,6 +4,9 @@ A piece of work is a function of a `Snapshot`. It runs in one transaction; where
 changed in between or two changes collide, it runs again from its start. So every piece of work may run twice and must
 come to the same end. Whoever has several hosts in the address reads from a replica, once that has caught up with what
 this process knows of.
+
+A search of one statement needs no transaction: it is written from what was last known of the index, and says itself
+whether that still holds (`STATE`). So it is one message to the server and one back.
 """
 
 import logging
@@ -11,13 +14,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
+from lookalike.errors import UserError
 from lookalike.geometry import Geometry
 from lookalike.search.items import Identity
 from lookalike.search.stores.fields import OWN, Names
@@ -43,6 +47,10 @@ SESSION = """SELECT set_config('search_path', quote_ident(%s) || coalesce((SELEC
                                ELSE current_setting('statement_timeout') END, false)"""
 CHANGED = f"""INSERT INTO changes VALUES (pg_backend_pid() % {SLOTS}, 1)
               ON CONFLICT (slot) DO UPDATE SET number = changes.number + 1"""
+STATE = """concat((SELECT string_agg(concat_ws('/', number, fingerprint, geometry, dim, reach, graph, current), '|'
+                  ORDER BY number) FROM generations), '|',
+                  (SELECT string_agg(concat_ws('/', position, kind, name), '|' ORDER BY position) FROM columns))"""
+REPEATED = 2  # a search that comes so often is prepared: its plan is kept
 Connection = psycopg.Connection[tuple[Any, ...]]
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # else it tells of every connection that is lost and replaced
 Parameters = ParamSpec("Parameters")
@@ -59,6 +67,7 @@ class Snapshot:
     graph: str | None  # what is known of the approximate index, where there is one
     upcoming: Identity | None
     names: Names
+    state: str  # all of this as one text
 
     @property
     def table(self) -> str:
@@ -88,6 +97,7 @@ class Database:
         self._idle: dict[bool, list[Connection]] = {True: [], False: []}
         self._lock = threading.Lock()
         self._met = False  # whether the server was there when it was last asked
+        self._known: Snapshot | None = None  # what the last transaction saw
         self._behind: str | None = None  # the place in the primary's log that a replica must have reached
 
     def read(
@@ -95,7 +105,26 @@ class Database:
         **settings: Parameters.kwargs,
     ) -> Result:  # fmt: skip
         """Work on one snapshot, whatever is written meanwhile."""
-        return self._repeated(self._from_replica(), lambda connection: _reading(connection, work, args, settings))
+        return self._repeated(self._from_replica(), lambda connection: self._reading(connection, work, args, settings))
+
+    def glance(
+        self, work: Callable[Concatenate[Snapshot, Parameters], Result], *args: Parameters.args,
+        **settings: Parameters.kwargs,
+    ) -> Result | None:  # fmt: skip
+        """Work outside of any transaction on what was last known of the index; None: look again with `read`."""
+        known = self._known
+        if known is None:
+            return None
+        try:
+            with self._connection(self._from_replica()) as connection:
+                return work(replace(known, connection=connection), *args, **settings)
+        except UserError:  # a column that is new, maybe
+            return None
+        except psycopg.Error as error:
+            if trouble_of(error) is Trouble.FINAL:
+                self._raise(error)
+            self.close()  # with the plans they keep
+            return None
 
     def write(
         self, work: Callable[Concatenate[Snapshot, Parameters], Result], *args: Parameters.args,
@@ -130,6 +159,13 @@ class Database:
                 return True
         return False
 
+    def _reading(self, connection: Connection, work: Callable[..., Result], args: Any, settings: Any) -> Result:
+        snapshot = begun(connection, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        result = work(snapshot, *args, **settings)
+        connection.execute("COMMIT")
+        self._known = snapshot
+        return result
+
     def _repeated(self, replica: bool, work: Callable[[Connection], Result]) -> Result:
         deadline, pause, repeats = time.monotonic() + self.patience, PAUSES[0], 0
         while True:
@@ -139,8 +175,9 @@ class Database:
             except psycopg.Error as error:
                 trouble, repeats = trouble_of(error), repeats + 1
                 again = repeats < REPEATS.get(trouble, 0)
+                if trouble in (Trouble.LOST, Trouble.STALE):
+                    self.close()  # the other connections are gone, too, or their plans are of no use any more
                 if trouble is Trouble.LOST:
-                    self.close()  # the other connections are gone, too
                     again = self._met = self._met and time.monotonic() < deadline
                 if not again:
                     self._raise(error)
@@ -195,28 +232,32 @@ class Database:
                     connections.pop().close()
 
 
+@contextmanager
+def plans_kept(connection: Connection) -> Iterator[None]:
+    """Statements that come again keep their plans. Not for those whose best plan depends on their parameters."""
+    connection.prepare_threshold = REPEATED
+    try:
+        yield
+    finally:
+        connection.prepare_threshold = None
+
+
 def begun(connection: Connection, how: str) -> Snapshot:
     """A transaction, with what the tables say of the index; one answer of the server for all of it."""
     with connection.pipeline():
         connection.execute(f"BEGIN {how}")
         generations = connection.execute(
-            "SELECT number, fingerprint, geometry, dim, reach, graph, current FROM generations"
+            f"SELECT number, fingerprint, geometry, dim, reach, graph, current, {STATE} FROM generations"
         )
         columns = connection.execute("SELECT name, position, kind FROM columns ORDER BY position")
     identities = {
-        current: (Identity(fingerprint, cast(Geometry, geometry), dim, number), reach, graph)
-        for number, fingerprint, geometry, dim, reach, graph, current in generations.fetchall()
+        current: (Identity(fingerprint, cast(Geometry, geometry), dim, number), reach, graph, state)
+        for number, fingerprint, geometry, dim, reach, graph, current, state in generations.fetchall()
     }
-    identity, reach, graph = identities[True]
+    identity, reach, graph, state = identities[True]
     upcoming = identities[False][0] if False in identities else None
     names = OWN | {name: (f"c{position}", kind) for name, position, kind in columns.fetchall()}
-    return Snapshot(connection, identity, reach, graph, upcoming, names)
-
-
-def _reading(connection: Connection, work: Callable[..., Result], args: Any, settings: Any) -> Result:
-    result = work(begun(connection, "ISOLATION LEVEL REPEATABLE READ READ ONLY"), *args, **settings)
-    connection.execute("COMMIT")
-    return result
+    return Snapshot(connection, identity, reach, graph, upcoming, names, state)
 
 
 def _writing(connection: Connection, work: Callable[..., Result], args: Any, settings: Any) -> Result:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import psycopg
 from psycopg.types.numeric import Int8
 
 from lookalike.errors import check
@@ -25,6 +26,13 @@ def clause(snapshot: Snapshot, where: Filter) -> tuple[str, list[Any]]:
     """Conditions as SQL with its parameters."""
     text, parameters = as_sql(where, snapshot.names, "%s")
     return text, [value if isinstance(value, str) else number(value) for value in parameters]
+
+
+def literal_clause(snapshot: Snapshot, where: Filter) -> str:
+    """Conditions as SQL with their values in it, quoted: a plan that is kept fits the values it was made for."""
+    text, parameters = clause(snapshot, where)
+    values = (psycopg.sql.Literal(value).as_string(snapshot.connection) for value in parameters)
+    return text % tuple(value.replace("%", "%%") for value in values)
 
 
 def number(value: float | None) -> Decimal | None:
@@ -166,10 +174,10 @@ def select_vectors(snapshot: Snapshot, rest: str, parameters: Sequence[Any]) -> 
 def _selected(
     snapshot: Snapshot, rest: str, parameters: Sequence[Any], more: str = ""
 ) -> Iterator[tuple[Item, tuple[Any, ...]]]:
-    names = columns_of(snapshot)
+    names, own = columns_of(snapshot), list(own_columns(snapshot.names))
     statement = f"SELECT {', '.join(names)}{more} FROM {snapshot.table} {rest}"
     for row in snapshot.connection.execute(statement, parameters, binary=True):
-        yield as_item(snapshot, row[: len(names)]), row[len(names) :]
+        yield as_item(row[: len(names)], own), row[len(names) :]
 
 
 def columns_of(snapshot: Snapshot) -> list[str]:
@@ -177,10 +185,11 @@ def columns_of(snapshot: Snapshot) -> list[str]:
     return ["added", *FIELDS, *(physical for physical, _ in own_columns(snapshot.names).values())]
 
 
-def as_item(snapshot: Snapshot, row: Sequence[Any]) -> Item:
+def as_item(row: Sequence[Any], own: Sequence[str]) -> Item:
+    """The item of a row of `columns_of`; `own` are the user's names of the columns at its end."""
     added, id_, path, *others = row
     path = os.fsdecode(path[1:].encode("latin-1")) if path is not None and path.startswith(BYTES) else path
-    return item_of(added, (id_, path, *map(plain, others)), list(own_columns(snapshot.names)))
+    return item_of(added, (id_, path, *map(plain, others)), own)
 
 
 def with_ids(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:

@@ -58,7 +58,7 @@ def _create(connection: Connection, address: Address, identity: Identity) -> Non
             psycopg.sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(psycopg.sql.Identifier(address.index))
         )
         _take_steps(connection, 0)
-        begin(Snapshot(connection, identity, 0.0, None, None, {}), identity, current=True)
+        begin(Snapshot(connection, identity, 0.0, None, None, {}, ""), identity, current=True)
         connection.execute(CHANGED)
 
 
@@ -114,11 +114,13 @@ def begin(snapshot: Snapshot, identity: Identity, current: bool) -> None:
         "INSERT INTO generations (number, fingerprint, geometry, dim, current) VALUES (%s, %s, %s, %s, %s)",
         (identity.generation, identity.fingerprint, identity.geometry, identity.dim, current),
     )
-    # rows stay whole up to a page: a scan that fetches every vector from elsewhere is many times slower
+    # rows stay whole up to a page: a scan that fetches every vector from elsewhere is many times slower; the vector
+    # stands before all that has no fixed length, so that a scan finds it without a look at the rest
     connection.execute(f"""CREATE TABLE {table} (
-        key bigint NOT NULL DEFAULT nextval('keys') PRIMARY KEY, id text COLLATE "C" NOT NULL UNIQUE,
-        path text COLLATE "C", label text COLLATE "C", root text COLLATE "C", size bigint, modified bigint, digest text,
-        added double precision NOT NULL, vector vector({identity.dim}) NOT NULL) WITH (toast_tuple_target = 8160)""")
+        key bigint NOT NULL DEFAULT nextval('keys') PRIMARY KEY, added double precision NOT NULL,
+        vector vector({identity.dim}) NOT NULL, id text COLLATE "C" NOT NULL UNIQUE, path text COLLATE "C",
+        label text COLLATE "C", root text COLLATE "C", size bigint, modified bigint, digest text)
+        WITH (toast_tuple_target = 8160)""")
     connection.execute(f"CREATE INDEX ON {table} USING hash (path)")  # of any length
     for column in ("label", "added"):
         connection.execute(f"CREATE INDEX ON {table} ({column})")

@@ -3,6 +3,9 @@
 What float32 can get wrong is bounded (`Slack`), so an exact answer is proven: no item that was not named can reach the
 last place. Where the first look leaves that open, a second one names every item that could. Answers are those of the
 store in a folder, to the bit: scores, order, ties by id.
+
+A look is one statement, with a word on whether the index is still as it is known (`STATE`); so one query needs no
+transaction. Several queries share one, and so does whatever a second look has not settled.
 """
 
 from collections.abc import Sequence
@@ -18,14 +21,15 @@ from lookalike.search.filters import Filter
 from lookalike.search.items import Answer, Hit, Vectors
 from lookalike.search.stores import fields
 from lookalike.search.stores.postgres import approximate, rows
-from lookalike.search.stores.postgres.approximate import Graph
-from lookalike.search.stores.postgres.database import Snapshot
+from lookalike.search.stores.postgres.approximate import Graph, Sizes
+from lookalike.search.stores.postgres.database import STATE, Snapshot, plans_kept
 
 UNIT = 2.0**-24  # rounding of a float32, relative
 TINY = 1e-30  # what underflow can swallow
 Query = Float32[np.ndarray, " d"]
-LEAST = 32  # candidates of a first look
-Row = tuple[Any, ...]  # id, score of the server, vector, group, then the columns of the item
+LEAST = 16  # candidates of a first look
+Row = tuple[Any, ...]  # score of the server, name of the group, vector, then the columns of the item
+VECTOR, COLUMNS, ID = 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,12 @@ class Slack:
 
 @dataclass(frozen=True)
 class Search:
-    """One search within one snapshot: k hits under a condition, one for each value of a column with `group`."""
+    """One search: k hits under a condition, one for each value of a column with `group`."""
 
     snapshot: Snapshot
     k: int
     condition: str
-    parameters: Sequence[Any]
+    leave_out: Sequence[str]
     group: str | None  # where that column is in the table
     empty: str  # what stands for a missing value of it
 
@@ -63,50 +67,84 @@ class Search:
     def spherical(self) -> bool:
         return self.snapshot.identity.geometry == "sphere"
 
-    def answer(self, query: Query, graph: Graph | None) -> Answer:
-        """From the graph if there is one and it finds enough, else exactly."""
+    def answer(self, query: Query, graph: Graph | None) -> Answer | None:
+        """From the graph if there is one and it finds enough, else exactly; None where the index has changed."""
         if graph is not None:
-            found = self._best(approximate.candidates(self.snapshot, graph, query, self), query)
-            if len(found) == self.k:
-                return self._worded(found, certified=False)
+            named = approximate.candidates(graph, query, self)
+            best = None if named is None else self._best(named, query)
+            if best is None or len(best) == self.k:
+                return None if best is None else self._worded(best, certified=False)
         return self._exact(query)
 
-    def _exact(self, query: Query) -> Answer:
+    def _exact(self, query: Query) -> Answer | None:
         slack, number = Slack.of(self.snapshot, query), max(LEAST, 2 * self.k)
-        named = self._named(query, slack, f"ORDER BY score DESC LIMIT {number}", (), number)
+        named = self._named(query, slack, number, None)
+        if named is None:
+            return None
         best = self._best(named, query)
-        complete = len({row[3] for row in named}) < number
-        certified = complete or _reached(named, slack) < best[-1][0]
-        if not certified:
-            last = best[-1][0]
-            named = self._named(query, slack, "WHERE score >= %s", (last - 2 * slack.at(last),), self.k)
-            best = self._best(named, query)
-        return self._worded(best, certified)
+        if len({row[1] for row in named}) < number or _reached(named, slack) < best[-1][0]:
+            return self._worded(best, certified=True)
+        last = best[-1][0]
+        named = self._named(query, slack, self.k, last - 2 * slack.at(last))
+        best = [] if named is None else self._best(named, query)
+        # the first look may have seen items that are gone now: then this one has not named all
+        return self._worded(best, certified=False) if len(best) == self.k and best[-1][0] >= last else None
 
-    def _named(self, query: Query, slack: Slack, which: str, parameters: Sequence[Any], most: int) -> list[Row]:
-        """The items that one look at the server's scores names; no more than so many with the same vector."""
-        table = self.snapshot.table
+    def _named(self, query: Query, slack: Slack, number: int, floor: float | None) -> list[Row] | None:
+        """The best by the server's scores, or all from a floor on, no more than so many with the same vector."""
         score = "inner_product(vector, %s)" if self.spherical else "-0.5 * power(l2_distance(vector, %s), 2)"
-        values = [query, *self.parameters, *parameters]
-        if self.group is None:
-            near = f"""near AS (SELECT * FROM (SELECT key, {score} AS score FROM {table} WHERE {self.condition})
-                                AS scored {which})"""
-            name, equals = "id", "vector"
-        else:
-            # the best of each group by the server's scores, and whatever rounding may have put behind it
-            near = f"""scored AS MATERIALIZED (SELECT key, {self.group} IS NULL AS missing,
-                           coalesce({self.group}, {self.empty}) AS value, {score} AS own FROM {table}
-                           WHERE {self.condition}),
-                       best AS (SELECT * FROM (SELECT missing, value, max(own) AS score FROM scored
-                           GROUP BY missing, value) AS groups {which}),
-                       near AS (SELECT key, score, missing, value FROM best JOIN scored USING (missing, value)
-                           WHERE own >= score - %s - %s * abs(score))"""
-            values += [2 * slack.absolute, 2 * slack.relative]
-            name, equals, most = "(missing, value)::text", "vector, missing, value", 1
-        statement = f"""WITH {near} SELECT id, score, vector, name, {self.columns} FROM (SELECT *, {name} AS name,
-                        row_number() OVER (PARTITION BY {equals} ORDER BY id) AS place
-                        FROM near JOIN {table} USING (key)) AS named WHERE place <= {most}"""
-        return self.snapshot.connection.execute(statement, values, binary=True).fetchall()
+        which, floors = (f"ORDER BY score DESC LIMIT {number}", []) if floor is None else ("WHERE score >= %s", [floor])
+        if self.group is not None:
+            rounding = (2 * slack.absolute, 2 * slack.relative)
+            return self.look(self._groups(score, which), (query, *self.left_out_values, *floors, *rounding))
+        source = f"{score} AS score FROM {self.table} WHERE {self.allowed}"
+        named = (
+            self.at_places(f"SELECT ctid AS place, {source} {which}")
+            if floor is None
+            else f"""
+            SELECT score, id AS name, vector, {self.columns} FROM (SELECT *, row_number() OVER (PARTITION BY vector
+            ORDER BY id) AS rank FROM (SELECT *, {source}) AS scored {which}) AS ranked WHERE rank <= {number}"""
+        )
+        return self.look(named, (query, *self.left_out_values, *floors))
+
+    def _groups(self, score: str, which: str) -> str:
+        """The best of each group by the server's scores, and whatever rounding may have put behind it."""
+        return f"""WITH scored AS MATERIALIZED (SELECT key, {self.group} IS NULL AS missing,
+                       coalesce({self.group}, {self.empty}) AS value, {score} AS own FROM {self.table}
+                       WHERE {self.allowed}),
+                   best AS (SELECT * FROM (SELECT missing, value, max(own) AS score FROM scored
+                       GROUP BY missing, value) AS groups {which}),
+                   near AS (SELECT key, score, missing, value FROM best JOIN scored USING (missing, value)
+                       WHERE own >= score - %s - %s * abs(score))
+                   SELECT score, name, vector, {self.columns} FROM (SELECT *, (missing, value)::text AS name,
+                       row_number() OVER (PARTITION BY vector, missing, value ORDER BY id) AS rank
+                       FROM near JOIN {self.table} USING (key)) AS ranked WHERE rank = 1"""
+
+    def at_places(self, near: str, name: str = "id") -> str:
+        """The rows at the places that a statement names with their scores."""
+        return f"""SELECT score, {name} AS name, vector, {self.columns} FROM ({near}) AS near
+                   JOIN {self.table} ON {self.table}.ctid = place"""
+
+    def look(self, statement: str, parameters: Sequence[Any], settings: str = "") -> list[Row] | None:
+        """What a statement names, or None where the index is not as it was known: both as of one moment."""
+        whole = f"""SELECT same, named.* FROM (SELECT {STATE} = %s AS same {settings}) AS known
+                    LEFT JOIN ({statement}) AS named ON true"""
+        values = (self.snapshot.state, *parameters)
+        named = self.snapshot.connection.execute(whole, values, binary=True).fetchall()
+        same = named[0][0]
+        return [row[1:] for row in named if row[1 + VECTOR] is not None] if same else None
+
+    @property
+    def table(self) -> str:
+        return self.snapshot.table
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.condition} AND NOT id = ANY(%s)" if self.leave_out else self.condition
+
+    @property
+    def left_out_values(self) -> list[list[str]]:
+        return [list(self.leave_out)] if self.leave_out else []
 
     @property
     def columns(self) -> str:
@@ -116,37 +154,43 @@ class Search:
         """The k best in float64 with their scores, one of each group."""
         if not named:
             return []
-        scores = scan.exact_scores(np.stack([row[2] for row in named]), query, self.spherical)
-        ranked = sorted(zip(scores.tolist(), named, strict=True), key=lambda pair: (-pair[0], pair[1][0]))
+        scores = scan.exact_scores(np.stack([row[VECTOR] for row in named]), query, self.spherical)
+        ranked = sorted(zip(scores.tolist(), named, strict=True), key=lambda pair: (-pair[0], pair[1][ID]))
         first: dict[str, tuple[float, Row]] = {}
         for score, row in ranked:
-            first.setdefault(row[3], (score, row))
+            first.setdefault(row[1], (score, row))
         return list(first.values())[: self.k]
 
     def _worded(self, best: Sequence[tuple[float, Row]], certified: bool) -> Answer:
-        hits = [Hit(rows.as_item(self.snapshot, row[4:]), score) for score, row in best]
+        own = list(fields.own_columns(self.snapshot.names))
+        hits = [Hit(rows.as_item(row[COLUMNS:], own), score) for score, row in best]
         return Answer(hits, certified=certified, generation=self.snapshot.identity.generation)
 
 
 def _reached(named: Sequence[Row], slack: Slack) -> float:
     """No item that was not named has a higher score."""
-    lowest = min(float(row[1]) for row in named)
+    lowest = min(float(row[0]) for row in named)
     return lowest + slack.at(lowest)
 
 
 def search(
     snapshot: Snapshot, queries: Vectors, k: int, where: Filter, group: str | None, leave_out: Sequence[str],
-    exactly: bool = False,
-) -> list[Answer]:  # fmt: skip
-    """One answer for each query."""
+    sizes: Sizes,
+) -> list[Answer] | None:  # fmt: skip
+    """One answer for each query; None where the index has changed in between, which it cannot in a transaction."""
     check(k > 0, f"k must be at least 1, not {k}")
     queries = fields.checked(queries, len(queries), snapshot.identity.dim)
-    text, parameters = rows.clause(snapshot, where)
     column = None if group is None else fields.physical(snapshot.names, group)
     empty = "''" if group is None or snapshot.names[group][1] == "text" else "0"
     if leave_out:
         rows.check_known(snapshot, leave_out, {item.id for item in rows.with_ids(snapshot, leave_out)})
-        text, parameters = f"{text} AND NOT id = ANY(%s)", [*parameters, list(leave_out)]
-    one = Search(snapshot, k, text, parameters, column, empty)
-    graph = None if exactly else approximate.graph_for(snapshot, k, bool(where), text, parameters)
-    return [one.answer(query, graph) for query in queries]
+    one = Search(snapshot, k, rows.literal_clause(snapshot, where), leave_out, column, empty)
+    graph = approximate.graph_for(one, bool(where), sizes)
+    answers = []
+    with plans_kept(snapshot.connection):
+        for query in queries:
+            answer = one.answer(query, graph)
+            if answer is None:
+                return None
+            answers.append(answer)
+    return answers

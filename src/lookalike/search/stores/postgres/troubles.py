@@ -19,7 +19,7 @@ class Trouble(Enum):
 
 
 LOST = ("57P01", "57P02", "57P03", "57P05")
-STALE = ("42P01", "42703")
+STALE = ("42P01", "42703", "26000")
 CONFLICT = ("40001", "40P01", "23505")
 REFUSED = (  # what a server says before there is a connection, and what it means
     ("password authentication failed", "the server refuses the password: check it in the address, or set PGPASSWORD"),
@@ -49,7 +49,7 @@ VALUE = ("22", "54")  # codes of values that are wrong, or too large
 
 def trouble_of(error: psycopg.Error) -> Trouble:
     code = error.sqlstate
-    if code in STALE:
+    if code in STALE or (code == "0A000" and "cached plan" in str(error)):
         return Trouble.STALE
     if code in CONFLICT:
         return Trouble.CONFLICT
