@@ -2,6 +2,7 @@
 
 python -m docs.scale_table            # prints the tables
 python -m docs.scale_table --write    # puts them into docs/scale.md
+python -m docs.scale_table --postgres FILE --write    # takes over what `benchmarks.postgres --json FILE` wrote
 
 Measured figures and assumptions are in docs/measured/scale.json, each with its source. A new measurement changes the
 file, `--write` the page, and a test compares the two.
@@ -12,6 +13,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 DOCS = Path(__file__).parent
 FIGURES, PAGE = DOCS / "measured" / "scale.json", DOCS / "scale.md"
@@ -156,10 +158,49 @@ def _fact(fact: dict[str, object]) -> str:
     return f"{value:,.10g} {fact['unit']}".strip()
 
 
+def postgres_figures(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """What the largest run on one server says, carried over to a million rows where it was smaller."""
+    exact, near = (_largest(rows, f"PostgreSQL, {kind}") for kind in ("exact", "approximate"))
+    share, growth = MILLION / near["rows"], math.log(MILLION) / math.log(near["rows"])
+    figures = {
+        "row_bytes": exact["size"],
+        "graph_bytes": near["size"] - exact["size"],
+        "copy_s_per_million": exact["load"] * share,
+        "graph_core_s_per_million": near["build"] * near["cores"] * share * growth,
+        "graph_query_ms": near["p50"] * growth,
+    }
+    return {name: float(f"{value:.2g}") for name, value in figures.items()}
+
+
+def _largest(rows: list[dict[str, Any]], engine: str) -> dict[str, Any]:
+    some = [row for row in rows if (row["engine"], row["question"], row["width"]) == (engine, "all", 128)]
+    if not some:
+        raise SystemExit(f"the file has no row of '{engine}' for everything at 128 numbers: run benchmarks.postgres")
+    return max(some, key=lambda row: int(row["rows"]))
+
+
+def take(file: Path) -> None:
+    """Put the figures of the benchmark into the file of figures, as measured ones."""
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    content = json.loads(FIGURES.read_text(encoding="utf-8"))
+    most = _largest(rows, "PostgreSQL, approximate")["rows"]
+    for name, value in postgres_figures(rows).items():
+        fact = content["measured"].get(name) or content["assumed"].pop(name)
+        source = f"`python -m benchmarks.postgres`, {most:,} rows"
+        content["measured"][name] = fact | {"value": value, "source": source}
+    parts = [f'  "{kind}": {{\n' + ",\n".join(f'    "{name}": {json.dumps(fact, ensure_ascii=False)}'
+             for name, fact in facts.items()) + "\n  }" for kind, facts in content.items()]  # fmt: skip
+    FIGURES.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/scale.md")
-    if parser.parse_args().write:
+    parser.add_argument("--postgres", type=Path, metavar="FILE", help="figures of benchmarks.postgres --json FILE")
+    given = parser.parse_args()
+    if given.postgres is not None:
+        take(given.postgres)
+    if given.write:
         before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
         PAGE.write_text(before + BEGIN + tables() + END + rest.split(END)[1], encoding="utf-8")
     else:

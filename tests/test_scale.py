@@ -50,3 +50,31 @@ def test_the_arithmetic_by_hand():
 
 def test_the_examples_of_the_script():
     assert doctest.testmod(scale_table).failed == 0
+
+
+def test_the_benchmark_of_postgres_feeds_the_figures(tmp_path, monkeypatch):
+    """Two sizes and two engines: the larger one of one server counts, and the assumptions become measurements."""
+    copy, file = tmp_path / "scale.json", tmp_path / "postgres.json"
+    copy.write_text(FIGURES.read_text())
+    monkeypatch.setattr(scale_table, "FIGURES", copy)
+    row = {"question": "all", "width": 128, "cores": 2, "load": 4.0, "build": 0.0, "size": 700.0, "p50": 9.0}
+    near = row | {"engine": "PostgreSQL, approximate", "build": 30.0, "size": 1300.0, "p50": 1.0}
+    file.write_text(json.dumps([
+        near | {"rows": 1000}, row | {"engine": "PostgreSQL, exact", "rows": 1000, "size": 1.0},
+        near | {"rows": 100_000}, row | {"engine": "PostgreSQL, exact", "rows": 100_000}, near | {"question": "1 %"},
+        near | {"engine": "PostgreSQL, two shards, approximate", "rows": 100_000, "p50": 5.0},
+    ]))  # fmt: skip
+    scale_table.take(file)
+    scale_table.take(file)  # a second time, too
+    content = json.loads(copy.read_text())
+    values = {
+        name: content["measured"][name]["value"] for name in scale_table.postgres_figures(json.loads(file.read_text()))
+    }
+    assert values == {"row_bytes": 700, "graph_bytes": 600, "copy_s_per_million": 40,
+                      "graph_core_s_per_million": 720, "graph_query_ms": 1.2}  # fmt: skip
+    assert not values.keys() & content["assumed"].keys()
+    assert "100,000 rows" in content["measured"]["row_bytes"]["source"]
+    assert "to be measured" not in copy.read_text()
+    file.write_text("[]")
+    with pytest.raises(SystemExit, match=r"run benchmarks\.postgres"):
+        scale_table.take(file)
