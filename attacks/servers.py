@@ -1,6 +1,10 @@
-"""A PostgreSQL server killed while two clients write and eight read: what it acknowledged is there, all recover."""
+"""A PostgreSQL server killed while two clients write and eight read: what it acknowledged is there, all recover.
+
+Before that, its disk is filled to the last page, once.
+"""
 
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -8,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attacks.disks import fill_disk
 from attacks.outcomes import Outcomes, right
 from benchmarks.postgres_server import Server, server
 from lookalike.search.items import Identity, Item
@@ -21,9 +26,15 @@ DIM, ROWS, WRITERS, READERS = 16, 20, 2, 8
 def servers_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
     """One kill each trial, in the middle of writes and of searches."""
     with server(settings=("shared_buffers=32MB", "max_connections=60")) as running:
+        outcomes.attempt("full disk", lambda: _fill_disk(running), 600)
         places.created(running.address, Identity(None, "none", DIM)).close()
         for number in outcomes.numbers(first, count):
             outcomes.attempt(f"{number}", lambda number=number: kill_once(running, number), 600)
+
+
+def _fill_disk(running: Server) -> None:
+    if not fill_disk(running):
+        print("servers full disk: not tried, only root may mount a small disk", file=sys.stderr, flush=True)
 
 
 def kill_once(running: Server, number: int) -> None:

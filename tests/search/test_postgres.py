@@ -7,6 +7,7 @@ import numpy as np
 import psycopg
 import pytest
 
+from attacks.disks import fill_disk
 from attacks.servers import kill_once
 from benchmarks.postgres_server import server
 from lookalike.errors import UserError
@@ -293,6 +294,12 @@ def test_a_killed_server_loses_nothing_and_clients_recover():
         places.created(running.address, Identity(None, "none", 16)).close()
         for number in range(3):
             kill_once(running, number)
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_line_and_loses_nothing(postgres):
+    if not fill_disk(postgres):
+        pytest.skip("only root may mount a small disk, and not everywhere")
 
 
 @pytest.mark.slow
