@@ -14,7 +14,7 @@ from lookalike.errors import UserError
 from lookalike.search import Index, filters
 from lookalike.search.items import Identity, Item
 from lookalike.search.stores import StorageError, places
-from lookalike.search.stores.postgres import approximate, schema
+from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.troubles import explained
 from tests.search.brute import Brute, on, same, some_items
@@ -238,7 +238,12 @@ def test_approximate_answers_agree_with_exact_ones(new_address, geometry, monkey
     monkeypatch.setattr(approximate, "FEW", 2)  # × √2000: 89 items
     place = new_address()
     store, brute, vectors = filled(place, geometry, number=2000, dim=16)
-    store.approximate(True)
+    steps = []
+    monkeypatch.setattr(building, "EVERY", 0.001)
+    store.approximate(True, lambda *step: steps.append(step))
+    assert steps == sorted(steps)  # nothing goes back
+    assert steps[-1][0] == steps[-1][1]
+    assert (200, 300) in steps  # all exact answers
     graph = store.database.read(approximate.graph_of)
     assert graph.recall >= 0.9
     assert "approximate (HNSW" in store.describe()["answers"]
@@ -264,7 +269,7 @@ def test_approximate_answers_agree_with_exact_ones(new_address, geometry, monkey
 
 
 def _plan(snapshot, query):
-    what, operator, _ = approximate._indexed(snapshot.identity)
+    what, operator, _ = approximate.indexed(snapshot.identity)
     asked = "%s" if what == "vector" else f"%s::halfvec({snapshot.identity.dim})"
     snapshot.connection.execute("SET LOCAL enable_seqscan = off")
     statement = f"EXPLAIN SELECT key FROM items_1 ORDER BY ({what}) {operator} {asked} LIMIT 32"

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from lookalike.cli.bars import bar
+
 EXAMPLE = "lookalike status shop.index --check"
 
 
@@ -25,7 +27,8 @@ def run(
 
     index = Index.open(place)
     if approximate is not None:
-        index.store.approximate(approximate)
+        with bar("building the graph and measuring its recall" if approximate else "dropping the graph") as progress:
+            index.store.approximate(approximate, progress)
     if compact:
         index.store.compact()
     if backup is not None:

@@ -1,6 +1,6 @@
 """Where an index is kept: SQLite for one machine, PostgreSQL beyond it. Both answer alike."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -169,7 +169,7 @@ class Store(Protocol):
         """Let the new generation answer, if every item has a vector in it; how many have none."""
         ...
 
-    def approximate(self, on: bool) -> None:
+    def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:
         """Answer from an approximate index, and measure it; or exactly, as without it."""
         ...
 

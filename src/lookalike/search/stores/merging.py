@@ -1,7 +1,9 @@
-"""Answers of several stores to one query, as one."""
+"""Answers of several stores to one query, as one; and how far they all have come."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from lookalike.search.items import Answer, Hit, Value
 
@@ -24,3 +26,17 @@ def value_of(hit: Hit, column: str) -> Value:
         value: Value = getattr(hit.item, column)
         return value
     return hit.item.columns.get(column)
+
+
+def summed(progress: Callable[[int, int], None] | None, count: int) -> list[Callable[[int, int], None] | None]:
+    """For each of several that work at once a callback `(done, total)`; together they tell the sums."""
+    if progress is None:
+        return [None] * count
+    steps, lock = [(0, 0)] * count, threading.Lock()
+
+    def part(number: int, done: int, total: int) -> None:
+        with lock:
+            steps[number] = done, total
+            progress(sum(done for done, _ in steps), sum(total for _, total in steps))
+
+    return [partial(part, number) for number in range(count)]

@@ -22,7 +22,7 @@ from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
 from lookalike.search.stores import StorageError, Store
 from lookalike.search.stores.fields import check_batch, kinds_of
-from lookalike.search.stores.merging import merged
+from lookalike.search.stores.merging import merged, summed
 from lookalike.search.stores.shard import Shard, shard_of
 
 EVERY = 1 << 40  # values of a column: all of them
@@ -286,8 +286,9 @@ class Shards:
     def keep_model(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
         self._all(lambda store: store.keep_model(fingerprint, files))
 
-    def approximate(self, on: bool) -> None:
-        self._all(lambda store: store.approximate(on))
+    def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:
+        parts = zip(self.shards, summed(progress, len(self.shards)), strict=True)
+        list(self._threads.map(lambda part: part[0].ask(lambda store: store.approximate(on, part[1])), parts))
 
     def describe(self) -> dict[str, str]:
         lines: dict[str, list[str]] = {}

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -334,7 +334,7 @@ class SqliteStore:
                 "INSERT OR REPLACE INTO models VALUES (?, ?, ?)", [(fingerprint, *file) for file in content.items()]
             )
 
-    def approximate(self, on: bool) -> None:
+    def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:  # noqa: ARG002
         check(not on, "an index in a folder is exact and needs no approximation: that is for indexes on PostgreSQL")
 
     def describe(self) -> dict[str, str]:

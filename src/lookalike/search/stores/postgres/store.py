@@ -11,8 +11,19 @@ from pathlib import Path
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
 from lookalike.search.stores import copying, fields
-from lookalike.search.stores.postgres import approximate, contents, filling, listing, marks, rows, schema, searching
+from lookalike.search.stores.postgres import (
+    approximate,
+    building,
+    contents,
+    filling,
+    listing,
+    marks,
+    rows,
+    schema,
+    searching,
+)
 from lookalike.search.stores.postgres.address import Address
+from lookalike.search.stores.postgres.building import Progress
 from lookalike.search.stores.postgres.database import PATIENCE, Database, Snapshot
 
 BLOCK = 5_000  # rows of one step of a scan
@@ -162,8 +173,8 @@ class PostgresStore:
     def keep_model(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
         self.database.write(contents.keep_model, fingerprint, files)
 
-    def approximate(self, on: bool) -> None:
-        approximate.build(self.database) if on else approximate.drop(self.database)
+    def approximate(self, on: bool, progress: Progress | None = None) -> None:
+        building.build(self.database, progress) if on else building.drop(self.database)
 
     def describe(self) -> dict[str, str]:
         return self.database.read(_described) | {"server": self.address.shown}
