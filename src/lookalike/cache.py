@@ -2,20 +2,24 @@
 
 Folders are written as `files.whole_folder` does, so a process killed half-way leaves nothing that looks finished. A
 lock lets a second builder wait for the first instead of doing the work twice. What was damaged since is built again.
+Within `in_memory` some of it stays in memory too: the many runs of a sweep share it without reading it again.
 """
 
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lookalike.errors import UserError
 from lookalike.files import lock, remove_leftovers, whole_folder
 
 Content = TypeVar("Content")
 VARIABLE = "LOOKALIKE_CACHE"
+_MEMORY: ContextVar[dict[tuple[str, str], Any] | None] = ContextVar("memory", default=None)
 
 
 def cache_folder() -> Path:
@@ -79,6 +83,34 @@ def loaded(kind: str, key: str, build: Callable[[Path], None], load: Callable[[P
                 shutil.rmtree(place, ignore_errors=True)
                 _build(place, build)
         return load(place)
+
+
+@contextmanager
+def in_memory() -> Iterator[None]:
+    """Whatever is `remembered` within the block stays in memory until it ends."""
+    token = _MEMORY.set({})
+    try:
+        yield
+    finally:
+        _MEMORY.reset(token)
+
+
+def remembered(kind: str, key: str, make: Callable[[], Content]) -> Content:
+    """What `make` returns; within `in_memory` it is called once for each key.
+
+    >>> with in_memory():
+    ...     remembered("lists", "a", list) is remembered("lists", "a", list)
+    True
+    >>> remembered("lists", "a", list) is remembered("lists", "a", list)
+    False
+    """
+    memory = _MEMORY.get()
+    if memory is None:
+        return make()
+    if (kind, key) not in memory:
+        memory[kind, key] = make()
+    content: Content = memory[kind, key]
+    return content
 
 
 def _build(place: Path, build: Callable[[Path], None]) -> None:

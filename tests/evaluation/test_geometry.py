@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lookalike.evaluation import evaluate
+from lookalike.evaluation import Result, evaluate
 from lookalike.evaluation.geometry import covering_radius, spectrum, spread
 
 
@@ -104,3 +104,6 @@ def test_evaluate_measures_them_when_named():
     assert not result.per_query
     assert result["intra"] == pytest.approx(spread.intra(torch.tensor(vectors), labels), abs=1e-6)
     assert all(math.isfinite(value) for value in result.values())
+    kept = Result.from_json(result.to_json()).curves["class_spectrum"]
+    unit = torch.nn.functional.normalize(torch.tensor(vectors.astype("f")))
+    assert kept["value"] == pytest.approx(spectrum.class_spectrum(unit, labels).numpy(), abs=1e-5)

@@ -1,5 +1,7 @@
 """Vectors of a data set: those of `encode`, found again by content, the same views each time."""
 
+import shutil
+from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
@@ -7,11 +9,14 @@ import pytest
 import torch
 from torch import nn
 
+from lookalike.cache import in_memory
 from lookalike.data import Augmentation, arrays, folder
 from lookalike.errors import UserError
 from lookalike.features import View, embed, extract, features
 from lookalike.models import Architecture, Model, Preprocessing
 from tests.features import scenes
+
+extracting = import_module("lookalike.features.extract")  # the name is that of a function, too
 
 
 def computed(*given, **settings):
@@ -30,6 +35,24 @@ def test_vectors_are_those_of_encode_and_kept():
     again, count = computed(model, data)
     assert count == 0
     assert torch.equal(again, vectors)
+
+
+def test_runs_of_a_sweep_read_vectors_once(cache, monkeypatch):
+    model, data = scenes.model(), scenes.dataset()
+    with in_memory():
+        vectors, count = computed(model, data)
+        assert count == len(data)
+        shutil.rmtree(cache / "features")
+        again, count = computed(model, data.subset(torch.tensor([7, 3])))
+        assert count == 0
+        assert torch.equal(again, vectors[[7, 3]])
+        monkeypatch.setattr(extracting, "IN_MEMORY", 0)
+        other = scenes.model(seed=1)
+        assert [computed(other, data)[1], shutil.rmtree(cache / "features"), computed(other, data)[1]] == [
+            len(data), None, len(data),
+        ]  # fmt: skip
+    shutil.rmtree(cache / "features")
+    assert computed(model, data)[1] == len(data)
 
 
 def test_a_vector_does_not_depend_on_what_is_computed_beside_it(monkeypatch, tmp_path):

@@ -16,7 +16,7 @@ from lookalike.recipe.validity import check_recipe
 from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import ignore
 from lookalike.runs.measured import load_results
-from lookalike.sweeps import as_text, check_all, gather, read, table, work
+from lookalike.sweeps import as_text, check_all, gather, read, table, trial, work
 from lookalike.sweeps.ranges import Corner, draw, take
 from lookalike.sweeps.study import done, folder_of
 
@@ -46,7 +46,7 @@ STUDY = """
 recipe = "recipe.toml"
 seeds = 2
 baseline = "plain"
-metrics = ["recall@1", "map@r", "train:rho"]
+metrics = ["recall@1", "map@r", "train:rho", "train:rho_class"]
 [rows."plain"]
 [rows."other"]
 loss.name = "contrastive"
@@ -104,7 +104,7 @@ def test_rows_grid_and_seeds_make_cells(write):
     assert (other.loss.name, dict(other.loss.settings)) == ("contrastive", {})  # the old loss's margin is gone
     assert other.sampler.settings["batch_size"] == 8
     assert other.evaluation.metrics == ("recall@1", "map@r")
-    assert other.evaluation.train == ("rho",)
+    assert other.evaluation.train == ("rho", "rho_class")
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,13 @@ def test_impossible_rows_are_refused_before_the_first_cell(write, shapes):
         check_all(study, shapes)
 
 
-def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
-    study, out = read(write()), tmp_path / "out"
+def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path, monkeypatch):
+    study, out, decoded = read(write()), tmp_path / "out", []
+    decode = trial.stages.decode
+    monkeypatch.setattr(trial.stages, "decode", lambda *about: decoded.append(about) or decode(*about))
     work(study, shapes, out, ignore, lambda: False)
     assert all(done(out, cell) for cell in study.cells)
+    assert len(decoded) == 1
     stamps = [(folder_of(out, cell).result).stat().st_mtime_ns for cell in study.cells]
     work(study, shapes, out, ignore, lambda: False)
     assert stamps == [(folder_of(out, cell).result).stat().st_mtime_ns for cell in study.cells]
@@ -144,6 +147,9 @@ def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path):
     assert gap["mean"] == pytest.approx((sum(other) - sum(plain)) / 2)
     assert "rho" in load_results(folder_of(out, study.cells[0]))[1].result
     assert content["rows"][0]["metrics"]["train:rho"]["mean"] > 0
+    spectrum = content["rows"][0]["runs"][0]["class_spectrum"]
+    assert spectrum == sorted(spectrum, reverse=True)
+    assert len(spectrum) == 4  # images of a class
     assert "4 of 4 cells" in as_text(content)
     assert "− plain" in as_text(content)
 

@@ -92,6 +92,22 @@ def test_stopped_and_resumed_gives_the_same_bits(tmp_path, stops):
     assert values(again) == values(log)
 
 
+def test_checkpoints_can_be_seldom_but_a_stop_is_saved(tmp_path):
+    seldom, often = (Plan(6, validate_every=2, save_every=seconds) for seconds in (1e6, 0.0))
+    ours, steps = loop(), []
+    with pytest.raises(StoppedError):
+        train(ours, seldom, validate=judged(ours), folder=tmp_path, stop=lambda: ours.step >= 5,
+              tell=lambda _: steps.append(checkpoint.step(tmp_path)))  # fmt: skip
+    assert set(steps) == {-1}
+    assert checkpoint.step(tmp_path) == 5
+    again, whole = loop(), loop()
+    train(again, seldom, validate=judged(again), folder=tmp_path)
+    assert checkpoint.step(tmp_path) == 5
+    train(whole, often, validate=judged(whole), folder=tmp_path / "often")
+    assert checkpoint.step(tmp_path / "often") == 6
+    assert same(weights(again.network), weights(whole.network))
+
+
 def test_a_finished_run_resumed_is_only_told_again(tmp_path):
     ours = loop()
     first = train(ours, Plan(6, validate_every=3), validate=judged(ours), folder=tmp_path)

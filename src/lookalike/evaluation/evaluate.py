@@ -12,6 +12,7 @@ from lookalike.evaluation import names as metric_names
 from lookalike.evaluation.engine.question import Question, ask, read_ignore, with_unknown
 from lookalike.evaluation.engine.ranking import Progress, rank
 from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
+from lookalike.evaluation.geometry.spectrum import class_spectrum
 from lookalike.evaluation.inputs import Codes, Items, Vectors
 from lookalike.evaluation.metrics import AT_K, PLAIN
 from lookalike.evaluation.names import WITHOUT_CLASSES, Names
@@ -182,6 +183,9 @@ def measure_whole(
             )
             result.values_by_name.update({f"category_{name}": value for name, value in agreement.items()})
     result.values_by_name.update(whole_set.measure_geometry(requested.geometry, vectors, codes))
+    if "rho_class" in requested.geometry:
+        values = class_spectrum(vectors, codes).numpy()
+        result.curves["class_spectrum"] = {"place": np.arange(1.0, len(values) + 1), "value": values}
 
 
 def nearest_wrong(sets: Sets, question: Question, rows: Codes) -> list[Hashable]:

@@ -1,7 +1,7 @@
 """Features: a model applied to a data set, as vectors."""
 
 from lookalike.features.embedding import embed, embed_features, features
-from lookalike.features.extract import extract
+from lookalike.features.extract import backend_of, extract
 from lookalike.features.feature_views import FeatureViews, feature_views
 from lookalike.features.pixels import centred_pixels, pixels
 from lookalike.features.shard_status import Status, status
@@ -15,6 +15,7 @@ __all__ = [
     "Shards",
     "Status",
     "View",
+    "backend_of",
     "centred_pixels",
     "embed",
     "embed_features",

@@ -55,7 +55,7 @@ def encode_rows(
 def embed_features(model: Model, features: Float[Tensor, "n width"]) -> Float[Tensor, "n d"]:
     """The model's embeddings of images whose features are known: only the head is computed."""
     assert isinstance(model.embedder, Embedder)
-    with evaluating(model.embedder):
+    with evaluating(model.embedder.head):  # the backbone has been computed
         parts = [model.embedder.read(part.to(model.device)).float().cpu() for part in torch.split(features, AT_ONCE)]
     return normalise(torch.cat(parts), model.geometry)
 

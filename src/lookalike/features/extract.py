@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lookalike.cache import cache_folder
+from lookalike.cache import cache_folder, remembered
 from lookalike.data import Dataset
 from lookalike.data.images.digests import content_digests
 from lookalike.errors import UserError
@@ -27,6 +27,7 @@ from lookalike.models.model import Progress
 from lookalike.processes import Ranks
 
 VERSION = 1
+IN_MEMORY = 2**29  # bytes of the vectors that the runs of a sweep share without reading them again
 
 
 def extract(
@@ -42,12 +43,14 @@ def extract(
     `model.headless()` gives the features instead. A network of the user's own has no name, so nothing is kept.
     """
     digests = [digest.tobytes() for digest in content_digests(dataset.images)]
-    work = _Work(model, dataset, view, model.backend(backend), digests, progress)
+    work = _Work(model, dataset, view, backend_of(model, backend), digests, progress)
     if model.architecture is None:
         work.total = len(digests)
         return torch.from_numpy(work.compute(range(len(digests))))
     store = Store(cache_folder() / "features" / _key(model, view, work.backend))
-    vectors = store.read(digests)
+    known: dict[bytes, Vectors] = remembered("vectors", str(store.folder), dict)
+    vectors = {digest: known[digest] for digest in digests if digest in known}
+    vectors |= store.read([digest for digest in digests if digest not in known])
     missing = {digest: row for row, digest in enumerate(digests) if digest not in vectors}
     work.total = len(missing)
     ranks = Ranks.current()
@@ -55,7 +58,22 @@ def extract(
     vectors |= store.add(list(missing), lambda block: work.compute([missing[digest] for digest in block]), first)
     if work.done < work.total:
         work.tell(work.total)  # other processes computed the rest
+    if sum(vector.nbytes for part in (known, vectors) for vector in part.values()) <= IN_MEMORY:
+        known.update(vectors)
     return torch.from_numpy(np.stack([vectors[digest] for digest in digests]))
+
+
+def backend_of(model: Model, name: BackendName) -> Backend:
+    """What computes the vectors of a network that does not change. The runs of a sweep share its ONNX session; torch
+    computes with the network itself, whose mode may change."""
+    if name == "torch" or model.architecture is None:
+        return model.backend(name)
+    sessions: dict[str, Backend] = remembered("sessions", name, dict)
+    key = model.fingerprint
+    backend = sessions.get(key) or model.backend(name)
+    if backend.name == "onnx":
+        sessions[key] = backend
+    return backend
 
 
 def _key(model: Model, view: View, backend: Backend) -> str:

@@ -35,10 +35,12 @@ BLENDING = 0.05  # of the minutes, at most
 
 @dataclass(frozen=True)
 class Clock:
-    """When a run began, and the seconds of its minutes that are reserved for what follows the evaluation."""
+    """When a run began, the seconds of its minutes that are reserved for what follows the evaluation, and the seconds
+    that pass at least between two checkpoints."""
 
     began: float
     reserved: float = 0.0
+    save_every: float = 0.0
 
     @staticmethod
     def now(reserved: float = 0.0) -> "Clock":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from lookalike.data import Dataset
-from lookalike.features import FeatureViews, extract
+from lookalike.features import FeatureViews, backend_of, extract
 from lookalike.files import write_text
 from lookalike.fit import plan as planning
 from lookalike.fit.plan import Clock
@@ -100,6 +100,7 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
         planning.announce(run, planned.recipe, planned.plan)
         write_text(run.folder.recipe, to_toml(planned.recipe, header()))
     recipe, plan, later = planned
+    plan = replace(plan, save_every=clock.save_every)
     loop = replace(loop, schedule=replace(loop.schedule, steps=max(1, plan.steps)))
     run.stage(f"training, from step {step}" if started else "training")
     validate = _validation(recipe, model, parts)
@@ -119,7 +120,7 @@ def _features(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> Featu
     """Under [features], those of all images of the run: the test images' too, so that the clock knows them done."""
     if recipe.features is None:
         return None
-    note = model.headless().backend(recipe.features.backend).note
+    note = backend_of(model.headless(), recipe.features.backend).note
     if note:
         run.note(note)
     progress = run.stage("features of the frozen backbone")

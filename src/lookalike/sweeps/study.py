@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from lookalike import data
+from lookalike.cache import in_memory
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check
 from lookalike.files import write_text
@@ -69,8 +70,9 @@ def work(study: Study, dataset: Dataset, out: Path, tell: Watcher, stop: Stop, r
     if retry:
         for cell in study.cells:
             _failed(out, cell).unlink(missing_ok=True)
-    while sum(_try(study, cell, dataset, out, tell, stop) for cell in study.cells):
-        pass  # look again: a process may have died and left its cell
+    with in_memory():  # the cells share the images and their features
+        while sum(_try(study, cell, dataset, out, tell, stop) for cell in study.cells):
+            pass  # look again: a process may have died and left its cell
 
 
 def _try(study: Study, cell: Cell, dataset: Dataset, out: Path, tell: Watcher, stop: Stop) -> bool:

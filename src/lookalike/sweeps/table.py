@@ -38,7 +38,9 @@ def gather(study: Study, out: Path) -> dict[str, Any]:
         }
         row["optimistic"] = planned[0].recipe.protocol.select == "test_max"
         row["seconds"] = [_training(folder_of(out, cell))["seconds"] for cell in cells]
-        row["runs"] = [_run(cell, folder_of(out, cell), results[name], study) for cell in cells]
+        row["runs"] = [
+            _run(cell, folder_of(out, cell), results[name], study) | _spectrum(known[cell.key]) for cell in cells
+        ]
         for metric in study.metrics:
             own = results[name][metric]
             if own:
@@ -90,13 +92,28 @@ def _run(cell: Cell, folder: RunFolder, results: Mapping[str, dict[int, Result]]
     return run | ({"instances": instances} if instances else {})
 
 
+def _spectrum(results: Sequence[NamedResult]) -> dict[str, list[float]]:
+    """The mean singular values of single train classes, where rho_class was measured."""
+    curves = [row.result.curves.get("class_spectrum") for row in results if row.role == "train"]
+    return next(({"class_spectrum": curve["value"].tolist()} for curve in curves if curve is not None), {})
+
+
 def _course(events: Sequence[Event]) -> list[dict[str, float]]:
-    """The validations at steps that double, and the last."""
+    """The validations at steps that double, one between each two of them, and the last."""
     seen = {event["step"]: event for event in events if event["event"] == "validation"}
     steps = sorted(seen)
     every = steps[1] if len(steps) > 1 else 1
-    chosen = [step for step in steps if (step // every).bit_count() <= 1 or step == steps[-1]]
+    chosen = [step for step in steps if _round(step // every) or step == steps[-1]]
     return [{name: seen[step][name] for name in ("step", "recall@1", "map@r") if name in seen[step]} for step in chosen]
+
+
+def _round(number: int) -> bool:
+    """Whether a number is 0, 2^n or 3 · 2^n.
+
+    >>> [number for number in range(26) if _round(number)]
+    [0, 1, 2, 3, 4, 6, 8, 12, 16, 24]
+    """
+    return number in (0, 1) or number >> (number.bit_length() - 2) << (number.bit_length() - 2) == number
 
 
 def _training(folder: RunFolder) -> dict[str, Any]:

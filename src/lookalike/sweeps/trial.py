@@ -6,9 +6,11 @@ that was held out. Both train as `fit` does. Only the numbers are kept.
 """
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+from lookalike.cache import remembered
 from lookalike.data import Dataset
 from lookalike.errors import check
 from lookalike.files import write_text
@@ -24,6 +26,7 @@ from lookalike.runs.log import Event, Watcher, read_log, to_all
 from lookalike.training.train import Stop
 
 FORWARDED = ("progress", "step", "health")  # to those who watch a sweep; the rest is in the log of each trial
+SAVE_EVERY = 20.0  # seconds; a head that validates many times a second would spend a quarter of its time on checkpoints
 Report = Callable[[int, int, float], None]  # fold (from 0), step, mean of the best so far
 
 
@@ -31,9 +34,9 @@ def until_proved(dataset: Dataset, recipe: Recipe, folder: RunFolder, tell: Watc
     """The run of a recipe, or its several, in a folder that is ours."""
     watch = stoppable(quiet(tell), stop)
     opened, own = begin_or_resume(folder, recipe, watch)
-    run = run_recipe(
-        Start(stages.decode(dataset, own, opened), own), opened, Conditions(Clock.now(), watch, stop, full=False)
-    )
+    clock = Clock(time.monotonic(), save_every=SAVE_EVERY)
+    images = remembered("images", f"{id(dataset)} {own.images}", lambda: stages.decode(dataset, own, opened))
+    run = run_recipe(Start(images, own), opened, Conditions(clock, watch, stop, full=False))
     folder.drop_weights()
     return run
 

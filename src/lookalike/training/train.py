@@ -41,6 +41,7 @@ class Plan:
     seconds: float | None = field(default=None, metadata=FACT)  # the run ends then, wherever it stands
     flexible: bool = field(default=False, metadata=FACT)  # as many steps as fit `seconds`
     seed: int = field(default=0, metadata=FACT)
+    save_every: float = field(default=0.0, metadata=FACT)  # seconds between two checkpoints, at least
 
     def __post_init__(self) -> None:
         for name in ("steps", "validate_every", "log_every"):
@@ -117,7 +118,7 @@ class _Training:
         self.loop, self.plan, self.validate, self.folder, self.tell = loop, plan, validate, folder, tell
         self.progress = _Progress(EarlyStop(plan.patience, plan.min_improvement))
         self.health = Health()
-        self.began = time.monotonic()
+        self.began = self.saved = time.monotonic()
         self.recent: list[Trained] = []
         self.pace = Pace()
 
@@ -142,8 +143,12 @@ class _Training:
         if event is not None:
             self.tell(event)
 
-    def save(self) -> None:
+    def save(self, every: float = 0.0) -> None:
+        """Save, unless that was done less than `every` seconds ago."""
         check_weights((self.loop.network, self.loop.objective), self.loop.step)
+        if time.monotonic() - self.saved < every:
+            return
+        self.saved = time.monotonic()
         if self.folder is not None and self.loop.ranks.first:
             course = self.progress.state_dict() | {"seconds": self.seconds}
             parts = {"loop": self.loop.state_dict(), "course": course, "health": self.health.state_dict()}
@@ -222,7 +227,7 @@ class _Training:
                 values = self.measured(self.validate)
                 self.pace.look_seconds = time.monotonic() - began
                 self.judge(self.loop.ranks.from_first(lambda: values))  # what decides must be the same everywhere
-            self.save()
+            self.save(self.plan.save_every)
 
     def measured(self, validate: Validate) -> dict[str, float]:
         try:
