@@ -21,12 +21,12 @@ def run(
         float, typer.Option("--precision", help="The share of sure answers that must be right.")
     ] = 0.95,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the curve.")] = None,
-    off: Annotated[bool, typer.Option("--off", help="Afterwards, switch off every way that gained.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Compare, but switch nothing on.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Ask labelled images against the index, with their class in it and without, and keep the thresholds.
+    """Query an index with labelled images, with their class in it and without, and save the thresholds.
 
-    Also compares query expansion, re-ranking, flip and voting on the same images, and keeps what gains beyond noise.
+    Also compares query expansion, re-ranking, flip and voting on the same images, and switches on what gains.
     """
     from lookalike import files
     from lookalike.evaluation.table import aligned

@@ -15,10 +15,10 @@ EXAMPLE = "lookalike copy shop.index 'postgresql://me@server/shop'"
 
 def run(
     source: Annotated[str, typer.Argument(metavar="INDEX", help="The index to copy: a folder or an address.")],
-    target: Annotated[str, typer.Argument(metavar="INDEX", help="A new place, or that of a copy to go on with.")],
+    target: Annotated[str, typer.Argument(metavar="INDEX", help="A new place, or an unfinished copy to continue.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
 ) -> None:
-    """Copy a whole index between folders, PostgreSQL servers and numbers of shards; stopped, it goes on where it was.
+    """Copy a whole index between folders, PostgreSQL servers and shards; an interrupted copy is continued.
 
     At the end both sides are counted and read through, and their digests compared.
     """

@@ -18,11 +18,13 @@ def run(
     other: Annotated[
         str | None, typer.Argument(metavar="[INDEX]", help="A second index: duplicates across both.")
     ] = None,
-    similarity: Annotated[float, typer.Option("--similarity", help="From which similarity on two look alike.")] = 0.95,
+    similarity: Annotated[
+        float, typer.Option("--similarity", help="Items at least this similar are look-alikes.")
+    ] = 0.95,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Groups of items with the same bytes, of the same picture, and of look-alikes, kept apart."""
+    """List items with the same bytes, of the same picture, and of look-alikes, kept apart."""
     from lookalike import files
     from lookalike.search import Index
     from lookalike.search.pages import duplicates_page

@@ -40,9 +40,9 @@ def run(
     ] = None,
     lease: Annotated[
         float | None,
-        typer.Option("--lease", help="A worker loses its shard after so many seconds without a sign of life [300]."),
+        typer.Option("--lease", help="A worker loses its shard after this many seconds without a sign of life [300]."),
     ] = None,
-    status: Annotated[bool, typer.Option("--status", help="Only say how far the workers on --out are.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Only say how far the workers on --out have got.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Embed all images of DATA.

@@ -12,14 +12,14 @@ EXAMPLE = "lookalike fit photos/ --out run --minutes 20"
 
 def run(
     source: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder. Without: glyphs.")
+        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder. Default: glyphs.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder of the run.")] = Path("run"),
     minutes: Annotated[
         float | None, typer.Option("--minutes", help="Time for the whole run, evaluation included.")
     ] = None,
     dim: Annotated[
-        int | None, typer.Option("--dim", help="Most dimensions of the model; default: as many as pay.")
+        int | None, typer.Option("--dim", help="Most dimensions of the model; default: as many as help.")
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe: --set optimiser.lr=1e-4")
@@ -28,7 +28,7 @@ def run(
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, mps; default: the best there is.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in RUN.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace the run in RUN.")] = False,
-    audit: Annotated[bool, typer.Option("--audit/--no-audit", help="Look at all images first.")] = True,
+    audit: Annotated[bool, typer.Option("--audit/--no-audit", help="Check all images first.")] = True,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
 ) -> None:

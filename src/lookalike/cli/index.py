@@ -21,10 +21,11 @@ def run(
     source: Annotated[
         list[str], typer.Argument(metavar="DATA...", help="Folders, tables, images, globs, data sets, or .npz vectors.")
     ],
-    out: Annotated[str, typer.Option("--out", help="The folder or address of the index: made, or updated.")],
+    out: Annotated[str, typer.Option("--out", help="The folder or address of the index to create or update.")],
     prune: Annotated[bool, typer.Option("--prune", help="Remove items of DATA whose files are gone.")] = False,
     new_generation: Annotated[
-        bool, typer.Option("--new-generation", help="Another model: embed everything again beside the old vectors.")
+        bool,
+        typer.Option("--new-generation", help="With another model: embed everything again beside the old vectors."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:

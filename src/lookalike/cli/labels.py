@@ -19,7 +19,7 @@ def run(
 ) -> None:
     """Write marked queries and items with their classes (for fit and calibrate), and all pairs, right and wrong.
 
-    The pairs go beside the table as NAME.pairs.csv; pictures that are no files of yours into NAME.pictures/.
+    The pairs go beside the table as NAME.pairs.csv; pictures that are not files of yours go to NAME.pictures/.
     """
     from lookalike import files
     from lookalike.search import Index

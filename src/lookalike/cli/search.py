@@ -19,17 +19,21 @@ def run(
     ] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="How many items per query.")] = 10,
     where: Annotated[list[str] | None, typer.Option("--where", help="A condition: brand=x, 'price<20'.")] = None,
-    group: Annotated[str | None, typer.Option("--group", help="The best item of each value of this column.")] = None,
-    box: Annotated[str | None, typer.Option("--box", help="x,y,width,height: search inside a part.")] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", help="Only the best item for each value of this column.")
+    ] = None,
+    box: Annotated[
+        str | None, typer.Option("--box", help="x,y,width,height: search inside this part of the image.")
+    ] = None,
     like: Annotated[list[str] | None, typer.Option("--like", help="A further example of what is meant.")] = None,
     unlike: Annotated[list[str] | None, typer.Option("--unlike", help="An example of what is not meant.")] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
     first: Annotated[bool, typer.Option("--first", help="Search with the first item of the index, to try it.")] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Without what calibration switched on.")] = False,
-    complete: Annotated[bool, typer.Option("--complete", help="Refuse where a shard does not answer.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Leave out what calibration switched on.")] = False,
+    complete: Annotated[bool, typer.Option("--complete", help="Fail if a shard does not answer.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """The nearest items of each image, the nearest first, and whether to believe the best of them."""
+    """Find the items nearest to each image, and say whether to believe the best of them."""
     from lookalike.search import Index
 
     keep_memory()

@@ -13,15 +13,19 @@ DEMO = Path("demo")
 
 def run(
     place: Annotated[
-        str | None, typer.Argument(metavar="[INDEX]", help="A folder or postgresql:// address. Without: the demo's.")
+        str | None, typer.Argument(metavar="[INDEX]", help="A folder or postgresql:// address. Default: the demo's.")
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8000,
     token: Annotated[
         str | None,
-        typer.Option("--token", envvar="LOOKALIKE_TOKEN", help="What callers must send; needed beyond this machine."),
+        typer.Option(
+            "--token", envvar="LOOKALIKE_TOKEN", help="The secret that callers must send; required for other machines."
+        ),
     ] = None,
-    name: Annotated[list[str] | None, typer.Option("--name", help="A host name under which it is reached.")] = None,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="A host name under which the server is reached.")
+    ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Processes that answer.")] = 1,
     read_only: Annotated[bool, typer.Option("--read-only", help="No new items, no removals, no feedback.")] = False,
     log: Annotated[bool, typer.Option("--log/--no-log", help="A line of JSON on stderr for every request.")] = True,

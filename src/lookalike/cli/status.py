@@ -13,7 +13,7 @@ EXAMPLE = "lookalike status shop.index --check"
 
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
-    check: Annotated[bool, typer.Option("--check", help="Look for damage; exit code 1 where there is any.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Look for damage; exit code 1 if there is any.")] = False,
     compact: Annotated[bool, typer.Option("--compact", help="Give back the space of what was removed.")] = False,
     backup: Annotated[Path | None, typer.Option("--backup", help="Copy the whole index into one file.")] = None,
     approximate: Annotated[
@@ -21,7 +21,7 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
-    """Items, classes, columns, generations, calibration and its age, sizes on disk."""
+    """Show items, classes, columns, generations, calibration and its age, and sizes on disk."""
     from lookalike.search import Index
     from lookalike.search.status import describe
 

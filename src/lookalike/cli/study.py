@@ -22,7 +22,7 @@ def run(
         str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the study.")] = Path("study"),
-    recipe: Annotated[Path | None, typer.Option("--recipe", help="Another recipe than the study's.")] = None,
+    recipe: Annotated[Path | None, typer.Option("--recipe", help="Use this recipe instead of the study's.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change all cells: --set train.steps=50")
     ] = None,

@@ -23,7 +23,7 @@ def run(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in RUN.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Replace the run in RUN.")] = False,
-    audit: Annotated[bool, typer.Option("--audit/--no-audit", help="Look at all images first.")] = False,
+    audit: Annotated[bool, typer.Option("--audit/--no-audit", help="Check all images first.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
 ) -> None:

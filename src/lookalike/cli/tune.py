@@ -20,7 +20,7 @@ def run(
         str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the search.")] = Path("tuning"),
-    trials: Annotated[int, typer.Option("--trials", help="Until so many are finished, by all workers.")] = 30,
+    trials: Annotated[int, typer.Option("--trials", help="Stop when this many are finished, by all workers.")] = 30,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change all trials: --set train.steps=200")
     ] = None,
@@ -31,7 +31,7 @@ def run(
     name: Annotated[str | None, typer.Option("--name", help="Name in the storage; default: RECIPE.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search, not of the training.")] = 0,
     heartbeat: Annotated[
-        int, typer.Option("--heartbeat", min=1, help="Seconds; after 3 missed a worker is dead.")
+        int, typer.Option("--heartbeat", min=1, help="Seconds between signs of life; 3 missed: dead.")
     ] = 30,
     as_json: Annotated[bool, typer.Option("--json", help="Print all trials as JSON.")] = False,
 ) -> None:
