@@ -226,6 +226,16 @@ def test_torch_operations_count_the_same(monkeypatch, reference, near):
     same(result, reference(vectors[:20], labels[:20], vectors[20:], labels[20:]))
 
 
+def test_inference_mode_changes_nothing():
+    vectors, labels = torch.randn(60, 4, generator=torch.Generator().manual_seed(0)), torch.arange(60) % 12
+    metrics = ["recall@1", "map@r", "nmi", "intra", "roc"]
+    outside = evaluate(vectors, labels, metrics=metrics)
+    with torch.inference_mode():  # Lightning validates in it
+        inside = evaluate(vectors + 0, labels + 0, metrics=metrics)
+    assert dict(inside) == dict(outside)
+    assert inside.confused(3) == outside.confused(3)
+
+
 def test_progress_reaches_its_total():
     calls = []
     evaluate(*crowded(), progress=lambda done, total: calls.append((done, total)))

@@ -106,8 +106,9 @@ def rank(
                 progress(done, total)
 
     with workers(device) as (pool, threads):
-        for _ in range(threads):
-            buffers.put(torch.empty(AREA, device=device))
+        with torch.inference_mode(False):  # the caller may be in it, the threads that write here never are
+            for _ in range(threads):
+                buffers.put(torch.empty(AREA, device=device))
         for rows, tasks in zip(groups, plans, strict=False):
             panels = list(pool.map(counter.panel, rows))
             for _ in pool.map(lambda task, panels=panels: work(panels, task), tasks):
