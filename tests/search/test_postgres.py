@@ -172,8 +172,12 @@ def test_one_statement_answers_and_notices_every_change(new_address, monkeypatch
     reader, query = places.opened(place), vectors[:1]
 
     def agrees(where=None, keep=lambda _: True):
-        expected = brute.search(query[0], 5, keep)
-        return all(same(reader.search(query, 5, filters.parse(where))[0], expected) for _ in range(4))  # prepared, too
+        expected, right = brute.search(query[0], 5, keep), []
+        for _ in range(4):  # prepared, too
+            (answer,) = reader.search(query, 5, filters.parse(where))
+            right += [same(answer, expected)]
+            right += [hit.item.columns == brute.items[hit.id].columns for hit in answer.hits]
+        return all(right)
 
     assert agrees()
     with monkeypatch.context() as patch:
@@ -184,6 +188,7 @@ def test_one_statement_answers_and_notices_every_change(new_address, monkeypatch
     for one in (writer, brute):
         one.put(new, far)
     query = far[:1]
+    assert agrees()
     assert agrees({"shelf": 1}, lambda item: item.columns.get("shelf") == 1)
     writer.begin_generation(Identity("other", "none", DIM))
     ids = [item.id for item in writer.listed()]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FEW = 20  # × √n: rows that a filter leaves of n, so that every one is scored
 COUNTED = 60.0  # seconds for which the size of a filter is believed
 FILTERS = 1000  # whose sizes are remembered
-SPARE = 20  # candidates at least
+SPARE = 16  # candidates at least
 MOST = 300  # hits: beyond them the graph is no faster
 SAMPLE, NEIGHBOURS = 100, 10
 
@@ -87,7 +87,7 @@ def indexed(identity: Identity) -> tuple[str, str, str]:
 def candidates(graph: Graph, query: Float32[np.ndarray, " d"], search: "Search") -> list[tuple[Any, ...]] | None:
     """What the graph names, nothing where it has given up early; None where the index is not as it was known."""
     what, operator, _ = indexed(search.snapshot.identity)
-    number = max(SPARE, 2 * search.k) * (1 if search.group is None else 4)
+    number = max(SPARE, search.k + search.k // 2) * (1 if search.group is None else 4)
     width = min(1000, max(graph.width, number))
     name = "id" if search.group is None else f"({search.group} IS NULL, coalesce({search.group}, {search.empty}))::text"
     asked = "%s" if what == "vector" else f"%s::halfvec({search.snapshot.identity.dim})"

@@ -47,9 +47,8 @@ SESSION = """SELECT set_config('search_path', quote_ident(%s) || coalesce((SELEC
                                ELSE current_setting('statement_timeout') END, false)"""
 CHANGED = f"""INSERT INTO changes VALUES (pg_backend_pid() % {SLOTS}, 1)
               ON CONFLICT (slot) DO UPDATE SET number = changes.number + 1"""
-STATE = """concat((SELECT string_agg(concat_ws('/', number, fingerprint, geometry, dim, reach, graph, current), '|'
-                  ORDER BY number) FROM generations), '|',
-                  (SELECT string_agg(concat_ws('/', position, kind, name), '|' ORDER BY position) FROM columns))"""
+# every change of a row is a new version of it, and has the number of its transaction
+STATE = "concat((SELECT array_agg(xmin) FROM generations), (SELECT array_agg(xmin) FROM columns))"
 REPEATED = 2  # a search that comes so often is prepared: its plan is kept
 Connection = psycopg.Connection[tuple[Any, ...]]
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # else it tells of every connection that is lost and replaced
@@ -67,7 +66,7 @@ class Snapshot:
     graph: str | None  # what is known of the approximate index, where there is one
     upcoming: Identity | None
     names: Names
-    state: str  # all of this as one text
+    state: str  # which versions of the rows say so
 
     @property
     def table(self) -> str:

@@ -187,9 +187,10 @@ def columns_of(snapshot: Snapshot) -> list[str]:
 
 def as_item(row: Sequence[Any], own: Sequence[str]) -> Item:
     """The item of a row of `columns_of`; `own` are the user's names of the columns at its end."""
-    added, id_, path, *others = row
+    added, id_, path = row[:3]
     path = os.fsdecode(path[1:].encode("latin-1")) if path is not None and path.startswith(BYTES) else path
-    return item_of(added, (id_, path, *map(plain, others)), own)
+    first = len(FIELDS) + 1
+    return item_of(added, (id_, path, *row[3:first], *map(plain, row[first:])), own)
 
 
 def with_ids(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:

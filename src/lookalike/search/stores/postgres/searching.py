@@ -20,7 +20,7 @@ from lookalike.search import scan
 from lookalike.search.filters import Filter
 from lookalike.search.items import Answer, Hit, Vectors
 from lookalike.search.stores import fields
-from lookalike.search.stores.postgres import approximate, rows
+from lookalike.search.stores.postgres import approximate, rows, wire
 from lookalike.search.stores.postgres.approximate import Graph, Sizes
 from lookalike.search.stores.postgres.database import STATE, Snapshot, plans_kept
 
@@ -28,7 +28,7 @@ UNIT = 2.0**-24  # rounding of a float32, relative
 TINY = 1e-30  # what underflow can swallow
 Query = Float32[np.ndarray, " d"]
 LEAST = 16  # candidates of a first look
-Row = tuple[Any, ...]  # score of the server, name of the group, vector, then the columns of the item
+Row = tuple[Any, ...]  # score of the server, name of the group, vector as it is sent, then the columns of the item
 VECTOR, COLUMNS, ID = 2, 3, 4
 
 
@@ -77,7 +77,7 @@ class Search:
         return self._exact(query)
 
     def _exact(self, query: Query) -> Answer | None:
-        slack, number = Slack.of(self.snapshot, query), max(LEAST, 2 * self.k)
+        slack, number = Slack.of(self.snapshot, query), max(LEAST, self.k + self.k // 2)
         named = self._named(query, slack, number, None)
         if named is None:
             return None
@@ -98,13 +98,12 @@ class Search:
             rounding = (2 * slack.absolute, 2 * slack.relative)
             return self.look(self._groups(score, which), (query, *self.left_out_values, *floors, *rounding))
         source = f"{score} AS score FROM {self.table} WHERE {self.allowed}"
-        named = (
-            self.at_places(f"SELECT ctid AS place, {source} {which}")
-            if floor is None
-            else f"""
-            SELECT score, id AS name, vector, {self.columns} FROM (SELECT *, row_number() OVER (PARTITION BY vector
-            ORDER BY id) AS rank FROM (SELECT *, {source}) AS scored {which}) AS ranked WHERE rank <= {number}"""
-        )
+        if floor is None:
+            named = self.at_places(f"SELECT ctid AS place, {source} {which}")
+        else:
+            named = f"""SELECT score, id AS name, vector_send(vector), {self.columns} FROM (SELECT *, row_number() OVER
+                            (PARTITION BY vector ORDER BY id) AS rank FROM (SELECT *, {source}) AS scored {which})
+                            AS ranked WHERE rank <= {number}"""
         return self.look(named, (query, *self.left_out_values, *floors))
 
     def _groups(self, score: str, which: str) -> str:
@@ -116,13 +115,13 @@ class Search:
                        GROUP BY missing, value) AS groups {which}),
                    near AS (SELECT key, score, missing, value FROM best JOIN scored USING (missing, value)
                        WHERE own >= score - %s - %s * abs(score))
-                   SELECT score, name, vector, {self.columns} FROM (SELECT *, (missing, value)::text AS name,
-                       row_number() OVER (PARTITION BY vector, missing, value ORDER BY id) AS rank
-                       FROM near JOIN {self.table} USING (key)) AS ranked WHERE rank = 1"""
+                   SELECT score, name, vector_send(vector), {self.columns} FROM
+                       (SELECT *, (missing, value)::text AS name, row_number() OVER (PARTITION BY vector, missing, value
+                       ORDER BY id) AS rank FROM near JOIN {self.table} USING (key)) AS ranked WHERE rank = 1"""
 
     def at_places(self, near: str, name: str = "id") -> str:
         """The rows at the places that a statement names with their scores."""
-        return f"""SELECT score, {name} AS name, vector, {self.columns} FROM ({near}) AS near
+        return f"""SELECT score, {name} AS name, vector_send(vector), {self.columns} FROM ({near}) AS near
                    JOIN {self.table} ON {self.table}.ctid = place"""
 
     def look(self, statement: str, parameters: Sequence[Any], settings: str = "") -> list[Row] | None:
@@ -154,7 +153,8 @@ class Search:
         """The k best in float64 with their scores, one of each group."""
         if not named:
             return []
-        scores = scan.exact_scores(np.stack([row[VECTOR] for row in named]), query, self.spherical)
+        vectors = wire.vectors([row[VECTOR] for row in named], self.snapshot.identity.dim)
+        scores = scan.exact_scores(vectors, query, self.spherical)
         ranked = sorted(zip(scores.tolist(), named, strict=True), key=lambda pair: (-pair[0], pair[1][ID]))
         first: dict[str, tuple[float, Row]] = {}
         for score, row in ranked:

@@ -1,6 +1,7 @@
 """pgvector's `vector` on the wire: a count, an unused half-word, and float32 from the high byte on."""
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,12 @@ class VectorLoader(Loader):
 
     def load(self, data: Any) -> Float32[np.ndarray, " d"]:
         return np.frombuffer(data, ">f4", offset=HEADER.size).astype(np.float32)
+
+
+def vectors(contents: Sequence[bytes], dim: int) -> Float32[np.ndarray, "n d"]:
+    """Vectors of `vector_send`, all at once."""
+    layout = np.dtype([("header", f"V{HEADER.size}"), ("numbers", ">f4", (dim,))])
+    return np.frombuffer(b"".join(contents), layout)["numbers"].astype(np.float32)
 
 
 def register(connection: Connection[Any]) -> bool:
