@@ -19,7 +19,7 @@ from lookalike.data.dataset import ROLES, SPLITS
 from lookalike.data.formats.folder import is_image, walk
 from lookalike.data.formats.table import KINDS, cells
 from lookalike.data.images.source import Files
-from lookalike.errors import UserError, check
+from lookalike.errors import check
 from lookalike.files import printable
 from lookalike.runs import RunFolder
 from lookalike.runs.embeddings import read_embeddings
@@ -154,9 +154,3 @@ def _rows(dataset: Dataset, root: str) -> Iterator[Entry]:
             yield Entry(Item(id_, path, label, columns, root))
         else:
             yield Entry(Item(id_, None, label, columns, root), lambda row=row: dataset.images.open(row).decode())  # type: ignore[misc]
-
-
-def refuse_vectors(source: Source) -> None:
-    """Vectors have their own way into an index."""
-    if isinstance(source, str | Path) and Path(source).suffix.lower() in (".npz", ".npy"):
-        raise UserError(f"'{source}' holds vectors, not images: give it to add_vectors")
