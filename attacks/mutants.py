@@ -19,6 +19,7 @@ SWAPS = {
     ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
     ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.Mod: ast.Mult, ast.Pow: ast.Mult,
 }  # fmt: skip
+SYMMETRIC = ("max", "min", "math.gcd", "np.maximum", "np.minimum", "torch.maximum", "torch.minimum")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Change = tuple[str, str, object]
 
@@ -81,9 +82,10 @@ def _value(node: ast.AST) -> Change | None:
         return f"{node.value} → {new}", "value", new
     if isinstance(node, ast.If | ast.IfExp | ast.While):
         return "condition turned round", "test", ast.UnaryOp(ast.Not(), node.test)
-    first, *more = node.args if isinstance(node, ast.Call) and len(node.args) > 1 else (ast.Constant(0),)
-    if more and not isinstance(first, ast.Starred) and not isinstance(more[0], ast.Starred):
-        return "arguments swapped", "args", [more[0], first, *more[1:]]
+    if isinstance(node, ast.Call) and len(node.args) > 1 and ast.unparse(node.func) not in SYMMETRIC:
+        first, second, *more = node.args
+        if not any(isinstance(each, ast.Starred) for each in (first, second)) and ast.dump(first) != ast.dump(second):
+            return "arguments swapped", "args", [second, first, *more]
     return None
 
 

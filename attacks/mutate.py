@@ -21,7 +21,10 @@ TESTS = {
     "losses": ("tests/losses", "tests/contracts"),
     "miners": ("tests/miners", "tests/contracts"),
     "evaluation": ("tests/evaluation",),
-    "runs": ("tests/runs", "tests/training/test_train.py"),
+    "runs": (
+        *("tests/runs", "tests/training/test_train.py", "tests/report/test_compare.py", "tests/report/test_page.py"),
+        *("tests/cli/test_embed.py", "tests/cli/test_evaluate_model.py", "tests/fit/test_supervision.py"),
+    ),
     "search": ("tests/search",),
 }
 LEFT_OUT = ("tests/contracts/test_compile.py", "tests/contracts/test_hops.py", "tests/evaluation/test_peers.py")
@@ -34,7 +37,7 @@ def main(words: list[str] | None = None) -> None:
     reader.add_argument("--only", default="", help="functions whose file and name hold this, as losses/triplet.py")
     reader.add_argument("--per-function", type=int, default=1, help="mutants of every function")
     reader.add_argument("--limit", type=int, help="try so many and stop")
-    reader.add_argument("--seconds", type=float, default=20.0, help="tests for one mutant, as long as they took alone")
+    reader.add_argument("--seconds", type=float, default=20.0, help="tests for one mutant, by their processor time")
     reader.add_argument("--tests", nargs="+", metavar="PATH", help="in the place of all tests of the room")
     reader.add_argument("--again", action="store_true", help="try those once more that were not killed")
     reader.add_argument("--seed", type=int, default=0)

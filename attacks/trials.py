@@ -2,7 +2,8 @@
 
 Which tests execute a function is learnt once (`reach`) and kept for each file of tests. A trial replaces the code of
 the function in the fork, and its file in a copy of the source, for the processes that tests start. It runs the tests
-that execute the function: those of the module's own name first, then the quickest, as many as fit into the seconds.
+that execute the function: those of the module's own name first, then those of its room, then the quickest, as many as
+fit into the seconds.
 """
 
 import ast
@@ -13,7 +14,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
@@ -38,7 +38,7 @@ class Trials:
         self.folder, self.scratch, self.work = folder, scratch, work
         self.items: dict[str, pytest.Item] = {}
         self.failed: list[str] = []
-        self.passed: dict[str, float] = {}  # seconds of the test itself
+        self.passed: set[str] = set()
         self.waits: dict[str, float] = {}  # seconds of fixtures that tests share
 
     def pytest_collection(self) -> None:
@@ -59,16 +59,16 @@ class Trials:
         if report.failed:
             self.failed.append(report.nodeid)
         elif report.when == "call" and report.passed:
-            self.passed[report.nodeid] = report.duration
+            self.passed.add(report.nodeid)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
         if not reach.place or fixturedef.scope == "function":
             return (yield)
-        began = time.monotonic()
+        before = sum(os.times()[:4])
         with reach.noted(str(self.scratch / fixturedef.argname)):
             value = yield
-        self.waits[fixturedef.argname] = time.monotonic() - began
+        self.waits[fixturedef.argname] = sum(os.times()[:4]) - before
         return value
 
     def run(self, names: list[str]) -> Iterator[str]:
@@ -94,18 +94,21 @@ class Trials:
         return known
 
     def watch(self, kept: Path, names: list[str]) -> bool:
+        """Run these tests and keep what they execute, and their seconds of processor time."""
         self.settle()
-        run, found = self.run(names), Reach()
-        for number in range(len(names)):
+        run, found, seconds = self.run(names), Reach(), dict[str, float]()
+        for number, name in enumerate(names):
+            before = sum(os.times()[:4]) - sum(self.waits.values())
             with reach.noted(str(self.scratch / f"{number}.test")):
                 next(run)
+            seconds[name] = sum(os.times()[:4]) - sum(self.waits.values()) - before
         for number, name in enumerate(names):
             shared = [fixture for fixture in getattr(self.items[name], "fixturenames", ()) if fixture in self.waits]
             files = [self.scratch / text for text in (f"{number}.test", *shared)]
             reached = {line for file in files if file.exists() for line in file.read_text().splitlines()}
-            seconds = self.passed.get(name, 0.0) + sum(self.waits[fixture] for fixture in shared)
             if name in self.passed and name not in self.failed:
-                found[name] = {"seconds": round(seconds, 3), "functions": sorted(reached)}
+                total = seconds[name] + sum(self.waits[fixture] for fixture in shared)
+                found[name] = {"seconds": round(total, 3), "functions": sorted(reached)}
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_suffix(f".{os.getpid()}")
         part.write_text(json.dumps(found))
@@ -155,9 +158,14 @@ class Trials:
 
 def choose(mutant: Mutant, known: Reach, seconds: float) -> tuple[list[str], float]:
     """The tests for a mutant, and how long they take."""
-    line, stem = f"{mutant.file} {mutant.function}", Path(mutant.file).stem
+    line, stem = f"{mutant.file} {mutant.function}", Path(mutant.file).stem.replace("_", "")
     reaching = [name for name, test in known.items() if line in test["functions"]]
-    reaching.sort(key=lambda name: (stem not in name, known[name]["seconds"], name))
+
+    def order(name: str) -> tuple[bool, bool, float, str]:
+        namesake = stem in name.lower().replace("_", "")
+        return not namesake, f"tests/{mutant.room}/" not in name, known[name]["seconds"], name
+
+    reaching.sort(key=order)
     names: list[str] = []
     total = 0.0
     for name in reaching:

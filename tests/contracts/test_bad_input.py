@@ -56,6 +56,7 @@ def test_what_a_class_loss_refuses(name):
     refused("^labels must be integers here, not str: number the classes of all", loss, rows(2), ["owl", "hen"])
     refused("classes and dim must be at least 1", losses.build, name, classes=0, dim=4)
     refused("classes and dim must be at least 1", losses.build, name, classes=3, dim=0)
+    losses.build(name, classes=1, dim=1)
 
 
 @pytest.mark.parametrize("name", [name for name in PAIR_NAMES if name != "quadruplet"])
@@ -120,6 +121,7 @@ OUT_OF_RANGE = [
     ("binomial_deviance", {"beta": 0.0}),
     ("binomial_deviance", {"reduction": "none"}),
     ("multi_similarity", {"alpha": -2.0}),
+    ("bin_lifted", {"alpha": 0.0}),
     ("bin_lifted", {"beta": 0.0}),
     ("nca", {"temperature": 0.0}),
     ("proxy_nca", {"scale": 0.0}),
@@ -189,6 +191,13 @@ def test_settings_out_of_range(name, settings):
     """The message carries the wrong value."""
     (value,) = settings.values()
     refused(str(value), build, name, **settings)
+
+
+def test_settings_just_within_their_range():
+    for name, settings in OUT_OF_RANGE:
+        for setting, value in settings.items():
+            if isinstance(value, int | float) and value <= 0:
+                build(name, **{setting: 1 if isinstance(value, int) else 0.01})
 
 
 def test_settings_that_do_not_go_together():

@@ -122,6 +122,7 @@ def pair_cases():
         "info_nce 0.5": (build("info_nce", temperature=0.5), partial(r.info_nce, temperature=0.5)),
         "circle": (build("circle"), r.circle),
         "circle 0.4 30": (build("circle", margin=0.4, scale=30.0), partial(r.circle, gap=0.4, scale=30.0)),
+        "circle raw": (build("circle", scale=2.0, normalise="none"), partial(r.circle, scale=2.0, geometry="none")),
         "smooth_ap": (build("smooth_ap"), r.smooth_ap),
         "smooth_ap 0.1": (build("smooth_ap", temperature=0.1), partial(r.smooth_ap, temperature=0.1)),
     }

@@ -186,9 +186,19 @@ def test_parameter_groups():
 
 def test_initial_weights():
     torch.manual_seed(0)
-    for name, weight in (("arcface", "centres"), ("normalised_softmax", "weights")):
-        values = getattr(losses.build(name, classes=200, dim=16), weight)
-        assert 0.24 < values.abs().max() <= 0.25, name
+    for name in (
+        "arcface",
+        "cosface",
+        "sub_center_arcface",
+        "sphereface",
+        "instance",
+        "p2s_grad",
+        "normalised_softmax",
+    ):
+        loss = losses.build(name, classes=200, dim=16)
+        values = loss.centres if "centres" in dict(loss.named_parameters()) else loss.weights
+        assert -0.25 <= values.min() < -0.24, name
+        assert 0.24 < values.max() <= 0.25, name
     assert losses.build("proxy_nca", classes=200, dim=16).proxies.std().item() == pytest.approx(1 / 8, rel=0.05)
     # Kaiming, fan out of a classes × dim matrix: √(2 / classes)
     spread = losses.build("proxy_anchor", classes=200, dim=64).proxies.std().item()

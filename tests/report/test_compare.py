@@ -20,6 +20,9 @@ def test_seeds_are_one_method_and_other_settings_another(tmp_path):
     collection = collect(runs)
     assert [(method.name, len(method.runs)) for method in collection.methods] == [("good", 2), ("other", 1)]
     assert collection.differing() == {"loss.name": ["triplet", "margin"]}
+    assert [name for name, _ in collection.named_runs()] == ["good, seed 0", "good, seed 1", "other"]
+    assert [method.optimistic for method in collection.methods] == [False, False]
+    assert collect(runs[2:]).differing() == {}
 
 
 def test_the_same_run_twice_is_two_methods(tmp_path):
@@ -39,6 +42,9 @@ def test_folds_are_averaged_query_by_query(tmp_path):
 def test_a_study_has_its_rows_and_its_baseline(tmp_path):
     content = compare([study(tmp_path)])
     assert [row.name for row in content.rows] == ["Loss: margin", "Loss: triplet"]
+    rows = json.loads((tmp_path / "study.json").read_text())
+    (tmp_path / "study.json").write_text(json.dumps(rows | {"rows": rows["rows"][::-1]}))
+    assert [method.name for method in collect([tmp_path]).methods] == ["Loss: triplet", "Loss: margin"]
     assert content.collection.title == "Losses"
     gap = next(gap for gap in content.gaps if gap.metric == "map@r")
     assert (gap.name, gap.against) == ("Loss: triplet", "Loss: margin")

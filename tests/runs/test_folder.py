@@ -6,10 +6,13 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from lookalike.errors import UserError
+from lookalike.evaluation import evaluate
 from lookalike.runs import RunFolder, checkpoint
 from lookalike.runs.log import read_log
+from lookalike.runs.measured import NamedResult, load_results, save_results
 
 HOLD = """
 import sys
@@ -100,3 +103,22 @@ def test_a_resumed_run_forgets_what_came_after_its_checkpoint(folder):
     assert [event["step"] for event in steps.of("step")] == [1, 2]
     assert steps.skipped == 0
     assert "1 damaged lines of the log were skipped" in steps.of("note")[0]["text"]
+
+
+def test_stages_are_announced_and_their_progress_reported(folder):
+    events = []
+    with folder.claimed():
+        report = folder.begin("new", "seed = 0\n", events.append).stage("split")
+        report(1, 2)
+    begun, moved = {"event": "stage", "name": "split"}, {"event": "progress", "name": "split", "done": 1, "total": 2}
+    assert events == [begun, moved]
+
+
+def test_results_are_read_as_they_were_saved(folder):
+    folder.path.mkdir()
+    result = evaluate(torch.eye(4), [0, 0, 1, 1], metrics=["map@r"])
+    rows = [NamedResult("ours", "model", True, result), NamedResult("pixels", "baseline", False, result)]
+    save_results(folder, rows)
+    loaded = load_results(folder)
+    assert [row[:3] for row in loaded] == [row[:3] for row in rows]
+    assert [row.result.to_json() for row in loaded] == [result.to_json()] * 2
