@@ -1,6 +1,8 @@
 """The figures of a kept study, and how far two of its rows are apart, run by run."""
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,11 +49,18 @@ class Kept:
         return sum(values) / len(values) if values else None
 
     def over_queries(self, row: str, against: str, metric: str) -> Interval | None:
-        """The interval over queries, where the study compared these two rows."""
+        """The interval over queries, where the study compared these two rows, in whichever order."""
+        own = self._compared(row, against, metric)
+        if own is not None:
+            return own
+        other = self._compared(against, row, metric)
+        return None if other is None else (-other[1], -other[0])
+
+    def _compared(self, row: str, against: str, metric: str) -> Interval | None:
         pairs = [pair for pair in self.content.get("compare", []) if (pair["row"], pair["against"]) == (row, against)]
         if against == self.content.get("baseline"):
             pairs += [each for each in self.content["rows"] if each["name"] == row]
-        spans = [pair["differences"].get(metric, {}).get("over_queries") for pair in pairs]
+        spans = [pair.get("differences", {}).get(metric, {}).get("over_queries") for pair in pairs]
         return next(((span[0], span[1]) for span in spans if span), None)
 
     def gap(self, row: str, against: str, metric: str) -> Spread | None:
@@ -62,6 +71,29 @@ class Kept:
             return None
         over = spread_of(gaps)
         return Spread(over.mean, over.std, over.over_seeds, self.over_queries(row, against, metric), over.seeds)
+
+
+def pearson(one: Sequence[float], other: Sequence[float]) -> float:
+    """Correlation; 0 where one of the two does not vary.
+
+    >>> round(pearson([1, 2, 3], [2, 4, 6.5]), 2)
+    1.0
+    """
+    x, y = ([value - sum(values) / len(values) for value in values] for values in (one, other))
+    norm = math.sqrt(sum(value * value for value in x) * sum(value * value for value in y))
+    return sum(a * b for a, b in zip(x, y, strict=True)) / norm if norm else 0.0
+
+
+def correlation(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
+    """Pearson's r and the ends of Fisher's 95 % interval, of more than three pairs.
+
+    >>> [round(value, 2) for value in correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5])]
+    [0.8, -0.28, 0.99]
+    """
+    related = pearson(one, other)
+    half = 1.96 / math.sqrt(len(one) - 3)
+    low, high = (math.tanh(math.atanh(max(-0.999, min(0.999, related))) + end) for end in (-half, half))
+    return related, low, high
 
 
 def shown(value: float, metric: str, sign: str = "") -> str:

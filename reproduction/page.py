@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.files import write_text
+from lookalike.sweeps import read
+from reproduction import pictures
 from reproduction.figures import RESULTS, Kept, shown
 from reproduction.planned import STUDIES
 from reproduction.published import published
@@ -16,7 +18,8 @@ from reproduction.verdicts import NOT_RUN, ORDER, Verdict, judge
 CLAIMS = Path(__file__).with_name("claims.toml")
 TEXT = Path(__file__).with_name("text.md")
 PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
-MARK = "<!-- tables -->"
+MARK, STATE = "<!-- tables -->", "<!-- state -->"
+KINDS = {"cub": "heads on CUB", "finetuned": "fine-tuned networks", "omniglot": "networks on Omniglot"}
 COURSES = {"cub_ccp": "map@r", "cub_fastap_batch_size": "recall@1", "cub_top_k": "recall@1"}
 STEPS = (0, 25, 50, 100, 200, 400, 800, 1600)  # what study.json keeps of every run
 
@@ -37,7 +40,7 @@ def _named(claim: dict[str, Any], pair: dict[str, Any]) -> dict[str, Any]:
 
 def draw(results: Path = RESULTS) -> str:
     """The whole page."""
-    find = cache(lambda name: Kept.read(name, results))
+    find: pictures.Find = cache(lambda name: Kept.read(name, results))
     judged = [(claim, judge(claim, find)) for claim in claims()]
     count = Counter(verdict.word for _, verdict in judged)
     lines = [f"{len(judged)} claims: " + ", ".join(f"{count[word]} {word}" for word in ORDER if count[word]) + "."]
@@ -52,8 +55,38 @@ def draw(results: Path = RESULTS) -> str:
         ]
         lines += rows
     lines += ["", "## The tables beside ours", *_tables(find)]
-    lines += [*_courses(find), "", "## What was run", "", *_runs(find)]
-    return TEXT.read_text(encoding="utf-8").replace(MARK, "\n".join(lines))
+    lines += [*_courses(find), *_pictures(find), "", "## What was run", "", *_runs(find)]
+    text = TEXT.read_text(encoding="utf-8")
+    return text.replace(STATE, _state(find, count)).replace(MARK, "\n".join(lines))
+
+
+@cache
+def _planned_cells(name: str) -> int:
+    return len(read(next(planned.file for planned in STUDIES if planned.name == name)).cells)
+
+
+def _state(find: Any, count: Counter[str]) -> str:
+    """How far the runs are, and what is missing."""
+    done = {planned.name: find(planned.name).content.get("done", 0) for planned in STUDIES}
+    left = {name: _planned_cells(name) - number for name, number in done.items()}
+    kinds = [
+        f"{sum(done[each.name] for each in STUDIES if each.cells == kind)} of "
+        f"{sum(_planned_cells(each.name) for each in STUDIES if each.cells == kind)} {words}"
+        for kind, words in KINDS.items()
+    ]
+    whole = sum(done.values())
+    text = f"**How far it is: {whole} of {whole + sum(left.values())} runs are done** ({', '.join(kinds)})."
+    begun = [f"`{name}` ({number} of {_planned_cells(name)})" for name, number in done.items() if number and left[name]]
+    missing = [f"`{name}`" for name, number in done.items() if not number]
+    if begun:
+        text += f" Under way: {', '.join(begun)}."
+    if missing:
+        text += f" Not begun: {', '.join(missing)}."
+    if not left or not sum(left.values()):
+        text += " Nothing is missing."
+    if count[NOT_RUN]:
+        text += f" {count[NOT_RUN]} claims have no verdict yet; verdicts that say *so far* rest on unfinished studies."
+    return text
 
 
 def _line(claim: dict[str, Any], verdict: Verdict, find: Any) -> str:
@@ -104,6 +137,15 @@ def _courses(find: Any) -> Iterator[str]:
             yield f"| {row} | {' | '.join(means)} |"
 
 
+def _pictures(find: pictures.Find) -> Iterator[str]:
+    drawn = pictures.charts(find)
+    if drawn:
+        yield from ("", "## The figures")
+    for chart in drawn:
+        yield from ("", f"### {chart.title}", "", f"![{chart.title}](pictures/reproduction/{chart.name}.svg)", "")
+        yield chart.caption
+
+
 def _cell(study: Kept, row: str, metric: str, published: float | None) -> str:
     values = list(study.values(row, metric).values())
     if not values:
@@ -130,4 +172,5 @@ def _runs(find: Any) -> Iterator[str]:
 
 
 def write() -> None:
+    pictures.write(cache(Kept.read))
     write_text(PAGE, draw())

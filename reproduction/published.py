@@ -26,7 +26,7 @@ def published(study: str, row: str) -> dict[str, float]:
     >>> published("cub_roth_losses", "R-Margin(D, b 0.6)")["recall@1"], published("cub_ms_batch_size", "batch_size 80")
     (0.6493, {'recall@1': 0.6565})
     """
-    if study == "cub_ccp":
+    if study in ("cub_ccp", "cub_ccp_proxy_losses"):
         return _first("ccp", "table 2", method=row, dim=128)
     if study in ("cub_roth_losses", "cub_p_switch"):
         return _roth(row)

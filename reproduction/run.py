@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lookalike.files import write_text
-from lookalike.sweeps import gather, read
+from lookalike.sweeps import Study, gather, read
 from reproduction import page
 from reproduction.figures import RESULTS
 from reproduction.planned import ROOT, SEARCH, STUDIES, Planned
@@ -63,12 +64,20 @@ def _lookalike(words: list[str]) -> int:
 
 def keep(study: Planned, data: dict[str, str], out: Path) -> None:
     """Gather what a study has so far into studies/results/ and draw the page."""
-    content = gather(read(study.file, f"{study.data}={data[study.data]}"), out / study.name)
+    planned = read(study.file, f"{study.data}={data[study.data]}")
+    content = gather(replace(planned, compare=_compared(study.name, planned)), out / study.name)
     if content["done"]:
         RESULTS.mkdir(exist_ok=True)
         content["data"] = study.data  # not where it lay
         write_text(RESULTS / f"{study.name}.json", json.dumps(_short(content), ensure_ascii=False) + "\n")
         page.write()
+
+
+def _compared(name: str, study: Study) -> tuple[tuple[str, str], ...]:
+    """The pairs of a study and those of the claims, so that every claim has its interval over queries."""
+    claimed = [(claim["row"], claim["against"]) for claim in page.claims()
+               if claim.get("study") == name and claim["kind"] == "pair"]  # fmt: skip
+    return tuple(dict.fromkeys([*study.compare, *claimed]))
 
 
 def _short(value: Any) -> Any:

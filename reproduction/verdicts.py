@@ -5,11 +5,11 @@ fold) and, where the study compared the two rows, the one over queries.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from lookalike.evaluation.statistics.seeds import Spread, spread_of
-from reproduction.figures import Kept, shown, span
+from lookalike.evaluation.statistics.seeds import Spread, quantile, spread_of
+from reproduction.figures import Kept, correlation, pearson, shown, span
 
 REPRODUCED, NOISE, CONTRADICTED = "reproduced", "within noise", "contradicted"
 NOT_RUN, NOT_HERE = "not run yet", "not testable here"
@@ -44,9 +44,16 @@ def _signed(gap: Spread, rises: bool) -> str:
     return REPRODUCED if up == rises else CONTRADICTED
 
 
-def _level(claim: Claim, word: str) -> str:
-    """Where the claim is only that nothing happens in the other direction, noise is what it says."""
-    return REPRODUCED if claim.get("level") and word == NOISE else word
+def _judged(claim: Claim, gap: Spread) -> str:
+    """As `_signed`, or, where the claim is that no more than `level` happens in the other direction, by that limit."""
+    rises = claim.get("rises", True)
+    if "level" not in claim or gap.over_seeds is None:
+        return _signed(gap, rises)
+    ends = [end for interval in (gap.over_seeds, gap.over_queries) if interval is not None for end in interval]
+    wrong = [-end if rises else end for end in ends]
+    if min(wrong) >= claim["level"]:
+        return CONTRADICTED
+    return REPRODUCED if max(wrong) < claim["level"] else NOISE
 
 
 def _pair(claim: Claim, study: Kept) -> Verdict:
@@ -58,7 +65,7 @@ def _pair(claim: Claim, study: Kept) -> Verdict:
     ours = (
         f"{shown(base, metric)} → {shown(own, metric)}, {shown(gap.mean, metric, '+')} {span(gap.over_seeds, metric)}"
     )
-    return Verdict(_level(claim, _signed(gap, claim.get("rises", True))), f"{ours}, {_runs(gap.seeds)}")
+    return Verdict(_judged(claim, gap), f"{ours}, {_runs(gap.seeds)}")
 
 
 def _trend(claim: Claim, study: Kept) -> Verdict:
@@ -68,7 +75,7 @@ def _trend(claim: Claim, study: Kept) -> Verdict:
     runs = sorted(set.intersection(*(set(values) for values in by_row)))
     if not runs:
         return Verdict(NOT_RUN)
-    related = spread_of([_pearson(range(len(rows)), [values[run] for values in by_row]) for run in runs])
+    related = spread_of([pearson(range(len(rows)), [values[run] for values in by_row]) for run in runs])
     means = " → ".join(shown(sum(values[run] for run in runs) / len(runs), metric) for values in by_row)
     return Verdict(_signed(related, claim.get("rises", True)), f"{means}; r = {related.mean:+.2f}, {_runs(len(runs))}")
 
@@ -76,12 +83,11 @@ def _trend(claim: Claim, study: Kept) -> Verdict:
 def _correlation(claim: Claim, study: Kept) -> Verdict:
     """Two metrics over the rows of a study: Pearson's r with Fisher's interval."""
     one, other = claim["metrics"]
-    rows = [row for row in study.rows if not row.startswith(claim.get("without", "\0"))]
+    rows = [row for row in study.rows if not row.startswith(claim.get("without", "\0"))
+            and all(study.values(row, metric) for metric in (one, other))]  # fmt: skip
     if len(rows) < max(5, claim["rows"]):
         return Verdict(NOT_RUN)
-    related = _pearson(*([study.mean(row, metric) or 0.0 for row in rows] for metric in (one, other)))
-    half = 1.96 / math.sqrt(len(rows) - 3)
-    low, high = (math.tanh(math.atanh(max(-0.999, min(0.999, related))) + end) for end in (-half, half))
+    related, low, high = correlation(*([study.mean(row, metric) or 0.0 for row in rows] for metric in (one, other)))
     gap = Spread(related, None, (low, high), None, len(rows))
     return Verdict(
         _signed(gap, claim.get("rises", True)), f"r = {related:+.2f} [{low:+.2f}, {high:+.2f}], {len(rows)} rows"
@@ -92,13 +98,33 @@ def _span(claim: Claim, study: Kept) -> Verdict:
     """How far the rows of a study are apart, against what the claim allows."""
     metric = claim["metric"]
     rows = [row for row in study.rows if row.startswith(claim.get("rows_of", "")) and not row.startswith("R-")]
-    means = {row: mean for row in rows if (mean := study.mean(row, metric)) is not None}
-    if len(means) < claim["count"]:
+    values = {row: study.values(row, metric) for row in rows}
+    runs = sorted(set.intersection(*map(set, values.values()))) if values else []
+    if len(values) < claim["count"] or len(runs) < 2:
         return Verdict(NOT_RUN)
+    means = {row: sum(values[row][run] for run in runs) / len(runs) for row in rows}
     low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-    apart = means[high] - means[low]
+    apart, half = means[high] - means[low], _least_difference([[values[row][run] for run in runs] for row in rows])
     ours = f"{shown(means[low], metric)} ({low}) to {shown(means[high], metric)} ({high}): {shown(apart, metric)}"
-    return Verdict(REPRODUCED if apart <= claim["at_most"] else CONTRADICTED, ours)
+    ours += f" ± {shown(half, metric)}, {_runs(len(runs))} each"
+    sure = REPRODUCED if apart <= claim["at_most"] else CONTRADICTED
+    return Verdict(NOISE if abs(apart - claim["at_most"]) < half else sure, ours)
+
+
+def _least_difference(table: list[list[float]]) -> float:
+    """How far two rows of a table (rows × runs) differ by chance: Student's 95 % on what rows and runs do not explain.
+
+    >>> _least_difference([[1.0, 2.0], [3.0, 4.0], [2.0, 3.0]])
+    0.0
+    """
+    rows, runs = len(table), len(table[0])
+    whole = sum(map(sum, table)) / (rows * runs)
+    by_row, by_run = [sum(row) / runs for row in table], [sum(column) / rows for column in zip(*table, strict=True)]
+    squares = sum(
+        (value - by_row[i] - by_run[j] + whole) ** 2 for i, row in enumerate(table) for j, value in enumerate(row)
+    )
+    freedom = (rows - 1) * (runs - 1)
+    return quantile(freedom) * math.sqrt(2 * squares / freedom / runs)
 
 
 def _steps(claim: Claim, study: Kept) -> Verdict:
@@ -125,9 +151,8 @@ def _instances(claim: Claim, study: Kept) -> Verdict:
     if not changes:
         return Verdict(NOT_RUN)
     over = spread_of(changes)
-    word = _level(claim, _signed(over, claim.get("rises", True)))
     ours = f"{over.mean:+.1%}{_percent(over)} from the first to the last that ended, {_runs(over.seeds)}"
-    return Verdict(word, ours.replace("-", "−"))
+    return Verdict(_judged(claim, over), ours.replace("-", "−"))
 
 
 def _search(claim: Claim, study: Kept) -> Verdict:
@@ -154,14 +179,3 @@ def _percent(over: Spread) -> str:
 
 def _runs(count: int) -> str:
     return f"{count} run{'s' * (count != 1)}"
-
-
-def _pearson(one: Sequence[float], other: Sequence[float]) -> float:
-    """Correlation; 0 where one of the two does not vary.
-
-    >>> round(_pearson([1, 2, 3], [2, 4, 6.5]), 2)
-    1.0
-    """
-    x, y = ([value - sum(values) / len(values) for value in values] for values in (one, other))
-    norm = math.sqrt(sum(value * value for value in x) * sum(value * value for value in y))
-    return sum(a * b for a, b in zip(x, y, strict=True)) / norm if norm else 0.0

@@ -1,12 +1,15 @@
 """The reproduction: every claim names what exists, verdicts follow the figures, the page is the one that is drawn."""
 
 import json
+from typing import Any
 
 import pytest
 
 from lookalike.sweeps import read
+from reproduction import pictures
 from reproduction.figures import Kept
 from reproduction.page import PAGE, claims, draw
+from reproduction.pictures import FOLDER
 from reproduction.planned import SEARCH, STUDIES
 from reproduction.verdicts import CONTRADICTED, NOISE, NOT_HERE, NOT_RUN, REPRODUCED, judge
 
@@ -44,21 +47,109 @@ def test_an_interval_over_queries_must_leave_out_zero_too():
     pair = {"row": "other", "against": "base", "differences": {"map@r": {"over_queries": [-0.01, 0.03]}}}
     study.content["compare"] = [pair]
     assert judge(claim, lambda _: study).word == NOISE
+    study.content["compare"] = [{**pair, "row": "base", "against": "other"}]  # the study compared them the other way
+    assert judge(claim, lambda _: study).word == NOISE
+    pair["differences"]["map@r"]["over_queries"] = [-0.03, -0.01]
+    study.content["compare"] = [{**pair, "row": "base", "against": "other"}]
+    assert judge(claim, lambda _: study).word == REPRODUCED
 
 
-def test_trends_spans_and_steps():
-    study = kept(a=[0.1, 0.11], b=[0.2, 0.19], c=[0.3, 0.31])
-    trend = {"kind": "trend", "study": "x", "rows": ["a", "b", "c"], "metric": "map@r"}
-    assert judge(trend, lambda _: study).word == REPRODUCED
-    assert judge(trend | {"rises": False}, lambda _: study).word == CONTRADICTED
-    assert judge(trend | {"rows": ["a", "z"]}, lambda _: study).word == NOT_RUN
-    span = {"kind": "span", "study": "x", "metric": "map@r", "count": 3, "at_most": 0.1}
-    assert judge(span, lambda _: study).word == CONTRADICTED
-    assert judge(span | {"at_most": 0.3}, lambda _: study).word == REPRODUCED
-    assert judge(span | {"count": 4}, lambda _: study).word == NOT_RUN
-    steps = {"kind": "steps", "study": "x", "row": "a", "against": "b"}
-    assert judge(steps, lambda _: study).word == NOISE  # equal
-    assert judge({"untestable": "no data"}, lambda _: study).word == NOT_HERE
+ROWS = {"a": [0.1, 0.11], "b": [0.2, 0.19], "c": [0.3, 0.31]}
+WAVY = {"a": [0.1, 0.3], "b": [0.2, 0.2], "c": [0.3, 0.1]}
+TREND = {"kind": "trend", "rows": ["a", "b", "c"], "metric": "map@r"}
+SPAN = {"kind": "span", "metric": "map@r", "count": 3}
+
+
+@pytest.mark.parametrize(
+    ("claim", "rows", "word"),
+    [
+        (TREND, ROWS, REPRODUCED),
+        (TREND | {"rises": False}, ROWS, CONTRADICTED),
+        (TREND, WAVY, NOISE),
+        (TREND | {"rows": ["a", "z"]}, ROWS, NOT_RUN),
+        (SPAN | {"at_most": 0.1}, ROWS, CONTRADICTED),
+        (SPAN | {"at_most": 0.3}, ROWS, REPRODUCED),
+        (SPAN | {"at_most": 0.21}, ROWS, NOISE),  # 0.2 ± 0.03
+        (SPAN | {"at_most": 0.3, "count": 4}, ROWS, NOT_RUN),
+        ({"untestable": "no data"}, ROWS, NOT_HERE),
+        ({"known": "by a test", "verdict": REPRODUCED}, ROWS, REPRODUCED),
+    ],
+)
+def test_every_verdict_on_trends_and_spans(claim, rows, word):
+    study = kept(**rows)
+    assert judge(claim | {"study": "x"}, lambda _: study).word == word
+
+
+@pytest.mark.parametrize(
+    ("steps", "rises", "word"),
+    [
+        ([130, 133, 136], True, REPRODUCED),
+        ([130, 133, 136], False, CONTRADICTED),
+        ([90, 102, 114], True, NOISE),
+        ([130], True, NOT_RUN),
+    ],
+)
+def test_every_verdict_on_steps(steps, rises, word):
+    study = kept(base=[0.1, 0.1, 0.1], other=[0.1] * len(steps))  # the base takes 101 to 103
+    for run, step in zip(study.content["rows"][1]["runs"], steps, strict=True):
+        run["best_step"] = step
+    claim = {"kind": "steps", "study": "x", "row": "other", "against": "base", "rises": rises}
+    assert judge(claim, lambda _: study).word == word
+
+
+@pytest.mark.parametrize(
+    ("ends", "rises", "word"),
+    [
+        ((0.40, 0.41), False, REPRODUCED),
+        ((0.40, 0.41), True, CONTRADICTED),
+        ((0.40, 0.60), False, NOISE),
+    ],
+)
+def test_every_verdict_on_instances(ends, rises, word):
+    study = kept(a=[0.1, 0.1])
+    for run, end in zip(study.content["rows"][0]["runs"], ends, strict=True):
+        run["instances"] = [{"step": step, "radius": value} for step, value in ((0, 9.0), (40, 0.5), (80, end))]
+    claim = {"kind": "instances", "study": "x", "row": "a", "figure": "radius", "rises": rises}
+    assert judge(claim, lambda _: study).word == word
+
+
+def test_nothing_happens_where_little_can():
+    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r", "rises": False}
+    level = claim | {"level": 0.01}
+    near, wide = kept(base=[0.3] * 3, other=[0.299, 0.3, 0.301]), kept(base=[0.3] * 3, other=[0.27, 0.3, 0.33])
+    above, far = (kept(base=[0.3] * 3, other=other) for other in ([0.302, 0.302, 0.303], [0.32, 0.32, 0.321]))
+    studies = (near, wide, above, far)
+    plain = [judge(claim, lambda _, study=study: study).word for study in studies]
+    assert plain == [NOISE, NOISE, CONTRADICTED, CONTRADICTED]
+    limited = [judge(level, lambda _, study=study: study).word for study in studies]
+    assert limited == [REPRODUCED, NOISE, REPRODUCED, CONTRADICTED]
+
+
+@pytest.mark.parametrize(
+    ("recalls", "rises", "word"),
+    [
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.61], True, REPRODUCED),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.61], False, CONTRADICTED),
+        ([0.3, 0.1, 0.5, 0.2, 0.4, 0.3], True, NOISE),
+        ([0.1, 0.2, 0.3], True, NOT_RUN),
+    ],
+)
+def test_every_verdict_on_correlations(recalls, rises, word):
+    study = kept(**{f"row {number}": [0.1 * number] for number in range(len(recalls))})
+    for row, recall in zip(study.content["rows"], recalls, strict=True):
+        row["runs"][0]["metrics"]["recall@1"] = recall
+    claim = {"kind": "correlation", "study": "x", "metrics": ["recall@1", "map@r"], "rows": 6, "rises": rises}
+    assert judge(claim, lambda _: study).word == word
+
+
+@pytest.mark.parametrize(("pull", "word"), [(1e-3, REPRODUCED), (0.5, CONTRADICTED), (None, NOT_RUN)])
+def test_every_verdict_on_a_search(pull, word):
+    trials = [] if pull is None else [
+        {"value": 0.2, "params": {"ccp.pull": 1e-2}}, {"value": 0.3, "params": {"ccp.pull": pull}},
+        {"value": None, "params": {"ccp.pull": 1e-2}},
+    ]  # fmt: skip
+    claim = {"kind": "search", "study": "x", "within": {"ccp.pull": [1e-5, 1e-1]}}
+    assert judge(claim, lambda _: Kept("x", {"rows": [], "trials": trials})).word == word
 
 
 def test_instances_count_up_to_the_weights_that_were_kept():
@@ -91,10 +182,49 @@ def test_the_page_is_drawn_from_what_is_kept():
     assert PAGE.read_text(encoding="utf-8") == draw()
 
 
+def test_the_pictures_are_drawn_from_what_is_kept(tmp_path):
+    pictures.write(Kept.read, tmp_path)
+    drawn, shipped = ({file.name: file.read_text() for file in folder.glob("*.svg")} for folder in (tmp_path, FOLDER))
+    assert drawn == shipped
+
+
+def test_every_picture_can_be_drawn(tmp_path):
+    """With made-up runs of all studies that have one; then without, and nothing of the first time is left."""
+
+    def run(row: int, fold: int) -> dict[str, Any]:
+        course = [{"step": step, "recall@1": 0.3 + 0.01 * row, "map@r": 0.1 + 1e-5 * step} for step in (0, 25, 50)]
+        instances = [
+            {"step": 50 * number, "unseen_covering_radius": 1 - 0.1 * number, "unseen_between_classes": 1.0}
+            for number in range(3)
+        ]
+        metrics = {"recall@1": 0.3 + 0.01 * row, "train:rho": 0.5 - 0.02 * row + 0.01 * fold}
+        return {"seed": 0, "fold": fold, "best_step": 25 * row + fold, "metrics": metrics, "course": course,
+                "class_spectrum": [4.0, 2.0, 1.0], "instances": instances}  # fmt: skip
+
+    def find(name: str) -> Kept:
+        names = read(next(planned.file for planned in STUDIES if planned.name == name)).rows
+        rows = [{"name": each, "runs": [run(row, fold) for fold in (1, 2)]} for row, each in enumerate(names)]
+        return Kept(name, {"rows": rows})
+
+    names = {chart.name for chart in pictures.charts(find)}
+    assert names == {
+        "recall_against_rho", "class_spectra", "ccp_covering_radius", "ccp_between_classes", "ccp_steps", "ccp_course",
+        "top_k_course", "fastap_course",
+    }  # fmt: skip
+    (cloud,) = (chart for chart in pictures.charts(find) if chart.name == "recall_against_rho")
+    assert "r = −1.00" in cloud.caption
+    pictures.write(find, tmp_path)
+    assert {file.stem for file in tmp_path.glob("*.svg")} == names
+    pictures.write(lambda name: Kept(name, {"rows": []}), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_page_can_be_drawn_before_anything_was_run(tmp_path):
     text = draw(tmp_path)
     assert "not run yet" in text
     assert "**reproduced**" in text  # what is known from elsewhere
+    assert "How far it is: 0 of" in text
+    assert "`cub_finetuned`" in text.split("Not begun:")[1].split("\n")[0]
 
 
 def test_tables_and_courses_of_a_kept_study_are_drawn(tmp_path):
@@ -114,4 +244,5 @@ def test_tables_and_courses_of_a_kept_study_are_drawn(tmp_path):
     assert "| C1 | 2 | 50.00 ± 0.00 (paper: 56.21) | 25.00 ± 0.00 (paper: 19.06) | 30.00 | 50 |" in text
     assert "| C1 | 10.00 | 20.00 |" in text
     assert "| `cub_ccp` | 4 of 160 | 0.0 |" in text
+    assert "Under way: `cub_ccp` (4 of 160)." in text
     assert "25.00 → 25.00, +0.00 [+0.00, +0.00], 2 runs | **within noise** so far |" in text
