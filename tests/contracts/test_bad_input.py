@@ -223,7 +223,8 @@ def test_miners():
     refused("between 0 and 2, not 2.5", miners.DistanceWeighted, lower_cutoff=2.5)
     refused("upper_cutoff", miners.DistanceWeighted, upper_cutoff=0.0)
     refused("between 0 and 1, not 1.5", miners.Switched, probability=1.5)
-    refused("unknown geometry 'spere'", miners.Hard, normalise="spere")
+    for compared in (miners.Hard, miners.SemiHard, miners.SoftHard, miners.MultiSimilarity):
+        refused("unknown geometry 'spere'", compared, normalise="spere")
 
 
 def test_memory():

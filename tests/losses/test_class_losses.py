@@ -182,6 +182,8 @@ def test_parameter_groups():
     assert group["lr"] == pytest.approx(0.1)
     (group,) = losses.build("normalised_softmax", preset="sop", classes=3, dim=4).parameter_groups(1e-3)
     assert group["lr"] == pytest.approx(2e-3)
+    (group,) = losses.SigLIP(rate_factor=3.0).parameter_groups(1e-3)
+    assert group["lr"] == pytest.approx(3e-3)
 
 
 def test_initial_weights():
@@ -199,7 +201,8 @@ def test_initial_weights():
         values = loss.centres if "centres" in dict(loss.named_parameters()) else loss.weights
         assert -0.25 <= values.min() < -0.24, name
         assert 0.24 < values.max() <= 0.25, name
-    assert losses.build("proxy_nca", classes=200, dim=16).proxies.std().item() == pytest.approx(1 / 8, rel=0.05)
+    for name in ("proxy_nca", "proxy_nca_pp"):
+        assert losses.build(name, classes=200, dim=16).proxies.std().item() == pytest.approx(1 / 8, rel=0.05), name
     # Kaiming, fan out of a classes × dim matrix: √(2 / classes)
     spread = losses.build("proxy_anchor", classes=200, dim=64).proxies.std().item()
     assert spread == pytest.approx(math.sqrt(2 / 200), rel=0.05)

@@ -147,6 +147,8 @@ def test_roth_draws_uniformly_without_replacement(labels):
         counts.update(triplets)
     assert set(counts) == set(every)
     assert_frequencies([counts[t] / calls for t in every], [count / len(every)] * len(every), calls)
+    first, again = (miners.Random("roth", generator=seeded(2))(rows, torch.tensor(labels)) for _ in range(2))
+    assert torch.equal(first.negative, again.negative), "drawn by its generator alone"
 
 
 def test_roth_returns_fewer_where_fewer_exist():

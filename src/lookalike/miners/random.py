@@ -59,7 +59,7 @@ class Random:
         """Up to `count` distinct numbers below `total`, uniformly: the first distinct ones of an endless sequence."""
         if total <= 4 * count:
             return torch.randperm(total, generator=self.generator)[:count]
-        numbers = torch.randint(total, (0,))
+        numbers = torch.empty(0, dtype=torch.int64)
         while len(numbers) < count:
             numbers = torch.cat([numbers, torch.randint(total, (count,), generator=self.generator)])
             unique, place = torch.unique(numbers, return_inverse=True)
