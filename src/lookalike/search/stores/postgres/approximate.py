@@ -4,7 +4,8 @@ On the sphere and in the ball the graph is built over half precision, which halv
 
 A filter that leaves few rows is answered exactly over those; the graph would lose most of them. Of n items the filter
 leaves m: the graph passes about n/m items for every one it may name, an exact look scores m. They cost the same where
-m² is some hundreds of n.
+m² is about a thousand n. Beyond that the graph is asked for four times the candidates: it stops when it has them, and
+of 20,000 items those of a tenth were found at recall@10 0.92 by 16 candidates, at 0.99 by 64.
 """
 
 import json
@@ -23,10 +24,11 @@ from lookalike.search.stores.postgres.database import Snapshot
 if TYPE_CHECKING:
     from lookalike.search.stores.postgres.searching import Search
 
-FEW = 20  # × √n: rows that a filter leaves of n, so that every one is scored
+FEW = 40  # × √n: rows that a filter leaves of n, so that every one is scored
 COUNTED = 60.0  # seconds for which the size of a filter is believed
 FILTERS = 1000  # whose sizes are remembered
 SPARE = 16  # candidates at least
+MORE = 4  # times as many for each of a filter and groups
 MOST = 300  # hits: beyond them the graph is no faster
 SAMPLE, NEIGHBOURS = 100, 10
 
@@ -68,10 +70,10 @@ class Sizes:
         return few
 
 
-def graph_for(search: "Search", filtered: bool, sizes: Sizes) -> Graph | None:
+def graph_for(search: "Search", sizes: Sizes) -> Graph | None:
     """The graph, if it can answer a search with this condition."""
     graph = graph_of(search.snapshot)
-    if graph is None or search.k > MOST or (filtered and sizes.few(search, graph)):
+    if graph is None or search.k > MOST or (search.filtered and sizes.few(search, graph)):
         return None
     return graph
 
@@ -87,7 +89,7 @@ def indexed(identity: Identity) -> tuple[str, str, str]:
 def candidates(graph: Graph, query: Float32[np.ndarray, " d"], search: "Search") -> list[tuple[Any, ...]] | None:
     """What the graph names, nothing where it has given up early; None where the index is not as it was known."""
     what, operator, _ = indexed(search.snapshot.identity)
-    number = max(SPARE, search.k + search.k // 2) * (1 if search.group is None else 4)
+    number = max(SPARE, search.k + search.k // 2) * MORE ** (search.filtered + (search.group is not None))
     width = min(1000, max(graph.width, number))
     name = "id" if search.group is None else f"({search.group} IS NULL, coalesce({search.group}, {search.empty}))::text"
     asked = "%s" if what == "vector" else f"%s::halfvec({search.snapshot.identity.dim})"

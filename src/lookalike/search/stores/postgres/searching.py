@@ -62,6 +62,7 @@ class Search:
     leave_out: Sequence[str]
     group: str | None  # where that column is in the table
     empty: str  # what stands for a missing value of it
+    filtered: bool = False  # whether the condition leaves out items
 
     @property
     def spherical(self) -> bool:
@@ -184,8 +185,8 @@ def search(
     empty = "''" if group is None or snapshot.names[group][1] == "text" else "0"
     if leave_out:
         rows.check_known(snapshot, leave_out, {item.id for item in rows.with_ids(snapshot, leave_out)})
-    one = Search(snapshot, k, rows.literal_clause(snapshot, where), leave_out, column, empty)
-    graph = approximate.graph_for(one, bool(where), sizes)
+    one = Search(snapshot, k, rows.literal_clause(snapshot, where), leave_out, column, empty, bool(where))
+    graph = approximate.graph_for(one, sizes)
     answers = []
     with plans_kept(snapshot.connection):
         for query in queries:
