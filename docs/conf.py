@@ -45,10 +45,10 @@ def unlisted(index: str) -> str:
     return "\n".join(["", "```{toctree}", ":caption: More", *forgotten, "```", ""]) if forgotten else ""
 
 
-def as_markup(_app: Any, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+def as_markup(_app: Any, what: str, name: str, _object: Any, _options: Any, lines: list[str]) -> None:
     """Docstrings are written for people at a terminal; formulas, `code` and `setting: meaning` become markup here."""
-    if what == "module":
-        del lines[:]  # the guides say it
+    if what == "module" and (name.count(".") > 1 or not any("`" in line for line in lines)):
+        del lines[:]  # the guides say it, unless a room explains the arguments that all its members share
     example = False
     for place, line in enumerate(lines):
         words = line.strip()

@@ -15,8 +15,9 @@ EMPTY = -1  # in a row of numbers: no more labels
 class LabelSets:
     """Any number of labels per item: row i of `numbers` holds those of item i, padded with −1.
 
-    An item without a label has a number of its own, from `len(names)` on. Where `opposed` is given, only those pairs
-    are known to be different, by the first numbers of both; the other pairs that share nothing are unknown.
+    `names` are the labels by number. An item without one has a number of its own, from `len(names)` on. Where `opposed`
+    is given, only those pairs are known to be different, by the first numbers of both; the other pairs that share
+    nothing are unknown.
 
     >>> toys = LabelSets.of([{"red", "round"}, {"red"}, None])
     >>> toys.shared(toys)
@@ -31,7 +32,7 @@ class LabelSets:
 
     @staticmethod
     def of(labels: Any) -> "LabelSets":
-        """From a sequence of sets or lists (None, or nothing in it: unlabelled), or a boolean matrix items × labels."""
+        """From `labels`: sets or lists (None, or nothing in it: unlabelled), or a boolean matrix items × labels."""
         from lookalike.labels import joint_sets  # which reads labels of all forms, these among them
 
         return joint_sets(labels)[0]
@@ -45,18 +46,19 @@ class LabelSets:
         return replace(self, numbers=self.numbers[place])
 
     def to(self, device: torch.device | str) -> "LabelSets":
+        """The same on another `device`."""
         opposed = None if self.opposed is None else self.opposed.to(device)
         return replace(self, numbers=self.numbers.to(device), opposed=opposed)
 
     def shared(self, other: "LabelSets") -> Int64[Tensor, "n m"]:
-        """How many labels each item shares with each of the others."""
+        """How many labels each item shares with each item of the `other` sets."""
         columns = [
             ((self.numbers[:, :, None] == column) & (column != EMPTY)).sum(1) for column in other.numbers.unbind(1)
         ]
         return torch.stack(columns).sum(0) if columns else self.numbers.new_zeros(len(self), len(other))
 
     def opposes(self, other: "LabelSets") -> Bool[Tensor, "n m"]:
-        """Which pairs are known to be different: the `opposed` ones; without a list of them, all that share nothing."""
+        """Which pairs with `other` sets are known to differ: those in `opposed`; without it, all that share nothing."""
         if self.opposed is None:
             return self.shared(other) == 0
         low, high = self.opposed.unbind(1)
@@ -79,5 +81,9 @@ class LabelSets:
         >>> LabelSets.of([{"round", "red"}, None]).texts()
         ['red|round', '']
         """
+        return ["|".join(str(label) for label in own) for own in self.lists()]
+
+    def lists(self) -> list[list[Hashable]]:
+        """Every item's labels; none for an unlabelled item."""
         known = len(self.names)
-        return ["|".join(str(self.names[k]) for k in sorted(row) if 0 <= k < known) for row in self.numbers.tolist()]
+        return [[self.names[k] for k in sorted(row) if 0 <= k < known] for row in self.numbers.tolist()]

@@ -22,7 +22,12 @@ Value = Float[Tensor, ""]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two masks, anchors × candidates. A pair in neither mask plays no part; labels are there where known.
+    """Two masks, anchors × candidates. A pair in neither mask plays no part.
+
+    positive: which candidates attract an anchor.
+    negative: which candidates repel it.
+    labels: the classes of the anchors, where known.
+    candidate_labels: the classes of the candidates, where known.
 
     >>> Pairs.within(torch.tensor([7, 7, 9])).positive.int()
     tensor([[0, 1, 0],
@@ -37,7 +42,7 @@ class Pairs:
 
     @staticmethod
     def within(labels: Labels) -> "Pairs":
-        """All pairs of a batch; a sample is not its own positive (removed by index, whatever the embeddings are).
+        """All pairs of a batch with these `labels`; a sample is not its own positive (removed by index, not by value).
 
         Samples with several labels are positives where they share one.
 
@@ -63,7 +68,9 @@ class Pairs:
         ids: Labels | None = None,
         candidate_ids: Labels | None = None,
     ) -> "Pairs":
-        """All pairs of anchors with candidates. Equal ids are one and the same sample: that pair plays no part.
+        """All pairs of anchors with candidates, by `labels` and `candidate_labels`.
+
+        Where `ids` equals `candidate_ids` it is one and the same sample: that pair plays no part.
 
         >>> ids, memory_ids = torch.tensor([1]), torch.tensor([0, 1, 2])
         >>> pairs = Pairs.across(torch.tensor([5]), torch.tensor([5, 5, 6]), ids, memory_ids)
@@ -84,7 +91,7 @@ class Pairs:
 
     @staticmethod
     def masked(positive: Bool[Tensor, "n m"], negative: Bool[Tensor, "n m"] | None = None) -> "Pairs":
-        """Pairs of a batch from masks; the diagonal plays no part. Without `negative` all other pairs are negatives.
+        """Pairs of a batch from masks; the diagonal plays no part. Without `negative`, all that are not `positive` are.
 
         For anchors and candidates that are not the same samples, `Pairs(positive, negative)` takes masks as they are.
         """
@@ -96,7 +103,7 @@ class Pairs:
 
     @staticmethod
     def listed(positive: Listed, negative: Listed | None = None, *, rows: int, columns: int | None = None) -> "Pairs":
-        """Pairs given one by one as (anchor, candidate). Without `negative` all other pairs are negatives.
+        """`positive` pairs given one by one as (anchor, candidate). Without `negative` all other pairs are negatives.
 
         Without `columns` the pairs are those of a batch of `rows` samples: each counts in both directions.
 
@@ -114,7 +121,9 @@ class Pairs:
 
     @staticmethod
     def of_views(items: int, views: int = 2) -> "Pairs":
-        """A batch of unlabelled items, all in their first view, then all in their second: the views of an item attract.
+        """A batch of unlabelled `items`, all in their first view, then all in their second, up to `views`.
+
+        The views of an item attract each other.
 
         >>> Pairs.of_views(2).positive.int()
         tensor([[0, 0, 1, 0],
@@ -140,14 +149,19 @@ class Triplets:
 
     @staticmethod
     def of(pairs: Pairs, positive: Integer[Tensor, " n"], negative: Integer[Tensor, " n"]) -> "Triplets":
-        """One triplet per anchor, valid where the anchor has a positive and a negative."""
+        """One triplet per anchor of `pairs`, valid where it has a positive and a negative.
+
+        `positive` and `negative` are the columns chosen for each anchor.
+        """
         anchor = torch.arange(len(pairs.positive), device=pairs.positive.device)
         valid = pairs.positive.any(1) & pairs.negative.any(1)
         return Triplets(anchor, positive, negative, valid, pairs.candidate_labels)
 
     @staticmethod
     def listed(triplets: Listed, *, rows: int, columns: int | None = None) -> "Triplets":
-        """Triplets given one by one as (anchor, positive, negative); the last two count candidates, if there are any.
+        """`triplets` given one by one as (anchor, positive, negative), of a batch of `rows` samples.
+
+        With `columns`, positive and negative count so many candidates instead.
 
         >>> Triplets.listed([(0, 2, 1)], rows=3).negative
         tensor([1])
@@ -159,7 +173,7 @@ class Triplets:
 
 @dataclass(frozen=True)
 class Quadruplets:
-    """Triplets, each with a fourth sample of yet another class; `complete` is false where there is none."""
+    """`triplets`, each with an `other` sample of yet another class; `complete` is false where there is none."""
 
     triplets: Triplets
     other: Integer[Tensor, " t"]
@@ -168,7 +182,7 @@ class Quadruplets:
 
 @dataclass(frozen=True)
 class Classes:
-    """The class of every sample, for losses that learn a weight per class."""
+    """The class of every sample (`labels`), for losses that learn a weight per class."""
 
     labels: Labels
 

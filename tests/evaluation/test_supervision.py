@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lookalike.errors import UserError
-from lookalike.evaluation import evaluate
+from lookalike.evaluation import Result, evaluate
 from lookalike.evaluation.engine import counting, device, panel, ranking, relevance
 from lookalike.evaluation.pair_curves import tally_pairs
 from lookalike.label_sets import LabelSets
@@ -271,3 +271,18 @@ def test_mistakes_are_one_line(settings, message):
 def test_what_needs_no_classes_is_measured():
     result = evaluate(np.eye(4, 3, dtype="f"), [{1}, {1, 2}, {2}, None], metrics="uniformity recall@1")
     assert set(result) == {"uniformity", "recall@1"}
+
+
+def test_a_query_counts_for_each_of_its_labels():
+    vectors = torch.randn(40, 4, generator=torch.Generator().manual_seed(0))
+    labels = [None if row == 7 else {"abcde"[row % 5], ("a|b", "ab")[row % 2]} for row in range(40)]
+    result = evaluate(vectors, labels, metrics=["recall@1"])
+    values = result.per_query["recall@1"]
+    for label, share in result.by_class("recall@1").items():
+        rows = [row for row, own in enumerate(labels) if own and label in own and not np.isnan(values[row])]
+        assert share.queries == len(rows)
+        assert share.value == pytest.approx(values[rows].mean())
+    assert set(result.by_class("recall@1")) == {*"abcde", "a|b", "ab"}
+    again = Result.from_json(result.to_json())
+    assert again.by_class("recall@1") == result.by_class("recall@1")
+    assert "sets" not in evaluate(vectors, [row % 5 for row in range(40)], metrics=["recall@1"]).to_json()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lookalike import data
 from lookalike.errors import UserError
 from lookalike.search import Index, evidence
 from lookalike.search.calibration import Calibration, calibrate
@@ -130,3 +131,23 @@ def test_an_index_is_calibrated_with_held_out_images(tmp_path, model, photos, he
         other.calibrate(held_out)
     index.close()
     other.close()
+
+
+def test_calibration_refuses_images_with_several_labels(tmp_path, model, photos, held_out):
+    index = Index.create(tmp_path / "index", model)
+    index.add(photos)
+    names = sorted(path.name for path in (held_out / "figs").iterdir())
+    rows = [f"{held_out}/figs/{name},{labels}" for name, labels in zip(names, ["figs|ripe", "figs", ""], strict=False)]
+    table = tmp_path / "several.csv"
+    for lines in (rows[:2], rows[1:]):
+        table.write_text("\n".join(["path,labels", *lines]))
+        for source in (table, data.load(table)):
+            with pytest.raises(
+                UserError, match="have several labels, or none: calibrate with images of one label each"
+            ):
+                index.calibrate(source)
+    index.add(table)
+    assert {hit.label for hit in index.search_many([f"{held_out}/figs/{name}" for name in names[1:2]])[0].hits} >= {
+        "figs"
+    }
+    index.close()

@@ -1,6 +1,8 @@
 """Data sets: a folder, a table, arrays, the built-in glyphs and the official sets; splits, images, audit.
 
 `load("glyphs")`, `load("photos/")`, `load("table.csv")`, `load("cub200=/data/CUB_200_2011")` all give a `Dataset`.
+
+In this room `dataset` is one of them, `threads` are how many read its images, and `progress(done, total)` is called.
 """
 
 from collections.abc import Callable
@@ -50,12 +52,12 @@ def names() -> list[str]:
 
 
 def build(name: str, **settings: Any) -> Dataset:
-    """A data set by name; a misspelt name or setting is refused with the nearest one."""
+    """The data set called `name`; a misspelt name or setting is refused with the nearest one."""
     return catalog.build("dataset", MEMBERS, name, settings)
 
 
 def load(source: str | Path, **settings: Any) -> Dataset:
-    """A data set from a name (glyphs), name=folder (cub200=birds/), a table, or a folder, official or not.
+    """A data set from `source`: a name (glyphs), name=folder (cub200=birds/), a table, or a folder, official or not.
 
     >>> load("glyfs")  # doctest: +ELLIPSIS
     Traceback (most recent call last):

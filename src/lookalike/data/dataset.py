@@ -25,7 +25,7 @@ Column = Int64[Tensor, " n"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One fault of one file, or of the whole data set: then `path` is its root."""
+    """One fault of one file, or of the whole data set: then `path` is its root; its `kind`, and `detail` in words."""
 
     path: str
     kind: str
@@ -34,7 +34,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images with labels; rows are never Python objects.
+    """Images with labels; rows are never Python objects. In a column, −1 means that a row has none.
+
+    name: what people call it.
+    images: where the pixels come from, one row per image.
+    labels: the class of every row, a number from 0.
+    label_names: the names of the classes, by number.
+    categories: the super-category of every row.
+    category_names: their names, by number.
+    splits: of every row: train, val or test, by number.
+    roles: of every row: query or gallery, by number.
+    groups: which rows belong together and must not be separated, or find each other.
+    root: the folder or table it was read from.
+    problems: what is wrong with its files.
+    sets: the labels that each class stands for, where images have several; None: a class is one label.
 
     >>> from lookalike.data.formats.arrays import arrays
     >>> birds = arrays(np.zeros((3, 8, 8, 3), np.uint8), ["owl", "hen", "owl"], splits=["train", "train", "test"])
@@ -53,7 +66,7 @@ class Dataset:
     groups: Int64[Tensor, " n"] | None = None
     root: Path | None = None
     problems: tuple[Problem, ...] = ()
-    sets: LabelSets | None = None  # one row per class: the labels it stands for; None: a class is one label
+    sets: LabelSets | None = None
 
     def __post_init__(self) -> None:
         for name in ("images", *self.columns()):
@@ -101,7 +114,7 @@ class Dataset:
         return tuple(name for name in possible if getattr(self, name) is not None)
 
     def label_id(self, name: str) -> int:
-        """The number of a class by its name."""
+        """The number of the class called `name`."""
         if name not in self.label_names:
             raise unknown("class", name, self.label_names[:1000])
         return self.label_names.index(name)
@@ -111,7 +124,7 @@ class Dataset:
         return torch.bincount(self.labels, minlength=self.classes)
 
     def subset(self, rows: Integer[Tensor, " k"] | Bool[Tensor, " n"] | Sequence[int] | np.ndarray) -> "Dataset":
-        """Some rows, by number or by mask; classes keep their numbers (`dense` renumbers them)."""
+        """Some `rows`, by number or by mask; classes keep their numbers (`dense` renumbers them)."""
         numbers = torch.as_tensor(rows)
         if numbers.dtype == torch.bool:
             check(len(numbers) == len(self), f"the mask has {len(numbers)} entries for {len(self)} rows")
@@ -121,7 +134,7 @@ class Dataset:
         return replace(self, images=self.images.take(numbers.numpy()), **columns)
 
     def where(self, *, split: str | None = None, role: str | None = None, category: str | None = None) -> "Dataset":
-        """The rows of one split, role or category."""
+        """The rows of one `split`, `role` or `category`, by name; several of them: the rows of all at once."""
         mask = torch.ones(len(self), dtype=torch.bool)
         for kind, value, names in (
             ("split", split, SPLITS),

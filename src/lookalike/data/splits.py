@@ -20,7 +20,7 @@ from lookalike.label_sets import EMPTY
 def class_disjoint(
     dataset: Dataset, shares: Mapping[str, float], *, seed: int = 0, together: Int64[Tensor, " n"] | None = None
 ) -> Dataset:
-    """The data set with its classes split at random into these shares, alike in every category.
+    """The data set with its classes split at random, from `seed`, into these `shares`, alike in every category.
 
     Classes that have images in one group of `together` (−1: none) go to the same split: with the groups of
     `near_duplicate_groups` no near duplicate straddles two splits. Without it the data set's own groups are used.
@@ -98,7 +98,7 @@ def _links(dataset: Dataset, together: Tensor | None) -> Iterator[Tensor]:
 
 
 def halves(dataset: Dataset, train_classes: int | None = None) -> Dataset:
-    """The papers' fixed split: the first classes (by number; by default half of them) train, the rest test."""
+    """The papers' fixed split: the first `train_classes` (by number; by default half) train, the rest test."""
     check_one_label(dataset, "a split by the order of classes")
     first = dataset.classes // 2 if train_classes is None else train_classes
     check(
@@ -125,7 +125,7 @@ def last_classes_validate(dataset: Dataset, share: float = 0.2) -> Dataset:
 
 
 def class_folds(dataset: Dataset, folds: int = 4) -> list[Dataset]:
-    """The data set k times, its train classes cut into k contiguous ranges, one of which is validation.
+    """The data set `folds` times, its train classes cut into as many contiguous ranges, one of which is validation.
 
     As in the released code of chance constraints, the last range is the validation of the first fold [math G.2].
     """

@@ -40,13 +40,17 @@ def evaluate(
 ) -> Result:
     """Retrieval by nearest neighbours, exactly, in bounded memory.
 
-    Without a gallery every embedding is a query and all others are its gallery. `labels` are any hashable values; a set
-    or list of them where items have several, and then those that share one are relevant; None where an item has none.
+    `embeddings`, n × d, are the queries; `gallery`, m × d, with `gallery_labels` is what they search. Without a gallery
+    every embedding is a query and all others are its gallery. `labels` are any hashable values; a set or list of them
+    where items have several, and then those that share one are relevant; None where an item has none.
     `relevance="shared"` grades by the number of shared labels; a matrix queries × gallery says itself what is relevant,
     by booleans or by gains. Grades count for ndcg, any grade above 0 for the other metrics.
     `metrics=None` gives all ranking metrics; clustering, geometry and curves are measured when named. `ignore` hides
     gallery items from queries: groups, of which a query does not see its own (camera, session), as one sequence or,
     with a gallery, as a pair (query groups, gallery groups); or a boolean mask queries × gallery.
+    `normalise`: where vectors are compared: "sphere", "ball" or "none". `categories`: the super-category of each query,
+    for `by_category`. `ties`: how items of equal similarity are ordered, "pessimistic", "optimistic" or "expected";
+    scores closer than `tie_tolerance` are equal. `seed` decides how clusters begin; `progress(done, total)` is called.
 
     >>> vectors = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.8, 0.4]])
     >>> result = evaluate(vectors, ["ant", "ant", "bee", "bee"])
@@ -64,7 +68,8 @@ def evaluate(
     question = ask(sets.query_codes, sets.gallery_codes, hidden, sets.relevance)
     names = [sets.names[code] for code in sets.query_codes.tolist()]
     facts = describe(sets, ties, tie_tolerance, seed)
-    result = Result({}, {}, names, facts, groups, {}, lambda rows: nearest_wrong(sets, question, rows))
+    own = None if sets.labels is None else sets.labels.lists()
+    result = Result({}, {}, names, facts, groups, {}, lambda rows: nearest_wrong(sets, question, rows), own)
     if requested.ranking or "cmc" in requested.curves or "retrieval_pr" in requested.curves:
         measure_ranking(result, requested, question, sets, progress)
     if requested.rates or "pr" in requested.curves or "roc" in requested.curves:

@@ -40,7 +40,9 @@ def neighbours(
     normalise: Geometry = "sphere",
     progress: Progress | None = None,
 ) -> Neighbours:
-    """The k nearest gallery items of every query (all, if there are fewer). `gallery=None`: the other queries.
+    """The `k` nearest gallery items of each of `queries` (all, if there are fewer). `gallery=None`: the other queries.
+
+    `normalise`: where vectors are compared: "sphere", "ball" or "none"; `progress(done, total)` is called.
 
     >>> neighbours(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]]), None, 1).indices.flatten().tolist()
     [2, 2, 0]

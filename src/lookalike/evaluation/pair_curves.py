@@ -31,7 +31,7 @@ SHOWN = 1000  # points of a curve in a result; areas and rates use all
 
 @dataclass(frozen=True)
 class Tally:
-    """Numbers of same-class and other pairs with a score of at least `threshold`, thresholds falling."""
+    """Numbers of pairs of the `same` class and of `other` pairs that score at least `threshold`, thresholds falling."""
 
     threshold: Values
     same: Values
@@ -59,7 +59,9 @@ def tally_pairs(
     normalise: Geometry = "sphere",
     ignore: Any = None,
 ) -> Tally:
-    """The counts behind the PR and ROC curves of `evaluate`, at every threshold; the arguments are the same.
+    """The counts behind the PR and ROC curves of `evaluate`, at every threshold.
+
+    `embeddings`, `labels`, `gallery`, `gallery_labels`, `normalise` and `ignore` are those of `evaluate`.
 
     `evaluate(metrics="pr")` keeps a thousand points of them. Where one pair in thousands is of the same class, few of
     those lie on the part of the curve that matters.

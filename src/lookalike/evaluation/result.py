@@ -33,7 +33,16 @@ class Confusion(NamedTuple):
 
 @dataclass(frozen=True)
 class Result(Mapping[str, float]):
-    """Metrics by name; `per_query` holds NaN for queries without any relevant item, which no average counts.
+    """Metrics by name, as a mapping to floats.
+
+    values_by_name: the figures.
+    per_query: the value of every query by metric, NaN for those without any relevant item, which no average counts.
+    labels: the class of every query; of one with several labels their names in one word, such as `red|round`.
+    facts: sizes, excluded and tied queries, settings.
+    categories: the super-category of every query, if given.
+    curves: the points of every curve that was named.
+    nearest_wrong: finds the class of the nearest item of another class, for some queries.
+    sets: the labels of every query, where queries have several, or none.
 
     >>> result = Result({"recall@1": 0.5}, {"recall@1": np.array([1.0, 0.0])}, ["ant", "bee"], {"queries": 2})
     >>> result["recall@1"], result.by_class("recall@1")["bee"]
@@ -47,6 +56,7 @@ class Result(Mapping[str, float]):
     categories: list[Hashable] | None = None
     curves: dict[str, dict[str, Values]] = field(default_factory=dict)
     nearest_wrong: Callable[[Codes], list[Hashable]] | None = field(default=None, repr=False, compare=False)
+    sets: list[list[Hashable]] | None = None
 
     def __getitem__(self, name: str) -> float:
         if name not in self.values_by_name:
@@ -63,7 +73,7 @@ class Result(Mapping[str, float]):
         return table.of_result(self)
 
     def queries_of(self, name: str) -> Values:
-        """The value of every query, NaN for those without a relevant item."""
+        """The value of every query in the metric `name`, NaN for those without a relevant item."""
         if name not in self.per_query:
             kind = f"'{name}' has no value per query" if name in self else f"'{name}' was not measured"
             raise UserError(f"{kind}. Possible: {', '.join(self.per_query) or 'none'}")
@@ -72,35 +82,43 @@ class Result(Mapping[str, float]):
     def interval(
         self, name: str, level: float = 0.95, over: bootstrap.Unit = "queries", resamples: int = 1000, seed: int = 0
     ) -> tuple[float, float]:
-        """Bootstrap interval of a metric over queries or over classes."""
+        """The bootstrap interval of the metric `name` that has the confidence `level`.
+
+        `over`: "queries" or "classes" are drawn, so many times (`resamples`), from `seed`.
+        """
         bootstrap.check_unit(over)
         classes = self.labels if over == "classes" else None
         return bootstrap.interval(self.queries_of(name), classes, level, resamples, seed)
 
     def by_class(self, name: str) -> dict[Hashable, Share]:
-        """The metric over the queries of each class."""
-        return shares(self.queries_of(name), self.labels)
+        """The metric `name` over the queries of each class; a query with several labels counts for each of them."""
+        values = self.queries_of(name)
+        if self.sets is None:
+            return shares(values, self.labels)
+        numbers = [len(own) for own in self.sets]
+        return shares(np.repeat(values, numbers), [label for own in self.sets for label in own])
 
     def by_category(self, name: str) -> dict[Hashable, Share]:
-        """The metric over the queries of each super-category."""
+        """The metric `name` over the queries of each super-category."""
         if self.categories is None:
             raise UserError("this result has no categories: give evaluate(..., categories=...)")
         return shares(self.queries_of(name), self.categories)
 
     def worst(self, name: str = "map@r", count: int = 10) -> list[tuple[int, Hashable, float]]:
-        """The queries with the lowest value as (row, label, value), the worst first."""
+        """The `count` queries with the lowest value of `name` as (row, label, value), the worst first."""
         values = self.queries_of(name)
         rows = np.argsort(values, kind="stable")[: min(count, int((~np.isnan(values)).sum()))]
         return [(int(row), self.labels[row], float(values[row])) for row in rows]
 
     def confused(self, count: int = 10) -> list[Confusion]:
-        """The class pairs most often confused: queries whose nearest neighbour is of another class."""
+        """The `count` class pairs most often confused: queries whose nearest neighbour is of another class."""
         check(count > 0, f"count must be at least 1, not {count}")
         if "confused" not in self.facts:
             self.facts["confused"] = self.find_confused()
         return [Confusion(*pair) for pair in self.facts["confused"][:count]]
 
     def find_confused(self) -> list[tuple[Hashable, Hashable, int]]:
+        """All pairs (class, class taken for, queries), the most frequent first."""
         if self.nearest_wrong is None:
             raise UserError(
                 "a result read from a file without confusions cannot search for them: call confused() first"
@@ -119,6 +137,7 @@ class Result(Mapping[str, float]):
 
     @staticmethod
     def from_json(text: str) -> "Result":
+        """A result from the `text` that `to_json` wrote."""
         return Result(**serial.load(text))
 
 

@@ -36,7 +36,7 @@ def dump(result: "Result") -> str:
         "labels": result.labels,
         "categories": result.categories,
         "per_query": {name: pack(values) for name, values in result.per_query.items()},
-    }
+    } | ({} if result.sets is None else {"sets": result.sets})
     try:
         return json.dumps(content, indent=1)
     except TypeError as error:
@@ -57,7 +57,7 @@ def load(text: str) -> dict[str, Any]:
         raise UserError(f"this is not a saved result: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UserError(f"this is not a saved result: 'format' should be '{FORMAT}'")
-    categories = content["categories"]
+    categories, sets = content["categories"], content.get("sets")
     return {
         "values_by_name": content["metrics"],
         "per_query": {name: unpack(packed) for name, packed in content["per_query"].items()},
@@ -65,6 +65,7 @@ def load(text: str) -> dict[str, Any]:
         "facts": content["facts"] | {"confused": [tuple(map(hashable, pair)) for pair in content["facts"]["confused"]]}
         if "confused" in content["facts"]
         else content["facts"],
+        "sets": None if sets is None else [[hashable(label) for label in own] for own in sets],
         "categories": None if categories is None else [hashable(value) for value in categories],
         "curves": {
             name: {axis: np.array(points) for axis, points in curve.items()}

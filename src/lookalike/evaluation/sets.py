@@ -35,6 +35,7 @@ class Sets:
     unit: float
     relevance: Relevance | None = None  # None: items of the query's class; else codes and names are for display only
     unknown: NDArray[np.bool_] | None = None  # pairs of which nobody said whether they are alike
+    labels: LabelSets | None = None  # of the queries, where they have several, or none
 
     def space(self, order: Codes, of_gallery: bool, unit: float | None = None) -> Space:
         vectors = self.gallery if of_gallery and self.gallery is not None else self.queries
@@ -72,11 +73,13 @@ def read_sets(
         wide = (items.shape[1], queries.shape[1])
         check(wide[0] == wide[1], f"the gallery has {wide[0]} dimensions, the embeddings {wide[1]}: they must agree")
     columns = _columns(queries, labels, items, gallery_labels, relevance)
+    own = columns[0] if isinstance(columns[0], LabelSets) and columns[0].opposed is None else None
     rule, unknown, columns = _rule(columns, relevance)
     codes, names = encode(*columns)
     unit = unit_of(geometry, *(queries,) if items is None else (queries, items))
     gallery_codes = None if items is None else codes[1]
-    return Sets(queries, items, codes[0], gallery_codes, names, geometry, unit, rule, unknown)
+    own = None if rule is None else own
+    return Sets(queries, items, codes[0], gallery_codes, names, geometry, unit, rule, unknown, own)
 
 
 def _columns(queries: Tensor, labels: Any, items: Tensor | None, gallery_labels: Any, relevance: Any) -> list[Any]:

@@ -53,7 +53,8 @@ def fit(
     """Train on some classes, prove it on others, save everything to `out`.
 
     `source` is whatever `data.load` takes, or a Dataset; without it the recipe's own, or the embedded glyphs. Without a
-    recipe one is chosen from the images and from what is installed; `overrides` such as "train.minutes=10" change it.
+    `recipe` (a TOML file, or its values) one is chosen from the images and from what is installed; `overrides` such as
+    "train.minutes=10" change it. `audit` looks at all images first.
     A recipe with several seeds or folds is several runs, each in a folder of its own within `out`. `resume` continues
     the run in `out`, `fresh` replaces it; `full=False` leaves out baselines and the report. `tell` is called with
     every event, `stop` after every step and throughout the other stages.
@@ -105,7 +106,10 @@ def prepare(source: Source, recipe: str | Path | Mapping[str, Any] | None, overr
 
 
 def run_recipe(start: Start, run: OpenRun, conditions: Conditions) -> Run:
-    """The one run, or the several, that a recipe stands for: split the classes of decoded images, train and prove."""
+    """The one run, or the several, that a recipe stands for: split the classes of decoded images, train and prove.
+
+    `start` has the data and the recipe, `run` is its open folder, `conditions` are its clock, watcher and end.
+    """
     parts = stages.split(start.dataset, tasks(start.recipe)[0].recipe)
     recipe = fit_batches(start.recipe, parts.train)
     todo = tasks(recipe)

@@ -23,7 +23,7 @@ from lookalike.training.train import Ending, Stop
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its folder, the model, and what it is worth on unseen classes beside its baselines.
+    """A finished run: its `folder` and `ending`, the model, its worth on unseen classes beside its baselines.
 
     Of several seeds or folds `model` and `entries` are those of the first seed; `content` has all of them.
     """

@@ -1,6 +1,20 @@
 """Losses: `loss(embeddings, targets, candidates=None) -> scalar`, one per file, under the name of its paper.
 
-Embeddings are raw; every loss applies its own geometry. `targets` are plain labels, Pairs, Triplets or Classes.
+`embeddings` are raw, n × d: every loss applies its own geometry, or the one that `normalise` names. `targets` are plain
+labels, Pairs, Triplets or Classes. `candidates`, m × d, are what the columns of Pairs stand for, where that is not the
+batch itself: a memory, the embeddings of another process.
+
+`loss(…)` is `forward(embeddings, targets, candidates=None)`. A loss may also have
+
+`of_similarities(similarities, targets)`: the equation alone. `similarities` are those of anchors and candidates, n × m;
+`pairs` or `triplets` stand in the place of targets where nothing else will do. `lengths` are the squared lengths of
+both, for losses of distances; None: all are 1.
+
+`targets(labels, generator=None)`: draws what it works on from `labels`, by `generator` or by torch's own.
+
+`parameter_groups(base_lr)`: groups for the optimiser of what it learns, where the network learns at the rate `base_lr`.
+
+`epoch_started(epoch, generator=None)`: to be called with the number of each `epoch` that begins.
 """
 
 from typing import Any
@@ -169,6 +183,8 @@ def names() -> list[str]:
 
 def build(name: str, preset: str | None = None, **settings: Any) -> nn.Module:
     """The loss called `name`; `classes` and `dim` are always accepted and reach the losses that need them.
+
+    `preset` names settings that a paper used, where the loss has some; settings given beside it override them.
 
     >>> build("multi_similarity", alpha=3, classes=100, dim=128).alpha
     3

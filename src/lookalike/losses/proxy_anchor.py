@@ -53,7 +53,7 @@ class ProxyAnchor(nn.Module):
         return self.of_proxies(compare(self.proxies, embeddings, self.normalise), own) + taint(embeddings)
 
     def of_proxies(self, similarities: Float[Tensor, "c n"], own: Bool[Tensor, "c n"]) -> Value:
-        """The equation, for proxies × samples and the mask of each proxy's own samples."""
+        """The equation, for proxies × samples and the mask of each proxy's `own` samples."""
         pull = log_sum_exp(similarities, own, -self.alpha) + self.alpha * self.delta
         push = log_sum_exp(similarities, ~own, self.alpha) + self.alpha * self.delta
         # −∞ where a proxy has no sample in the batch: it does not count

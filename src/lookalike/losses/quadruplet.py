@@ -44,7 +44,7 @@ class Quadruplet(nn.Module):
         self.normalise = check_geometry(normalise)
 
     def complete(self, triplets: Triplets) -> Quadruplets:
-        """Triplets with a fourth sample, drawn uniformly from the classes of neither anchor nor negative."""
+        """The `triplets`, each with a fourth sample, drawn from the classes of neither anchor nor negative."""
         if triplets.labels is None:
             raise UserError("quadruplet draws a sample of a third class: give it labels, or Triplets with labels")
         ours, theirs = triplets.labels[triplets.positive], triplets.labels[triplets.negative]

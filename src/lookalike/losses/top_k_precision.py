@@ -51,7 +51,7 @@ class TopKPrecision(nn.Module):
         return mean_where(self.per_query(similarities, pairs), relevant > 0)
 
     def per_query(self, scores: Float[Tensor, "n m"], pairs: Pairs) -> Float[Tensor, " n"]:
-        """ℓ_k of every row."""
+        """ℓ_k of every row of `scores`, whose positives and negatives are those of `pairs`."""
         raised = scores + self.margin * pairs.negative.to(scores.dtype)
         relevant, everyone = pairs.positive.sum(1), pairs.positive | pairs.negative
         k = torch.full_like(relevant, self.k)

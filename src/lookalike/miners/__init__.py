@@ -1,6 +1,7 @@
 """Miners choose what a loss works on in a batch: `(embeddings, labels) -> targets`, without gradient.
 
-They take labels, or Pairs and then candidates too, and draw from an explicit `torch.Generator`.
+They take labels, or Pairs and then candidates too. `normalise`: where embeddings are compared ("sphere", "ball" or
+"none"). `generator`: what they draw from; None: torch's own.
 """
 
 from typing import Any
@@ -44,7 +45,7 @@ def names() -> list[str]:
 
 
 def build(name: str, preset: str | None = None, **settings: Any) -> Any:
-    """The miner called `name`.
+    """The miner called `name`, with the settings of `preset` where a paper has them, and with your own.
 
     >>> build("semihard", margin=0.3).margin
     0.3

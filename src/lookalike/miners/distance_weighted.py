@@ -24,7 +24,11 @@ from lookalike.targets import Targets, Triplets
 
 @dataclass
 class DistanceWeighted:
-    """A uniform positive, and a negative drawn so that all distances on the sphere come up equally often."""
+    """A uniform positive, and a negative drawn so that all distances on the sphere come up equally often.
+
+    lower_cutoff: nearer negatives count as if they were at this distance: their weights would explode.
+    upper_cutoff: farther negatives are not drawn; None: all are.
+    """
 
     lower_cutoff: float = 0.5
     upper_cutoff: float | None = None  # 1.4 in the text, None in the released code
@@ -53,6 +57,6 @@ class DistanceWeighted:
         return Triplets.of(pairs, pick(pairs.positive, self.generator), largest(scores, eligible))
 
     def log_weights(self, apart: Float[Tensor, "n m"], dim: int) -> Float[Tensor, "n m"]:
-        """log w of distances on the unit sphere of `dim` dimensions."""
+        """log w of the distances `apart` on the unit sphere of `dim` dimensions."""
         bounded = apart.clamp(min=self.lower_cutoff)
         return -(dim - 2) * bounded.log() - (dim - 3) / 2 * (1 - bounded.square() / 4).clamp(min=1e-8).log()

@@ -19,7 +19,10 @@ from lookalike.targets import Pairs, Targets
 
 @dataclass
 class MultiSimilarity:
-    """The pairs of every anchor that its hardest pair of the other kind makes informative."""
+    """The pairs of every anchor that its hardest pair of the other kind makes informative.
+
+    margin: ε, by which a pair may be easier than the hardest of the other kind and still count.
+    """
 
     margin: float = 0.1  # ε
     normalise: Geometry = "sphere"

@@ -18,7 +18,11 @@ from lookalike.targets import Targets, Triplets
 
 @dataclass
 class SemiHard:
-    """A uniform positive, and a uniform negative from the band just behind it (any negative if the band is empty)."""
+    """A uniform positive, and a uniform negative from the band just behind it (any negative if the band is empty).
+
+    margin: the width of the band, in distance.
+    upper: False leaves the band open at its far end, as the printed equation does.
+    """
 
     margin: float = 0.2
     upper: bool = True

@@ -20,7 +20,11 @@ from lookalike.targets import Targets, Triplets
 
 @dataclass
 class Switched:
-    """Distance-weighted triplets, some of them switched: a positive in the place of the negative."""
+    """Distance-weighted triplets, some of them switched: a positive in the place of the negative.
+
+    probability: how often that happens to a triplet.
+    upper_cutoff: the distance beyond which no negative is drawn; None: there is none.
+    """
 
     probability: float = 0.2  # p_switch
     upper_cutoff: float | None = None

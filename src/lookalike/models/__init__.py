@@ -1,4 +1,9 @@
-"""Networks that turn images into embeddings: backbones by name, the embedder around them, models saved as a folder."""
+"""Networks that turn images into embeddings: backbones by name, the embedder around them, models saved as a folder.
+
+Every backbone is called as `forward(images, after=None)`: `images` n × channels × rows × columns as its preprocessing
+leaves them; `after(stage, features)` is called after each stage, and what it returns goes on. `weights`: None (random),
+"pretrained", or a file. `progress(done, total)` is called.
+"""
 
 from lookalike.models.architecture import Architecture
 from lookalike.models.backbones import ADAPTERS, MEMBERS, available, build, names

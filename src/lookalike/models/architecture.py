@@ -19,6 +19,17 @@ from lookalike.values import dataclass_of
 class Architecture:
     """A backbone by name with its settings, and the embedder around it.
 
+    backbone: its name, one of `models.names()`, `timm:NAME` or `hf:NAME`.
+    settings: its own settings.
+    dim: the dimensions of an embedding; None: the features themselves.
+    pooling: "avg", "avg_max", "gem", or "cls" for transformers.
+    bias: whether the head has one.
+    layer_norm: whether the pooled features are standardised before the head.
+    init: how the head begins: "default" or "glorot".
+    batch_norm: "train", "frozen_statistics" or "frozen".
+    hidden: neurons of a hidden layer in the head; None: the head is linear.
+    readout: what an embedding is made of; its statistics come from the train images.
+
     >>> Architecture("conv4", {"channels": 1}, dim=32).build().dim
     32
     """
@@ -31,8 +42,8 @@ class Architecture:
     layer_norm: bool = False
     init: Init = "default"
     batch_norm: BatchNorm = "train"
-    hidden: int | None = None  # neurons of a hidden layer in the head; None: the head is linear
-    readout: Readout = field(default_factory=Readout, metadata=FACT)  # its statistics come from the train images
+    hidden: int | None = None
+    readout: Readout = field(default_factory=Readout, metadata=FACT)
 
     def __post_init__(self) -> None:
         check(
@@ -51,9 +62,10 @@ class Architecture:
             )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and TOML."""
         return {**asdict(self), "settings": dict(self.settings)}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "Architecture":
-        """From JSON or TOML; what is unknown or of another kind is refused."""
+        """From the `values` of JSON or TOML; what is unknown or of another kind is refused."""
         return dataclass_of(Architecture, values, "architecture")

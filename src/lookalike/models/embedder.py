@@ -25,6 +25,9 @@ Init = Literal["default", "glorot"]
 class Embedder(nn.Module):
     """f(x) = W pool(backbone(x)) + b, of `dim` numbers; with `dim=None` the pooled features themselves.
 
+    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls"), `bias` and `init` of the
+    head ("default", "glorot"), `batch_norm` ("train", "frozen_statistics", "frozen") and `readout` (what an embedding
+    is made of) are those of `Architecture`.
     `layer_norm` standardises the pooled features, without parameters (Teh et al., "ProxyNCA++", ECCV 2020, sec. 3.5).
     With `hidden` neurons between them, the head has two linear layers.
 
@@ -66,10 +69,11 @@ class Embedder(nn.Module):
         self.freeze(())
 
     def forward(self, images: Float[Tensor, "n c h w"], after: After | None = None) -> Float[Tensor, "n dim"]:
+        """The raw embeddings of `images`."""
         return self.read(self.features(images, after))
 
     def read(self, features: Float[Tensor, "n width"]) -> Float[Tensor, "n dim"]:
-        """The embeddings of pooled features, as `readout` says."""
+        """The embeddings of pooled `features`, as `readout` says."""
         if self.centred is None:
             return self.head(features)  # type: ignore[no-any-return]
         if self.readout.kind == "features":
@@ -84,13 +88,13 @@ class Embedder(nn.Module):
         return pooled
 
     def set_readout(self, readout: Readout, head_dim: int | None) -> None:
-        """From now on embeddings come from the head (of `head_dim` numbers), the centred features, or both."""
+        """From now on embeddings are what `readout` says: the head (`head_dim` numbers), centred features, or both."""
         self.readout = readout
         self.dim = readout.dim(head_dim, self.backbone.width)
         self.centred = None if readout.kind == "head" else CentredFeatures(self.backbone.width, readout.components)
 
     def freeze(self, stages: Iterable[str]) -> None:
-        """From now on exactly these stages are frozen: no gradients, no running statistics, no dropout."""
+        """From now on exactly these `stages` are frozen: no gradients, no running statistics, no dropout."""
         stages = tuple(stages)
         check_stages(stages, self.backbone.stages)
         self.frozen = stages
@@ -100,7 +104,7 @@ class Embedder(nn.Module):
         self.train(self.training)
 
     def train(self, mode: bool = True) -> "Embedder":
-        """Training mode, except for what is frozen."""
+        """Training mode (or evaluation: `mode=False`), except for what is frozen."""
         super().train(mode)
         frozen = tuple(start for stage in self.frozen for start in self.backbone.stages[stage])
         for name, module in _modules(self.backbone):
@@ -112,7 +116,7 @@ class Embedder(nn.Module):
     def parameter_groups(
         self, base_lr: float, head_lr: float | None = None, weight_decay: float = 0.0
     ) -> Iterator[dict[str, Any]]:
-        """Groups for an optimiser: the backbone, and the head (with a learnt pooling) at its own rate."""
+        """Groups for an optimiser with `weight_decay`: the backbone at `base_lr`, head and pooling at `head_lr`."""
         body = [parameter for _, parameter in self.backbone.named_parameters()]
         yield {"name": "backbone", "params": body, "lr": base_lr, "weight_decay": weight_decay}
         head = [*self.pooling.parameters(), *self.head.parameters()]

@@ -39,7 +39,7 @@ class PixelsToEmbeddings(nn.Module):
 
 
 def export_onnx(model: Model, path: str | Path) -> float:
-    """Write the model as an ONNX file and run it; returns the largest relative difference from torch."""
+    """Write `model` as an ONNX file at `path` and run it; returns the largest relative difference from torch."""
     onnx, _, runtime = (library(name) for name in LIBRARIES)
     path = Path(path)
     whole = deepcopy(PixelsToEmbeddings(model)).eval().cpu()  # the model stays where it is

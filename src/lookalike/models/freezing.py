@@ -7,7 +7,7 @@ from lookalike.errors import check, unknown
 
 
 def up_to(stage: str, stages: Iterable[str]) -> tuple[str, ...]:
-    """The stages from the first to this one, to be frozen.
+    """Of all `stages`, those from the first to `stage`, to be frozen.
 
     >>> up_to("layer1", ["stem", "layer1", "layer2"])
     ('stem', 'layer1')
@@ -35,7 +35,7 @@ class Unfreezing:
         check(self.every >= 0, f"unfreezing continues every 1 or more epochs (0: all at once), not {self.every}")
 
     def frozen_at(self, epoch: int, stages: Iterable[str]) -> tuple[str, ...]:
-        """The stages that are frozen during this epoch (the first is 0)."""
+        """Those of `stages` that are frozen during this `epoch` (the first is 0)."""
         names = tuple(stages)
         if self.epoch is not None and epoch < self.epoch:
             return names

@@ -36,6 +36,14 @@ SMALL_BATCH, LARGE_BATCH = 16, 128  # for large activations, a CPU spends more o
 class Model:
     """An embedder, how pixels reach it, the geometry its embeddings are compared in, and its origin.
 
+    embedder: the network.
+    preprocessing: how pixels reach it.
+    architecture: what it was built from; None: a network of your own, passed again when loading.
+    geometry: where its embeddings are compared: "sphere", "ball" or "none".
+    classes: the names of the classes it was trained on.
+    metrics: what it is worth, by name.
+    recipe: how it was trained, as TOML.
+
     >>> import numpy as np
     >>> model = Model.create(Architecture("conv4", {"channels": 1}, dim=16))
     >>> model.encode(np.zeros((5, 28, 28), dtype=np.uint8)).shape
@@ -44,11 +52,11 @@ class Model:
 
     embedder: nn.Module
     preprocessing: Preprocessing
-    architecture: Architecture | None = None  # None: a network of the user's own, passed again when loading
+    architecture: Architecture | None = None
     geometry: Geometry = "sphere"
     classes: Sequence[str] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
-    recipe: str | None = None  # TOML
+    recipe: str | None = None
 
     def __post_init__(self) -> None:
         check_geometry(self.geometry)
@@ -60,7 +68,10 @@ class Model:
         seed: int = 0,
         preprocessing: Preprocessing | None = None,
     ) -> "Model":
-        """A model of this architecture, random or with published weights, with its backbone's own preprocessing."""
+        """A model of this `architecture`, random from `seed` or with published `weights`.
+
+        `preprocessing`: that of the backbone, unless you give another.
+        """
         embedder = architecture.build(weights, seed).eval()
         return Model(embedder, preprocessing or embedder.backbone.preprocessing, architecture)
 
@@ -112,14 +123,15 @@ class Model:
 
         `images`: a sequence of paths, PIL images, arrays or tensors, or one array (n × rows × columns × channels) or
         tensor (n × channels × rows × columns). uint8 ranges from 0 to 255, floats from 0 to 1. Threads decode the
-        images of a list while the network computes. `backend`: torch, onnx or auto (see `models.backends`).
+        images of a list while the network computes. `batch_size`: how many go through the network at a
+        time. `decode`: reads a file, in the place of Pillow. `backend`: torch, onnx or auto (see `models.backends`).
         """
         check_many(images)
         inputs = in_batches(images, self.batch_size(batch_size), self.preprocessing, decode or read_image)
         return self.encode_inputs(inputs, len(images), progress, backend)
 
     def batch_size(self, size: int | None = None) -> int:
-        """How many images go through the network at a time."""
+        """How many images go through the network at a time: `size`, or what suits the device."""
         size = (SMALL_BATCH if self.device.type == "cpu" else LARGE_BATCH) if size is None else size
         check(size > 0, f"batch_size must be positive, not {size}")
         return size
@@ -131,7 +143,7 @@ class Model:
         progress: Progress | None = None,
         backend: BackendName | Backend = "torch",
     ) -> Float[Tensor, "n d"]:
-        """Embeddings of images that have been prepared, batch by batch."""
+        """Embeddings of `total` images that have been prepared, in `batches`; `backend` as in `encode`."""
         rows: list[Tensor] = []
         done = 0
         with evaluating(self.embedder):
@@ -148,7 +160,7 @@ class Model:
         return torch.cat(rows)
 
     def backend(self, name: BackendName) -> Backend:
-        """What computes this model's embeddings."""
+        """What computes this model's embeddings: the backend called `name`."""
         how = self.preprocessing
         with evaluating(self.embedder):
             key = None if self.architecture is None or name == "torch" else self.fingerprint
@@ -161,7 +173,7 @@ class Model:
         return fingerprint(self._complete_architecture(), self.preprocessing, self.geometry, self.embedder.state_dict())
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as a folder, whole or not at all; an existing model is replaced."""
+        """Write the model to `folder`, whole or not at all; an existing model is replaced."""
         description = Description(
             self._complete_architecture(), self.preprocessing, self.geometry, getattr(self.embedder, "dim", None),
             tuple(self.classes), dict(self.metrics), self.fingerprint,
@@ -179,7 +191,7 @@ class Model:
     def load(
         folder: str | Path, embedder: nn.Module | None = None, device: str = "cpu", trusted: bool = False
     ) -> "Model":
-        """The model in a folder, which may come from anywhere: nothing in it is run, fetched or looked up elsewhere.
+        """The model in `folder`, on `device`. It may come from anywhere: nothing in it is run or fetched.
 
         `embedder`: the network to fill, for one that is not built by name. `trusted`: the folder is yours, and its
         backbone may name a repository, a path or any option of timm and transformers.

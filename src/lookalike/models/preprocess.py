@@ -28,6 +28,8 @@ LUMA = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow
 class Preprocessing:
     """The evaluation view: shorter side to `resize` (`warp`: both), centre `crop`, then (x − mean) / std in `order`.
 
+    `mean` and `std` are in 0 … 255, one per channel; `interpolation` is "bilinear" or "bicubic".
+
     >>> Preprocessing(crop=128, resize=144).as_dict()["crop"]
     128
     """
@@ -76,11 +78,12 @@ class Preprocessing:
         return replace(self, crop=crop, resize=resize)
 
     def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and TOML."""
         return asdict(self)
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "Preprocessing":
-        """From JSON or TOML; what is unknown or of another kind is refused."""
+        """From the `values` of JSON or TOML; what is unknown or of another kind is refused."""
         return dataclass_of(Preprocessing, values, "preprocessing")
 
 

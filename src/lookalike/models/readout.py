@@ -24,13 +24,17 @@ Kind = Literal["head", "features", "both"]
 class Readout:
     """What an embedding is made of, as plain data.
 
+    kind: "head", "features" (pooled and centred) or "both" side by side.
+    components: principal components of the centred features; None: all of the features.
+    head_weight: w, the head's share of the similarity, when both stand side by side.
+
     >>> Readout("both", components=64, head_weight=0.3).dim(head=128, width=1280)
     192
     """
 
     kind: Kind = "head"
-    components: int | None = None  # principal components of the centred features; None: all of the features
-    head_weight: float = 0.5  # w, the head's share of the similarity, when both stand side by side
+    components: int | None = None
+    head_weight: float = 0.5  # w
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -45,7 +49,7 @@ class Readout:
         check(share, f"head_weight must lie between 0 and 1, not {self.head_weight}")
 
     def dim(self, head: int | None, width: int) -> int:
-        """The dimensions of an embedding, from those of the head (None: there is none) and of the features."""
+        """The dimensions of an embedding, from those of the `head` (None: none) and the `width` of the features."""
         features = width if self.components is None else self.components
         check(features <= width, f"{features} components of {width} features: give at most {width}")
         if self.kind == "head":
@@ -96,7 +100,7 @@ def side_by_side(
 
 
 def principal_axes(centred: Float[Tensor, "n width"], count: int) -> Float[Tensor, "count width"]:
-    """The directions in which centred points spread most, the widest first, as unit vectors."""
+    """The `count` directions in which `centred` points spread most, the widest first, as unit vectors."""
     rank = min(centred.shape)
     check(count <= rank, f"{count} components need as many images, not {len(centred)}")
     points = centred.double()

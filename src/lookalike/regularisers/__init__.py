@@ -1,4 +1,4 @@
-"""Regularisers: `embeddings -> scalar`, added to any loss."""
+"""Regularisers: `forward(embeddings) -> scalar`, added to any loss; `embeddings` are raw, n × d."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def names() -> list[str]:
 
 
 def build(name: str, preset: str | None = None, **settings: Any) -> nn.Module:
-    """The regulariser called `name`.
+    """The regulariser called `name`, with the settings of `preset` where a paper has them, and with your own.
 
     >>> build("embedding_norm", weight=0.01).weight
     0.01

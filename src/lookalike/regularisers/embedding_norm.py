@@ -12,7 +12,11 @@ from lookalike.loss_inputs import check_embeddings
 
 
 class EmbeddingNorm(nn.Module):
-    """Keeps raw embeddings short, so that dot products cannot grow by length alone."""
+    """Keeps raw embeddings short, so that dot products cannot grow by length alone.
+
+    weight: ν, the factor of the mean length.
+    squared: whether lengths are squared before they are averaged.
+    """
 
     def __init__(
         self,

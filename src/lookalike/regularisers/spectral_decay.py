@@ -35,7 +35,12 @@ def spectral_decay(embeddings: Float[Tensor, "n d"], drop: int = 0) -> Float[Ten
 
 
 class SpectralDecay(nn.Module):
-    """Flattens the spectrum of the batch, so that no few directions carry everything that was learnt."""
+    """Flattens the spectrum of the batch, so that no few directions carry everything that was learnt.
+
+    weight: the factor of ρ.
+    drop: how many of the largest singular values are left alone.
+    normalise: where the embeddings lie before: "sphere", "ball" or "none".
+    """
 
     def __init__(
         self,

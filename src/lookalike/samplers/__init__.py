@@ -1,7 +1,14 @@
 """Batch samplers: which images meet in a batch. Each iterates lists of indices, for `DataLoader(…, batch_sampler=…)`.
 
 Each is a `BatchSampler` around its own way of composing an epoch, so all of them compose it from (seed, epoch), share
-every batch among ranks class by class, and resume in the middle of an epoch.
+every batch among ranks class by class, and resume in the middle of an epoch. What they have in common:
+
+`labels`: the class of every image of the data set. `batch_size`: the images of a batch, of all ranks together.
+`per_class`: how many of them come from one class. `batches`: the batches of an epoch; None: as many as the images fill.
+`seed` decides every choice. `rank`: the number of this process among `ranks`, each of which gets its share of a batch.
+
+Those that choose by embeddings take them from a `bank` and choose within a random `big_batch` of images; those that
+compare whole batches draw so many `candidates`. `roth` draws with replacement, as the code of Roth et al. does.
 """
 
 from collections.abc import Callable, Mapping
@@ -64,7 +71,7 @@ def names() -> list[str]:
 
 
 def needs_bank(name: str) -> bool:
-    """Whether a sampler chooses by embeddings and so needs an EmbeddingBank.
+    """Whether the sampler called `name` chooses by embeddings and so needs an EmbeddingBank.
 
     >>> needs_bank("coreset"), needs_bank("class_balanced")
     (True, False)
@@ -81,7 +88,9 @@ def build(
     bank: EmbeddingBank | None = None,
     **settings: Any,
 ) -> BatchSampler:
-    """The sampler called `name`. It gets the facts of the data that it takes; an unknown setting is refused.
+    """The sampler called `name`, with the settings of `preset` where a paper has them; an unknown setting is refused.
+
+    Of the facts of the data (`labels`, `categories`, a `bank` of embeddings) it gets those that it takes.
 
     >>> import torch
     >>> len(build("class_balanced", labels=torch.arange(12) // 3, batch_size=4, per_class=2))

@@ -14,7 +14,7 @@ from lookalike.loss_inputs import check_embeddings
 
 
 class EmbeddingBank:
-    """One embedding per training image. Under several ranks every rank must receive the same updates.
+    """One embedding of `dim` numbers for each of the training `images`; every rank must receive the same updates.
 
     >>> bank = EmbeddingBank(images=3, dim=2)
     >>> bank.update(torch.tensor([0, 2]), torch.ones(2, 2))
@@ -29,7 +29,7 @@ class EmbeddingBank:
 
     @staticmethod
     def of(embeddings: Float[Tensor, "n d"]) -> "EmbeddingBank":
-        """A bank filled with the embeddings of all images."""
+        """A bank filled with the `embeddings` of all images."""
         check_embeddings(embeddings)
         bank = EmbeddingBank(*embeddings.shape)
         bank.update(torch.arange(len(bank)), embeddings)
@@ -39,7 +39,7 @@ class EmbeddingBank:
         return len(self.vectors)
 
     def update(self, indices: Integer[Tensor, " m"], embeddings: Float[Tensor, "m d"]) -> None:
-        """Overwrite the embeddings of the images at `indices`, from any device, without gradient."""
+        """Overwrite those of the images at `indices` with `embeddings`, from any device, without gradient."""
         check_embeddings(embeddings)
         check(
             len(indices) == len(embeddings), f"{len(indices)} indices for {len(embeddings)} embeddings: give one each"

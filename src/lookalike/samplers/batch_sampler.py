@@ -43,6 +43,8 @@ class BatchSampler:
     """Batches as lists of image indices, for `DataLoader(…, batch_sampler=…)`; each rank gets its share of every batch.
 
     `labels` are the class numbers of all images. Without `batches` an epoch has ⌊images / batch_size⌋ of them.
+    `compose` gives the batches of an epoch, one per row, from their number and a generator. `keeps_batches`: they are
+    part of the state, because what chose them changes.
 
     >>> def in_order(batches: int, generator: torch.Generator) -> Tensor:
     ...     return torch.arange(2 * batches).view(batches, 2)
@@ -80,7 +82,7 @@ class BatchSampler:
         check(0 <= self.rank < self.ranks, f"rank must be from 0 to {self.ranks - 1}, not {self.rank}")
 
     def check_shares(self, ranks: int) -> None:
-        """Refuse batches that so many ranks cannot share evenly, class by class."""
+        """Refuse batches that so many `ranks` cannot share evenly, class by class."""
         m, n = self.batch_size, self.per_class
         check(ranks > 0 and m % ranks == 0, f"a batch of {m} cannot be shared evenly by {ranks} ranks")
         check(
@@ -121,7 +123,7 @@ class BatchSampler:
             self.set_epoch(self.epoch + 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to the beginning of another epoch; in the current one, keep the position."""
+        """Go to the beginning of another `epoch`; in the current one, keep the position."""
         check(epoch >= 0, f"epoch must not be negative, not {epoch}")
         self.iterated = None
         if epoch != self.epoch:
@@ -142,7 +144,7 @@ class BatchSampler:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue where `state_dict` was taken: the rest of the epoch, and all later ones, are the same."""
+        """Continue where `state` was taken: the rest of the epoch, and all later ones, are the same."""
         here = self.state_dict()
         for fact in ("images", "batch_size", "batches"):
             was = state.get(fact)

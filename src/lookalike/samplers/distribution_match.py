@@ -78,6 +78,8 @@ def DistributionMatch(
 ) -> BatchSampler:
     """DDM: of ten class-balanced candidates out of a big batch, the one whose distances are distributed most alike.
 
+    `roth_w1` compares the heights of their histograms as if they were samples, as the released code does.
+
     >>> labels = torch.arange(8) // 2
     >>> bank = EmbeddingBank.of(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
     >>> sampler = DistributionMatch(labels, bank, batch_size=4, per_class=2, big_batch=8)

@@ -34,7 +34,12 @@ Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
 
 class Index:
-    """Images with their vectors, in a folder or on PostgreSQL; see `create`, `open`, `add` and `search`."""
+    """Images with their vectors, in a folder or on PostgreSQL; see `create`, `open`, `add` and `search`.
+
+    `place`: a folder, or the address of a PostgreSQL server; `store`: what keeps it there. `source`: whatever
+    `data.load` takes, and unlabelled images. `k`: how many items an answer has. `where`: conditions on columns.
+    `group`: the best item of each value of this column. `progress(done, total)` is called.
+    """
 
     def __init__(self, store: Store, place: Place) -> None:
         self.store, self.place = store, place
@@ -43,9 +48,9 @@ class Index:
     @staticmethod
     def create(place: Place, model: str | Path | Model | None = None, *, dim: int | None = None,
                geometry: str = "sphere") -> "Index":  # fmt: skip
-        """A new index for the images of a model; without one, for vectors of `dim` dimensions made elsewhere.
+        """A new index for the images of a `model`; without one, for vectors of `dim` dimensions made elsewhere.
 
-        `place` is a new folder, or the address of a PostgreSQL server.
+        `geometry`: where those are compared: "sphere", "ball" or "none".
         """
         if model is None:
             check(dim is not None, "give the model that embeds the images, or dim for vectors made elsewhere")
@@ -66,13 +71,14 @@ class Index:
 
     @staticmethod
     def for_vectors(place: Place, file: Path) -> "Index":
-        """A new index without a model, for the vectors in a file."""
+        """A new index without a model, for the vectors in a `file`."""
         check(vectors.holds_vectors(file), f"'{file}' does not hold vectors: give the model that embeds these images")
         _, content, _ = vectors.read(vectors.files(file)[0])
         return Index.create(place, dim=content.shape[1])
 
     @staticmethod
     def exists(place: Place) -> bool:
+        """Whether there is an index."""
         return places.exists(place)
 
     @property
@@ -81,6 +87,7 @@ class Index:
         return places.shown(self.place)
 
     def close(self) -> None:
+        """Let go of its files or connections."""
         self.store.close()
 
     def __len__(self) -> int:
@@ -101,7 +108,7 @@ class Index:
         return self._model
 
     def check_model(self, model: Model) -> None:
-        """Refuse a model whose vectors cannot be compared with those of the index."""
+        """Refuse a `model` whose vectors cannot be compared with those of the index."""
         check(
             model.fingerprint == self.identity.fingerprint,
             "the index was made with another model: use that one, or embed everything again with --new-generation",
@@ -170,7 +177,7 @@ class Index:
         return result
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
-        """Remove items by id, or those that conditions select; how many there were."""
+        """Remove items by `ids`, or those that conditions select; how many there were."""
         chosen = list(ids)
         conditions = filters.parse(where)
         if conditions:
@@ -182,7 +189,7 @@ class Index:
         self, query: Query = None, k: int = 10, *, where: Where = None, group: str | None = None,
         box: Box | None = None, like: Sequence[Query] = (), unlike: Sequence[Query] = (), plain: bool = False,
     ) -> Answer:  # fmt: skip
-        """The k items nearest to a picture: a file, a PIL image, an array, an item's id, or a vector.
+        """The `k` items nearest to `query`, a picture: a file, a PIL image, an array, an item's id, or a vector.
 
         `box` (x, y, width, height in pixels) searches inside a part of the picture; `like` and `unlike` are further
         examples; `where` are conditions on columns; `group` gives the best item of each value of a column; `plain`
@@ -198,7 +205,10 @@ class Index:
 
     def answer(self, vector: Vectors, k: int = 10, *, where: Where = None, group: str | None = None,
                leave_out: Sequence[str] = (), plain: bool = False) -> Answer:  # fmt: skip
-        """The nearest items of one vector, with its verdict; `plain` switches off what calibration switched on."""
+        """The nearest items of one `vector`, without those whose ids are in `leave_out`, with a verdict.
+
+        `plain` switches off what calibration switched on.
+        """
         quality, conditions = Quality() if plain else self.quality, filters.parse(where)
 
         def ask(number: int, more: Filter, column: str | None) -> Answer:
@@ -224,9 +234,15 @@ class Index:
     ) -> Calibrated:  # fmt: skip
         """Measure with labelled images what a similarity means here, and keep it with the index; `plain`: no tricks.
 
-        Use classes that the model was not trained on: on those it was, answers look more reliable than they are.
+        `precision`: how often an answer that is called sure must be right. `stage(name)` is called where a part of it
+        begins, and gives the progress of that part. Use classes that the model was not trained on: on those it was,
+        answers look more reliable than they are.
         """
         listing = sources.listing(source)
+        check(
+            not listing.several,
+            f"the images of '{listing.root}' have several labels, or none: calibrate with images of one label each",
+        )
         labelled = [entry for entry in listing.entries if entry.item.label is not None]
         check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
         queries = self._queries(labelled, stage("embedding the images"))
@@ -264,11 +280,14 @@ class Index:
     def search_many(
         self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
     ) -> list[Answer]:
-        """One answer each, in one pass over the index."""
+        """An answer to each of `queries`, in one pass over the index."""
         return self.store.search(self.vectors_of(queries), k, filters.parse(where), group)
 
     def vectors_of(self, queries: Sequence[Query], box: Box | None = None, flip: bool = False) -> Vectors:
-        """Queries as vectors, in their order; with `flip` pictures count together with their mirror images."""
+        """The `queries` as vectors, in their order; with `flip` pictures count together with their mirror images.
+
+        `box`: the part of each picture that counts.
+        """
         result: list[Any] = [None] * len(queries)
         images: dict[int, Any] = {}
         for place, query in enumerate(queries):

@@ -35,20 +35,29 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that can be found: a picture, or a vector made elsewhere."""
+    """Something that can be found: a picture, or a vector made elsewhere.
+
+    id: its name in the index.
+    path: its file, absolute.
+    label: its class, if it has one.
+    columns: further facts by name, for `where` and `group`.
+    root: the folder, table or list it was added from.
+    stamp: size and time of its file, by which a changed one is noticed.
+    added: when, in seconds since 1970.
+    """
 
     id: str
-    path: str | None = None  # absolute
+    path: str | None = None
     label: str | None = None
     columns: Mapping[str, Value] = field(default_factory=dict)
-    root: str | None = None  # the folder, table or list it was added from
+    root: str | None = None
     stamp: Stamp | None = None
-    added: float | None = field(default=None, compare=False)  # seconds since 1970; the store knows
+    added: float | None = field(default=None, compare=False)  # the store knows
 
 
 @dataclass(frozen=True)
 class Hit:
-    """An item found, and how near: the cosine on the sphere, else −‖a − b‖²/2."""
+    """An `item` found, and its `similarity`: the cosine on the sphere, else −‖a − b‖²/2."""
 
     item: Item
     similarity: float
@@ -78,14 +87,22 @@ class Classified:
 
 @dataclass(frozen=True)
 class Answer:
-    """The nearest items of one query, the nearest first, and what calibration says of the best one."""
+    """The nearest items of one query, the nearest first, and what calibration says of the best one.
+
+    hits: what was found.
+    verdict: "sure", "maybe", "unknown" or "uncalibrated".
+    chance: that the best hit is right; None: only its similarity was judged.
+    certified: whether the first look at the rounded scores proved it, without a second one.
+    generation: of the vectors it was found with.
+    missing: shards that did not answer: their items are not among the hits.
+    """
 
     hits: Sequence[Hit]
     verdict: Verdict = "uncalibrated"
-    chance: float | None = None  # that the best hit is right; None: only its similarity was judged
-    certified: bool = True  # proven by the first look at the rounded scores, without a second one
-    generation: int = 0  # of the vectors it was found with
-    missing: Sequence[str] = ()  # shards that did not answer: their items are not among the hits
+    chance: float | None = None
+    certified: bool = True
+    generation: int = 0
+    missing: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

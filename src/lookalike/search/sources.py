@@ -44,6 +44,7 @@ class Listing:
 
     root: str
     entries: Sequence[Entry]
+    several: bool = False  # images have several labels, or none: an item's label is all of them in one word
 
 
 def listing(source: Source) -> Listing:
@@ -101,6 +102,7 @@ def _of_table(file: Path) -> Listing:
         check(
             len(row) == len(header), f"'{file.name}' line {number} has {len(row)} cells, its first line {len(header)}"
         )
+    column = "labels" if "label" not in lower and "labels" in lower else "label"
     own = {place: name for place, name in enumerate(header) if name.lower() not in RESERVED and name}
     typed = {name: _typed([row[place].strip() for row in rows]) for place, name in own.items()}
     root = str(file.resolve())
@@ -111,8 +113,9 @@ def _of_table(file: Path) -> Listing:
         path = Path(os.path.abspath(file.parent / cell["path"]))
         columns = {name: values[number] for name, values in typed.items()}
         id_ = cell.get("id") or f"{file.stem}/{cell['path']}"
-        entries.append(Entry(Item(printable(id_), str(path), printable(cell.get("label", "")) or None, columns, root)))
-    return Listing(root, entries)
+        entries.append(Entry(Item(printable(id_), str(path), printable(cell.get(column, "")) or None, columns, root)))
+    sets = column == "labels" and any("|" in (entry.item.label or "|") for entry in entries)
+    return Listing(root, entries, sets)
 
 
 def _typed(values: Sequence[str]) -> list[Value]:
@@ -124,7 +127,7 @@ def _typed(values: Sequence[str]) -> list[Value]:
 
 def _of_dataset(dataset: Dataset, name: str) -> Listing:
     root = str(Path(name.partition("=")[2] or name).expanduser().resolve()) if dataset.root is not None else name
-    return Listing(root, list(_rows(dataset, root)))
+    return Listing(root, list(_rows(dataset, root)), dataset.sets is not None)
 
 
 def _of_run(run: RunFolder) -> Listing:
@@ -136,7 +139,8 @@ def _of_run(run: RunFolder) -> Listing:
     arrays = read_embeddings(run.test)
     names = {str(name) for column in ("paths", "gallery_paths") for name in arrays.get(column, ())}
     rows = [row for row in range(len(dataset)) if dataset.images.name(row) in names]
-    return Listing(str(run.path.resolve()), list(_rows(dataset.subset(rows), str(run.path.resolve()))))
+    place = str(run.path.resolve())
+    return Listing(place, list(_rows(dataset.subset(rows), place)), dataset.sets is not None)
 
 
 def _rows(dataset: Dataset, root: str) -> Iterator[Entry]:

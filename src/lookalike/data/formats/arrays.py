@@ -25,7 +25,9 @@ def arrays(
     groups: Names | None = None,
     name: str = "arrays",
 ) -> Dataset:
-    """Images in memory, uint8: n × h × w × 3, n × 3 × h × w, n × h × w (grey), or a list; labels of any kind.
+    """`images` in memory, uint8: n × h × w × 3, n × 3 × h × w, n × h × w (grey), or a list; `labels` of any kind.
+
+    `categories`, `splits`, `roles` and `groups` are the other columns of a `Dataset`, `name` is what people call it.
 
     >>> arrays(np.zeros((2, 5, 4), np.uint8), [7, 7]).summary()
     'arrays: 2 images, 1 classes'

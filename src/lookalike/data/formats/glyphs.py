@@ -33,7 +33,8 @@ Progress = Callable[[int, int], None]
 def glyphs(difficulty: float = 0.6, seed: int = 0, size: int = 32, progress: Progress | None = None) -> Dataset:
     """Characters in 16 fonts, drawn on first use and kept in the cache; no download. Categories are scripts.
 
-    `difficulty` 0 is plain print, 1 heavy distortion; `seed` decides which half of the classes trains.
+    `difficulty` 0 is plain print, 1 heavy distortion; `seed` decides which half of the classes trains, `size` is the
+    side of an image in pixels.
     """
     check(0 <= difficulty <= 1, f"difficulty must lie between 0 and 1, not {difficulty}")
     check(8 <= size <= FINE, f"size must be 8 to {FINE} pixels, not {size}")

@@ -41,7 +41,7 @@ def is_pairs(file: Path) -> bool:
 
 
 def pairs(path: str | Path, root: str | Path | None = None) -> Dataset:
-    """A CSV, TSV or Parquet file with the columns left, right and same (yes or no; split if you have it).
+    """The CSV, TSV or Parquet file at `path` with the columns left, right and same (yes or no; split if you have it).
 
     Relative paths start at the table's own folder unless `root` is given. Every image is a row of the data set.
     """

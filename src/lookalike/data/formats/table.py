@@ -31,7 +31,7 @@ KINDS = (".csv", ".tsv", ".parquet")
 
 
 def table(path: str | Path, root: str | Path | None = None) -> Dataset:
-    """A CSV, TSV or Parquet file with the columns path and label (category, split, role, group if you have them).
+    """The file at `path`, CSV, TSV or Parquet: columns path and label (category, split, role, group if you have them).
 
     Relative paths start at the table's own folder unless `root` is given; labels may be any text. With a column
     `labels` instead, `red|round` is two of them and an empty cell is none; images that share a label are alike.

@@ -43,16 +43,23 @@ class Cut(NamedTuple):
 class Augmentation:
     """From an image of any size to size × size.
 
+    size: the side of the result, in pixels.
+    short_side: first resize so that the shorter side has this many pixels.
+    warp: or first resize to a square of this side, whatever the aspect.
+    area: then a random part of the area, from … to, resized to the size.
+    random: or a crop of that size at a random place; else at the centre.
+    flip: how often the image is mirrored, from 0 to 1.
+
     >>> centre = preset("roth").evaluation
     >>> centre.cut(300, 400, torch.Generator())
     Cut(whole=(256, 341), box=(16, 58, 224, 224), size=224, flip=False)
     """
 
     size: int
-    short_side: int | None = None  # first resize so that the shorter side has this many pixels
-    warp: int | None = None  # or first resize to a square of this side, whatever the aspect
-    area: tuple[float, float] | None = None  # then a random part of the area, resized to `size`
-    random: bool = False  # or a crop of `size` at a random place; else at the centre
+    short_side: int | None = None
+    warp: int | None = None
+    area: tuple[float, float] | None = None
+    random: bool = False
     flip: float = 0.0
 
     def __post_init__(self) -> None:
@@ -67,7 +74,7 @@ class Augmentation:
             check(0 < low <= high <= 1, f"area is a range within 0 … 1, not {self.area}")
 
     def cut(self, height: int, width: int, generator: torch.Generator) -> Cut:
-        """The part of a height × width image to show, random from `generator`."""
+        """The part of an image of `height` × `width` to show, random from `generator`."""
         numbers = torch.rand(4 * TRIES + 1, generator=generator).tolist()
         whole = self._whole(height, width)
         if self.area is not None:
@@ -168,7 +175,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Preset:
-    """The augmentations of a protocol by its name."""
+    """The augmentations of the protocol called `name`."""
     if name not in PRESETS:
         raise unknown("augmentation", name, PRESETS)
     return PRESETS[name]

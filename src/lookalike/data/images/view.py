@@ -41,6 +41,8 @@ class Sample(NamedTuple):
 class AugmentedImages(torch.utils.data.Dataset[Sample]):
     """The images of a data set, augmented, as uint8 3 × size × size (normalise a whole batch on its device).
 
+    `augmentation` says how; what it draws depends on `seed`, epoch, batch and place alone.
+
     >>> from lookalike.data.formats.arrays import arrays
     >>> from lookalike.data.images.augment import preset
     >>> two = arrays(np.zeros((2, 40, 50, 3), np.uint8), ["hen", "owl"])
@@ -107,7 +109,10 @@ def ticket_seed(seed: int, ticket: Ticket) -> int:
 
 
 class Tickets:
-    """A batch sampler whose rows become tickets; `first` numbers the first batch after a restart in mid-epoch."""
+    """A batch sampler, `batches`, whose rows become tickets of this `epoch`.
+
+    `first` numbers the first batch after a restart in mid-epoch.
+    """
 
     def __init__(self, batches: Iterable[Sequence[int]], epoch: int = 0, first: int = 0) -> None:
         self.batches = batches
@@ -115,6 +120,7 @@ class Tickets:
         self.first = first
 
     def set_epoch(self, epoch: int) -> None:
+        """Go to the beginning of an `epoch`, and take the sampler there."""
         self.epoch, self.first = epoch, 0
         forward: Any = getattr(self.batches, "set_epoch", None)
         if forward is not None:
@@ -130,7 +136,10 @@ class Tickets:
 
 
 def loader(view: AugmentedImages, batches: Tickets, workers: int = 0, pin_memory: bool = False) -> DataLoader[Sample]:
-    """A torch loader of whole batches, as `Sample`: the same for any number of workers."""
+    """A torch loader of `batches` from a `view`, as `Sample`: the same for any number of `workers`.
+
+    `pin_memory` is that of `DataLoader`.
+    """
     generator = torch.Generator().manual_seed(
         view.seed
     )  # without it each epoch would consume torch's global random numbers

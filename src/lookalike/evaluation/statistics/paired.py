@@ -51,7 +51,9 @@ def compare(
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairedComparison:
-    """Every result against the first one, on the queries both count.
+    """Every one of `results` against the first, in these `metrics`, on the queries both count.
+
+    Intervals have the confidence `level`: "queries" or "classes" (`over`) are drawn `resamples` times, from `seed`.
 
     >>> good = Result({"map": 1.0}, {"map": np.ones(4)}, [1, 1, 2, 2], {})
     >>> poor = Result({"map": 0.5}, {"map": np.full(4, 0.5)}, [1, 1, 2, 2], {})

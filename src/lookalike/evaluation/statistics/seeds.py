@@ -97,7 +97,7 @@ def averaged(results: Sequence[Result]) -> Result:
     check(_same_queries(results), "models were measured on different queries: their mean says nothing")
     values = {name: float(np.mean([result[name] for result in results])) for name in first}
     per_query = {name: np.mean([result.per_query[name] for result in results], axis=0) for name in first.per_query}
-    return Result(values, per_query, first.labels, first.facts, first.categories)
+    return Result(values, per_query, first.labels, first.facts, first.categories, sets=first.sets)
 
 
 def spread_of(values: Sequence[float], vectors: Sequence[Values] = (), same_queries: bool = True) -> Spread:

@@ -37,7 +37,7 @@ def names() -> list[str]:
 
 
 def available(name: str) -> bool:
-    """Whether `weights="pretrained"` works on this machine without a connection.
+    """Whether `weights="pretrained"` of the backbone `name` works on this machine without a connection.
 
     >>> available("conv4")
     False
@@ -47,7 +47,7 @@ def available(name: str) -> bool:
 
 
 def build(name: str, seed: int = 0, **settings: Any) -> Backbone:
-    """A backbone by name, its random parts from `seed`.
+    """The backbone called `name`, its random parts from `seed`.
 
     >>> build("conv4", channels=1).width
     64

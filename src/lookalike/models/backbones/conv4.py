@@ -20,7 +20,9 @@ SMALLEST = 16  # four halvings leave one position
 
 
 class Conv4(nn.Module):
-    """Four convolutions with 64 filters, for images of 16 to some 100 pixels; there are no published weights.
+    """Four convolutions with `width` filters, for images of 16 to some 100 pixels; there are no published weights.
+
+    `channels`: 1 for grey images, 3 for coloured ones.
 
     >>> import torch
     >>> Conv4(channels=1)(torch.zeros(2, 1, 28, 28)).shape

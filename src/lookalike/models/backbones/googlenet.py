@@ -61,6 +61,8 @@ WEIGHTS = Published(
 class GoogLeNet(nn.Module):
     """6 million parameters, 1024 channels, no batch normalisation: nothing here depends on the rest of the batch.
 
+    `paper`: with the local response normalisation of the paper, which the published weights were trained without.
+
     >>> GoogLeNet()(torch.zeros(1, 3, 64, 64)).shape
     torch.Size([1, 1024, 2, 2])
     """

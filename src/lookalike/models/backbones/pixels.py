@@ -19,6 +19,8 @@ SIDE = 32
 class Pixels(nn.Module):
     """A thumbnail of `side` × `side` pixels as one vector; nothing to learn, no weights.
 
+    `channels`: 1 for grey images, 3 for coloured ones.
+
     >>> import torch
     >>> Pixels()(torch.zeros(2, 3, 32, 32)).shape
     torch.Size([2, 3072, 1, 1])

@@ -1,8 +1,11 @@
 """Which two classes are mistaken for each other most often, shown side by side."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from lookalike.evaluation import Result
 from lookalike.evaluation.result import Confusion
@@ -59,7 +62,8 @@ def select(test: UnseenImages, sample: Result, confusions: list[Confusion]) -> l
     for (truth, other), number in directed.items():
         pair = min((truth, other), (other, truth))
         totals[pair] = totals.get(pair, 0) + number
-    queries = {str(label): share.queries for label, share in sample.by_class("recall@1").items()}
+    measured = zip(sample.labels, sample.queries_of("recall@1"), strict=True)
+    queries = Counter(str(label) for label, value in measured if not np.isnan(value))
     rows: dict[str, list[int]] = {}
     for row, label in enumerate(test.all_labels):
         rows.setdefault(label, []).append(row)
@@ -70,7 +74,7 @@ def select(test: UnseenImages, sample: Result, confusions: list[Confusion]) -> l
         pairs.append(
             ConfusedPair(
                 one, other, directed.get((one, other), 0), directed.get((other, one), 0),
-                queries.get(one, 0), queries.get(other, 0), one_rows, other_rows,
+                queries[one], queries[other], one_rows, other_rows,
                 [test.path(row) for row in one_rows], [test.path(row) for row in other_rows],
             )
         )  # fmt: skip
