@@ -11,6 +11,7 @@ import gc
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -66,7 +67,7 @@ class Trials:
         if not reach.place or fixturedef.scope == "function":
             return (yield)
         before = sum(os.times()[:4])
-        with reach.noted(str(self.scratch / fixturedef.argname)):
+        with reach.noted(str(self.scratch / "notes" / fixturedef.argname)):
             value = yield
         self.waits[fixturedef.argname] = sum(os.times()[:4]) - before
         return value
@@ -99,12 +100,12 @@ class Trials:
         run, found, seconds = self.run(names), Reach(), dict[str, float]()
         for number, name in enumerate(names):
             before = sum(os.times()[:4]) - sum(self.waits.values())
-            with reach.noted(str(self.scratch / f"{number}.test")):
+            with reach.noted(str(self.scratch / "notes" / f"{number}.test")):
                 next(run)
             seconds[name] = sum(os.times()[:4]) - sum(self.waits.values()) - before
         for number, name in enumerate(names):
             shared = [fixture for fixture in getattr(self.items[name], "fixturenames", ()) if fixture in self.waits]
-            files = [self.scratch / text for text in (f"{number}.test", *shared)]
+            files = [self.scratch / "notes" / text for text in (f"{number}.test", *shared)]
             reached = {line for file in files if file.exists() for line in file.read_text().splitlines()}
             if name in self.passed and name not in self.failed:
                 total = seconds[name] + sum(self.waits[fixture] for fixture in shared)
@@ -118,9 +119,10 @@ class Trials:
     def settle(self) -> None:
         """Temporary files of tests go below `scratch`, and what is printed goes nowhere."""
         next(iter(self.items.values())).config.pluginmanager.unregister(name="terminalreporter")
+        for name in ("notes", "tmp"):
+            shutil.rmtree(self.scratch / name, ignore_errors=True)
+            (self.scratch / name).mkdir()
         place = self.scratch / "tmp"
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
         place.chmod(0o1777)
         os.environ["TMPDIR"] = tempfile.tempdir = str(place)
         silent = os.open(os.devnull, os.O_RDWR)
@@ -159,7 +161,10 @@ class Trials:
 def choose(mutant: Mutant, known: Reach, seconds: float) -> tuple[list[str], float]:
     """The tests for a mutant, and how long they take."""
     line, stem = f"{mutant.file} {mutant.function}", Path(mutant.file).stem.replace("_", "")
-    reaching = [name for name, test in known.items() if line in test["functions"]]
+    lines = callers(mutant) if mutant.jitted else (line + "\n",)
+    reaching = [
+        name for name, test in known.items() if any(f"{each}\n".startswith(lines) for each in test["functions"])
+    ]
 
     def order(name: str) -> tuple[bool, bool, float, str]:
         namesake = stem in name.lower().replace("_", "")
@@ -173,6 +178,13 @@ def choose(mutant: Mutant, known: Reach, seconds: float) -> tuple[list[str], flo
             names.append(name)
             total += known[name]["seconds"]
     return names, total
+
+
+def callers(mutant: Mutant) -> tuple[str, ...]:
+    """The files of the room that import the module of a compiled function: its own calls cannot be seen."""
+    word = re.compile(rf"import .*\b{Path(mutant.file).stem}\b")
+    files = (path for path in (SOURCE / mutant.room).rglob("*.py") if word.search(path.read_text(encoding="utf-8")))
+    return tuple(f"{path.relative_to(SOURCE)} " for path in files)
 
 
 def swap(mutant: Mutant) -> None:

@@ -26,6 +26,7 @@ LISTED = {
     "triplet": ({}, oracles.triplet_listed),
     "triplet squared": ({"squared": True}, lambda z, c, t: oracles.triplet_listed(z, c, t, squared=True)),
     "triplet cosine": ({"similarity": "cosine"}, lambda z, c, t: oracles.triplet_listed(z, c, t, cosine=True)),
+    "triplet sum": ({"reduction": "sum"}, lambda z, c, t: oracles.triplet_listed(z, c, t) * len(t)),
     "snr": ({}, ranking_oracles.snr_listed),
 }
 
