@@ -13,7 +13,12 @@ from reproduction.figures import Kept, correlation
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures" / "reproduction"
 Find = Callable[[str], Kept]
 LEFT_OUT = ("-one", "-CCP-S")  # of the steps to converge: as many rows as there is room for
-WITH_RHO = {"cub_roth_losses": "losses", "cub_p_switch": "p_switch", "cub_mixup": "mixup"}
+WITH_RHO = {
+    "cub_roth_losses": "losses",
+    "cub_p_switch": "p_switch",
+    "cub_mixup": "mixup",
+    "cub_roth_samplers": "batches",
+}
 SPECTRA = ("probability 0.0", "probability 0.2", "probability 0.4")
 CCP = ("C1-CCP-L", "C2-CCP-L", "MS-CCP-L", "Triplet-CCP-L")
 COURSES = {  # study, metric of validation, rows
@@ -70,16 +75,20 @@ def class_spectra(find: Find) -> Chart | None:
     for colour, row in enumerate(SPECTRA):
         spectra = [run["class_spectrum"] for run in study.runs(row).values() if "class_spectrum" in run]
         if spectra:
-            shares = [[value / sum(each) for value in each] for each in spectra]
+            shares = [[value / sum(each[1:]) for value in each[1:]] for each in spectra]
             mean = tuple(sum(values) / len(values) for values in zip(*shares, strict=False))
-            parts.append(Series(row.replace("probability", "p_switch"), _places(mean), mean, "line", colour))
+            places = tuple(place + 1 for place in _places(mean))
+            parts.append(Series(row.replace("probability", "p_switch"), places, mean, "line", colour))
     if not parts:
         return None
     highest, lowest = max(part.y[0] for part in parts), min(part.y[-1] for part in parts)
-    caption = "Mean singular values of single train classes, as shares of their sum: the flatter, the lower rho_class."
+    caption = (
+        "Mean singular values of single train classes without the largest, as shares of their sum: the flatter, the "
+        "lower rho_class."
+    )
     return Chart(
         "class_spectra", "Class spectra with p_switch (Revisiting, figure 11)", caption,
-        Axis("singular value", 1, max(len(part.x) for part in parts)),
+        Axis("place of the singular value", 2, max(part.x[-1] for part in parts)),
         Axis("share of the sum", lowest * 0.9, highest * 1.1, log=True), tuple(parts),
     )  # fmt: skip
 
