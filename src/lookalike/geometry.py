@@ -102,6 +102,15 @@ def norms(vectors: Float[Tensor, "n d"], squared: bool = False) -> Float[Tensor,
     return lengths.clamp(max=SATURATION**0.5).square() if squared else lengths
 
 
+def mean_norm(vectors: Float[Tensor, "n d"], squared: bool = False) -> Float[Tensor, ""]:
+    """The mean of ‖z‖ over the rows, 0 without rows; finite wherever every norm is.
+
+    >>> mean_norm(torch.tensor([[2e38], [2e38]]))
+    tensor(2.0000e+38)
+    """
+    return (norms(vectors, squared) / max(1, len(vectors))).sum()
+
+
 class _Product(torch.autograd.Function):
     """All dot products of rows with columns; without columns, of the rows with one another.
 

@@ -23,6 +23,7 @@ BATCHES = {
     "one-hot rows": (torch.eye(6)[[0, 0, 1, 2, 3, 4, 5, 1]], LABELS),
     "norms of 1e-20": (rows(8) * 1e-20, LABELS),
     "norms of 1e+20": (rows(8) * 1e20, LABELS),
+    "norms of 1e+38": (torch.eye(8, 6) * 1e38, LABELS),
     "norms of 1e-20 and 1e+20": (rows(8) * torch.tensor([1e20, 1e-20] * 4)[:, None], LABELS),
     "float16": (rows(8).half(), LABELS),
     "bfloat16": (rows(8).bfloat16(), LABELS),

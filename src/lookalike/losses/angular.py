@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, normalise, norms
+from lookalike.geometry import Geometry, check_geometry, compare, mean_norm, normalise
 from lookalike.labels import Labels
 from lookalike.loss_inputs import as_pairs, is_labels, slots_of_positives, taint
 from lookalike.losses.n_pair import one_positive
@@ -66,7 +66,7 @@ class Angular(nn.Module):
         weights = filled.to(agreements.dtype) / filled.sum(1, keepdim=True).clamp(min=1)
         weights = weights / filled.any(1).sum().clamp(min=1)
         n_pair = softplus(log_sum_exp(agreements, pairs.negative)[:, None] - agreements.gather(1, slots))
-        norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
+        norm = self.norm_weight * mean_norm(embeddings, self.norm_squared)
 
         rows = normalise(embeddings, self.normalise)
         columns = None if candidates is None else normalise(candidates, self.normalise)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, norms, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_norm, squares
 from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import log_sum_exp
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
@@ -53,7 +53,7 @@ class GeneralisedLifted(nn.Module):
         pairs = as_pairs(targets, embeddings, candidates)
         similarities = compare(embeddings, candidates, self.normalise)
         value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
-        norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
+        norm = self.norm_weight * mean_norm(embeddings, self.norm_squared)
         return value + norm + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:

@@ -18,7 +18,7 @@ from torch import nn
 
 from lookalike.choices import pick
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare, norms
+from lookalike.geometry import Geometry, check_geometry, compare, mean_norm
 from lookalike.labels import Labels
 from lookalike.loss_inputs import as_pairs, is_labels, taint
 from lookalike.reductions import log_sum_exp, mean_where, softplus
@@ -72,7 +72,7 @@ class NPair(nn.Module):
         if self.positives == "one" and is_labels(targets):
             pairs = one_positive(pairs)
         value = self.of_similarities(compare(embeddings, candidates, self.normalise), pairs)
-        norm = self.norm_weight * (norms(embeddings, self.norm_squared).sum() / max(1, len(embeddings)))
+        norm = self.norm_weight * mean_norm(embeddings, self.norm_squared)
         return value + norm + taint(embeddings, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:

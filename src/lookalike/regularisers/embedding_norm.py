@@ -7,7 +7,7 @@ of embeddings.
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.geometry import norms
+from lookalike.geometry import mean_norm
 from lookalike.loss_inputs import check_embeddings
 
 
@@ -28,4 +28,4 @@ class EmbeddingNorm(nn.Module):
 
     def forward(self, embeddings: Float[Tensor, "n d"]) -> Float[Tensor, ""]:
         check_embeddings(embeddings)
-        return self.weight * (norms(embeddings, self.squared).sum() / max(1, len(embeddings)))
+        return self.weight * mean_norm(embeddings, self.squared)
