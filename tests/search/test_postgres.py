@@ -16,6 +16,7 @@ from lookalike.search.items import Identity, Item
 from lookalike.search.stores import StorageError, places
 from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
+from lookalike.search.stores.postgres.database import Database
 from lookalike.search.stores.postgres.troubles import explained
 from tests.search.brute import Brute, on, same, some_items
 
@@ -116,6 +117,19 @@ def test_a_broken_connection_is_replaced(postgres, new_address):
             one.put([Item("new")], vectors[:1])
     assert store.count() == 301
     store.close()
+
+
+def test_a_connection_from_before_the_extension_is_not_used_again(postgres):
+    """As to a replica that has not heard of it yet."""
+    raw(postgres, "CREATE DATABASE early")
+    early = postgres.address.removesuffix("postgres") + "early"
+    with closing(Database(addresses(early)[0])) as database:
+        database.plain(lambda connection: connection.execute("SELECT 1"))
+        with psycopg.connect(early, autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+        vector = np.ones(2, np.float32)
+        read = database.plain(lambda connection: connection.execute("SELECT %s", [vector], binary=True).fetchone()[0])
+        np.testing.assert_array_equal(read, vector)
 
 
 def test_two_writers_of_the_same_items_and_new_columns(new_address):

@@ -196,7 +196,8 @@ class Database:
                 connection.rollback()
             raise
         finally:
-            sound = connection.info.transaction_status is TransactionStatus.IDLE
+            # a replica may be asked before it has heard of the extension: the next connection will find it
+            sound = connection.info.transaction_status is TransactionStatus.IDLE and wire.registered(connection)
             with self._lock:
                 kept = sound and len(self._idle[replica]) < KEPT
                 if kept:

@@ -51,3 +51,7 @@ def register(connection: Connection[Any]) -> bool:
     connection.adapters.register_dumper(np.ndarray, VectorDumper)
     connection.adapters.register_loader("vector", VectorLoader)
     return True
+
+
+def registered(connection: Connection[Any]) -> bool:
+    return connection.adapters.types.get("vector") is not None
