@@ -47,7 +47,8 @@ def recall_against_rho(find: Find) -> Chart | None:
     parts: list[Series] = []
     means: list[tuple[float, float]] = []
     for colour, (name, label) in enumerate(WITH_RHO.items()):
-        rows = [_pairs_of(find(name), row) for row in find(name).rows]
+        study = find(name)
+        rows = [_pairs_of(study, row) for row in study.rows]
         means += [(sum(x for x, _ in own) / len(own), sum(y for _, y in own) / len(own)) for own in rows if own]
         x, y = columns(dot for own in rows for dot in own)
         parts += [Series(label, x, y, "dots", colour)] if x else []

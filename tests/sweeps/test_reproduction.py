@@ -1,6 +1,7 @@
 """The reproduction: every claim names what exists, verdicts follow the figures, the page is the one that is drawn."""
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -201,6 +202,7 @@ def test_every_picture_can_be_drawn(tmp_path):
         return {"seed": 0, "fold": fold, "best_step": 25 * row + fold, "metrics": metrics, "course": course,
                 "class_spectrum": [4.0, 2.0, 1.0], "instances": instances}  # fmt: skip
 
+    @cache
     def find(name: str) -> Kept:
         names = read(next(planned.file for planned in STUDIES if planned.name == name)).rows
         rows = [{"name": each, "runs": [run(row, fold) for fold in (1, 2)]} for row, each in enumerate(names)]
