@@ -92,9 +92,9 @@ def candidates(graph: Graph, query: Float32[np.ndarray, " d"], search: "Search")
     number = max(SPARE, search.k + search.k // 2) * MORE ** (search.filtered + (search.group is not None))
     width = min(1000, max(graph.width, number))
     name = "id" if search.group is None else f"({search.group} IS NULL, coalesce({search.group}, {search.empty}))::text"
-    asked = "%s" if what == "vector" else f"%s::halfvec({search.snapshot.identity.dim})"
+    point = "%s" if what == "vector" else f"%s::halfvec({search.snapshot.identity.dim})"
     near = f"""SELECT ctid AS place, 0 AS score FROM {search.table} WHERE {search.allowed}
-               ORDER BY ({what}) {operator} {asked} LIMIT {number}"""
+               ORDER BY ({what}) {operator} {point} LIMIT {number}"""
     # the left side of a join is there before the right one begins
     settings = f""", set_config('hnsw.ef_search', '{width}', false),
                    set_config('hnsw.iterative_scan', 'relaxed_order', false)"""

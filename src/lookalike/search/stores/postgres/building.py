@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Steps:
-    """How far building and measuring has come, told to whoever wants to know."""
+    """How far building and measuring has come."""
 
     progress: Progress | None
 

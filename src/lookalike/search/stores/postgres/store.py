@@ -69,9 +69,9 @@ class PostgresStore:
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
     ) -> list[Answer]:
-        asked = (queries, k, where, group, leave_out, self._sizes)
-        answers = self.database.glance(searching.search, *asked) if len(queries) == 1 and not leave_out else None
-        answers = self.database.read(searching.search, *asked) if answers is None else answers
+        question = (queries, k, where, group, leave_out, self._sizes)
+        answers = self.database.glance(searching.search, *question) if len(queries) == 1 and not leave_out else None
+        answers = self.database.read(searching.search, *question) if answers is None else answers
         assert answers is not None  # a transaction sees the index as of one moment
         return answers
 
