@@ -1,9 +1,12 @@
 """Runs the studies one after the other, each by several processes; finished cells are kept, so that it can be stopped
-and started again at any time. After each study its study.json goes to studies/results/ and the page is drawn anew."""
+and started again at any time. After each study its study.json goes to studies/results/ and the page is drawn anew; a
+study that is complete there is not run again, on whatever machine it was run."""
 
+import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +17,7 @@ from typing import Any
 from lookalike.files import write_text
 from lookalike.sweeps import Study, gather, read
 from reproduction import page
-from reproduction.figures import RESULTS
+from reproduction.figures import RESULTS, Kept
 from reproduction.planned import ROOT, SEARCH, STUDIES, Planned
 
 TRIALS = 15
@@ -28,7 +31,10 @@ def estimate(data: dict[str, str], out: Path, workers: int) -> Iterator[str]:
         if study.data not in data:
             yield f"{study.name}: left out, it needs --{study.data}"
             continue
-        content = gather(read(study.file, f"{study.data}={data[study.data]}"), out / study.name)
+        if kept_whole(study):
+            yield f"{study.name}: all cells are kept in {RESULTS.relative_to(ROOT)}"
+            continue
+        content = gather(_read(study, data), out / study.name)
         took = sorted(seconds for row in content["rows"] for seconds in row["seconds"])
         each = took[len(took) // 4] if took else SECONDS[study.cells]  # slow ones shared their core, or were stopped
         left = (content["cells"] - content["done"]) * each
@@ -40,13 +46,13 @@ def estimate(data: dict[str, str], out: Path, workers: int) -> Iterator[str]:
 def run(data: dict[str, str], out: Path, workers: int) -> int:
     """Run what is left of every study; the exit code of the first one that was stopped, else 0."""
     for study in STUDIES:
-        if study.data in data:
+        if study.data in data and not kept_whole(study):
             words = ["study", str(study.file), f"{study.data}={data[study.data]}", "--workers", str(workers)]
             code = _lookalike([*words, "--out", str(out / study.name)])
             keep(study, data, out)
             if code:
                 return code
-    if "cub200" in data:
+    if "cub200" in data and len(Kept.read(SEARCH).content.get("trials", ())) < TRIALS:
         file = ROOT / "studies" / "search" / "cub_ccp.toml"
         words = ["tune", str(file), f"cub200={data['cub200']}", "--trials", str(TRIALS), "--out", str(out / SEARCH)]
         code = _lookalike(words)
@@ -59,16 +65,35 @@ def _lookalike(words: list[str]) -> int:
     """One thread per process: with more, sums have another order and figures differ in their last digits."""
     print("lookalike", *words, file=sys.stderr)
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run([sys.executable, "-m", "lookalike", *words], env=environment, check=False).returncode
+    command = [sys.executable, "-m", "lookalike", *words]
+    process = subprocess.Popen(command, env=environment, process_group=0)
+    for number in (signal.SIGINT, signal.SIGTERM):  # all workers finish their step and save
+        signal.signal(number, lambda number, _: os.killpg(process.pid, number))
+    return process.wait()
+
+
+def kept_whole(study: Planned, results: Path = RESULTS) -> bool:
+    """Whether every cell of a study, as it is planned now, has its result in the repository."""
+    kept = Kept.read(study.name, results)
+    return kept.complete and kept.content.get("digest") == digest_of(study)
+
+
+def digest_of(study: Planned) -> str:
+    """Of all cells with their whole recipes, wherever the data lie: another plan is another study."""
+    return hashlib.sha256("\n".join(cell.key for cell in read(study.file).cells).encode()).hexdigest()[:16]
+
+
+def _read(study: Planned, data: dict[str, str]) -> Study:
+    return read(study.file, f"{study.data}={data[study.data]}")
 
 
 def keep(study: Planned, data: dict[str, str], out: Path) -> None:
     """Gather what a study has so far into studies/results/ and draw the page."""
-    planned = read(study.file, f"{study.data}={data[study.data]}")
+    planned = _read(study, data)
     content = gather(replace(planned, compare=_compared(study.name, planned)), out / study.name)
     if content["done"]:
         RESULTS.mkdir(exist_ok=True)
-        content["data"] = study.data  # not where it lay
+        content |= {"data": study.data, "digest": digest_of(study)}  # not where it lay
         write_text(RESULTS / f"{study.name}.json", json.dumps(_short(content), ensure_ascii=False) + "\n")
         page.write()
 

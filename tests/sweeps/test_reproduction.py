@@ -1,6 +1,10 @@
 """The reproduction: every claim names what exists, verdicts follow the figures, the page is the one that is drawn."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from functools import cache
 from typing import Any
 
@@ -11,7 +15,8 @@ from reproduction import pictures
 from reproduction.figures import Kept
 from reproduction.page import PAGE, claims, draw
 from reproduction.pictures import FOLDER
-from reproduction.planned import SEARCH, STUDIES
+from reproduction.planned import ROOT, SEARCH, STUDIES
+from reproduction.run import digest_of, kept_whole
 from reproduction.verdicts import CONTRADICTED, NOISE, NOT_HERE, NOT_RUN, REPRODUCED, judge
 
 
@@ -248,3 +253,43 @@ def test_tables_and_courses_of_a_kept_study_are_drawn(tmp_path):
     assert "| `cub_ccp` | 4 of 160 | 0.0 |" in text
     assert "Under way: `cub_ccp` (4 of 160)." in text
     assert "25.00 → 25.00, +0.00 [+0.00, +0.00], 2 runs | **within noise** so far |" in text
+
+
+def test_a_study_that_is_kept_whole_is_not_run_again_unless_its_plan_has_changed(tmp_path):
+    study = STUDIES[0]
+    content = {"cells": 25, "done": 25, "rows": [], "digest": digest_of(study)}
+    assert not kept_whole(study, tmp_path)
+    for change, whole in (({}, True), ({"done": 24}, False), ({"digest": digest_of(STUDIES[1])}, False)):
+        (tmp_path / f"{study.name}.json").write_text(json.dumps(content | change))
+        assert kept_whole(study, tmp_path) is whole
+
+
+WORKER = f"""#!{sys.executable}
+import os, signal, sys, time
+helper = os.fork() == 0
+name = "helper" if helper else "worker"
+signal.signal(signal.SIGINT, lambda *_: (open(f"{{sys.argv[0]}}.{{name}}.stopped", "w"), sys.exit(130)))
+open(f"{{sys.argv[0]}}.{{name}}", "w")
+time.sleep(60)
+"""
+PARENT = "import sys; from reproduction import run; sys.executable = sys.argv[1]; sys.exit(run._lookalike([]))"
+
+
+def test_a_signal_to_the_reproduction_alone_reaches_all_workers_and_ends_without_a_traceback(tmp_path):
+    worker = tmp_path / "study"
+    worker.write_text(WORKER)
+    worker.chmod(0o755)
+    with subprocess.Popen([sys.executable, "-c", PARENT, worker], stderr=subprocess.PIPE, cwd=ROOT) as parent:
+        until(lambda: all((tmp_path / f"study.{name}").exists() for name in ("worker", "helper")))
+        parent.send_signal(signal.SIGINT)
+        _, errors = parent.communicate(timeout=60)
+    assert parent.returncode == 130
+    assert b"Traceback" not in errors
+    until((tmp_path / "study.helper.stopped").exists)
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
