@@ -263,8 +263,8 @@ def plain_pgvector(items: np.ndarray, queries: np.ndarray, truth: dict[str, list
 
         def ask(query: np.ndarray, condition: tuple[str, int] | None) -> list[int]:
             where = "" if condition is None else f"WHERE {condition[0]} = {condition[1]}"
-            statement = f"SELECT id FROM items {where} ORDER BY embedding <#> %s LIMIT {K}"
-            return [int(row[0]) for row in connection.execute(statement, (query,))]
+            statement = f"SELECT * FROM items {where} ORDER BY embedding <#> %s LIMIT {K}"
+            return [int(row[0]) for row in connection.execute(statement, (query,), binary=True)]
 
         costs = (load, 0.0, size([running], "public", items))
         yield from measure("pgvector, exact", len(items), costs, ask, queries, truth)

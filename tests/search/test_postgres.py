@@ -287,6 +287,49 @@ def test_approximate_answers_agree_with_exact_ones(new_address, geometry, monkey
     store.close()
 
 
+def test_every_search_has_its_width_on_whatever_connection(new_address):
+    store, _, vectors = filled(new_address(), number=200)
+    store.approximate(True)
+
+    def width(connection):
+        return connection.execute("SELECT current_setting('hnsw.ef_search')").fetchone()[0]
+
+    narrow = str(store.database.read(approximate.graph_of).width)
+    for k, expected in ((5, narrow), (200, "300"), (5, narrow)):
+        for _ in range(2):  # alone, and in one transaction with another
+            store.search(vectors[:1], k)
+            assert store.database.plain(width) == expected
+            store.search(vectors[:2], k)
+            assert store.database.plain(width) == expected
+
+    def undone(snapshot):
+        store._memory.widen(snapshot.connection, 777)
+        raise UserError("given up")
+
+    with pytest.raises(UserError, match="given up"):
+        store.database.read(undone)
+    assert store.database.plain(width) == narrow  # the transaction is undone, with its setting
+    store.database.plain(lambda connection: store._memory.widen(connection, 777))
+    assert store.database.plain(width) == "777"
+    store.close()
+
+
+def test_a_search_that_finds_nothing_notices_a_change_too(new_address):
+    place = new_address()
+    writer = places.created(place, Identity(None, "sphere", DIM))
+    reader, vectors = places.opened(place), on("sphere", np.random.default_rng(0).standard_normal((2, DIM)))
+    assert reader.search(vectors[:1], 3)[0].hits == []
+    writer.begin_generation(Identity("other", "sphere", DIM))
+    assert writer.switch(2) == 0
+    assert reader.search(vectors[:1], 3)[0].generation == 2
+    writer.put([Item("a", columns={"shelf": "left"})], vectors[:1])
+    for shelf, hits in (("right", []), ("left", ["a"])):
+        answer = reader.search(vectors[:1], 3, filters.parse({"shelf": shelf}))[0]
+        assert ([hit.id for hit in answer.hits], answer.generation) == (hits, 2)
+    for one in (writer, reader):
+        one.close()
+
+
 def _plan(snapshot, query):
     what, operator, _ = approximate.indexed(snapshot.identity)
     asked = "%s" if what == "vector" else f"%s::halfvec({snapshot.identity.dim})"

@@ -89,9 +89,7 @@ def checked(vectors: Vectors, count: int, dim: int) -> Vectors:
         array.shape == (count, dim),
         f"{array.shape[0]} vectors of {array.shape[1]} dimensions, expected {count} of {dim}",
     )
-    check(bool(np.isfinite(array).all()), "a vector holds NaN or infinity: embed its image again")
-    check(
-        not len(array) or float(np.abs(array).max()) < LONGEST,
-        f"a vector is longer than {LONGEST:g}: normalise the vectors",
-    )
+    if len(array) and not np.abs(array).max() < LONGEST:  # nor is NaN
+        check(bool(np.isfinite(array).all()), "a vector holds NaN or infinity: embed its image again")
+        raise UserError(f"a vector is longer than {LONGEST:g}: normalise the vectors")
     return array

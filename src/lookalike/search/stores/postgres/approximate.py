@@ -12,14 +12,17 @@ import json
 import math
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from jaxtyping import Float32
+from psycopg.pq import TransactionStatus
 
 from lookalike.search.items import Identity
 from lookalike.search.stores.postgres import rows
-from lookalike.search.stores.postgres.database import Snapshot
+from lookalike.search.stores.postgres.database import Connection, Snapshot
 
 if TYPE_CHECKING:
     from lookalike.search.stores.postgres.searching import Search
@@ -31,6 +34,7 @@ SPARE = 16  # candidates at least
 MORE = 4  # times as many for each of a filter and groups
 MOST = 300  # hits: beyond them the graph is no faster
 SAMPLE, NEIGHBOURS = 100, 10
+WIDEN = "SELECT set_config('hnsw.ef_search', %s, false), set_config('hnsw.iterative_scan', 'relaxed_order', false)"
 
 
 @dataclass(frozen=True)
@@ -42,20 +46,30 @@ class Graph:
     items: int  # when it was measured
     date: str
 
+    def width_for(self, search: "Search") -> int:
+        return min(1000, max(self.width, named_by(search)))
+
     def __str__(self) -> str:
         return (f"approximate (HNSW, ef {self.width}): recall@{NEIGHBOURS} {self.recall:.3f} on {SAMPLE} of "
                 f"{self.items:,} items, {self.date}")  # fmt: skip
 
 
 def graph_of(snapshot: Snapshot) -> Graph | None:
-    return None if snapshot.graph is None else Graph(**json.loads(snapshot.graph))
+    return None if snapshot.graph is None else _read(snapshot.graph)
 
 
-class Sizes:
-    """Which filters leave few items, by counts of the last minute; a wrong guess costs time, never an answer."""
+@lru_cache(maxsize=16)
+def _read(text: str) -> Graph:
+    return Graph(**json.loads(text))
+
+
+class Memory:
+    """What is remembered from one search to the next: which filters leave few items, by counts of the last minute (a
+    wrong guess costs time, never an answer), and how widely each connection searches the graph."""
 
     def __init__(self) -> None:
         self._few: dict[tuple[int, str], tuple[float, bool]] = {}
+        self._widths: WeakKeyDictionary[Connection, int] = WeakKeyDictionary()
 
     def few(self, search: "Search", graph: Graph) -> bool:
         key, now = (search.snapshot.identity.generation, search.condition), time.monotonic()
@@ -69,13 +83,35 @@ class Sizes:
             self._few[key] = now + COUNTED, few
         return few
 
+    def widen(self, connection: Connection, width: int) -> None:
+        if self._widths.get(connection) == width:
+            return
+        widen(connection, width)
+        self._widths.pop(connection, None)
+        if (
+            connection.info.transaction_status is TransactionStatus.IDLE
+        ):  # a transaction may be undone, with its settings
+            self._widths[connection] = width
 
-def graph_for(search: "Search", sizes: Sizes) -> Graph | None:
-    """The graph, if it can answer a search with this condition."""
+
+def widen(connection: Connection, width: int) -> None:
+    """From now on this connection searches graphs so widely, and goes on where a condition has left too few."""
+    connection.execute(WIDEN, (str(width),))
+
+
+def graph_for(search: "Search", memory: Memory) -> Graph | None:
+    """The graph, if it can answer a search with this condition; the connection is then set for it."""
     graph = graph_of(search.snapshot)
-    if graph is None or search.k > MOST or (search.filtered and sizes.few(search, graph)):
+    if graph is None or search.k > MOST or (search.filtered and memory.few(search, graph)):
         return None
+    memory.widen(search.snapshot.connection, graph.width_for(search))
     return graph
+
+
+def named_by(search: "Search") -> int:
+    """How many candidates the graph names."""
+    more = (MORE if search.filtered else 1) * (MORE if search.group is not None else 1)
+    return more * max(SPARE, search.k + search.k // 2)
 
 
 def indexed(identity: Identity) -> tuple[str, str, str]:
@@ -86,17 +122,13 @@ def indexed(identity: Identity) -> tuple[str, str, str]:
     return (what, "<#>", f"{kind}_ip_ops") if identity.geometry == "sphere" else (what, "<->", f"{kind}_l2_ops")
 
 
-def candidates(graph: Graph, query: Float32[np.ndarray, " d"], search: "Search") -> list[tuple[Any, ...]] | None:
+def candidates(query: Float32[np.ndarray, " d"], search: "Search") -> list[tuple[Any, ...]] | None:
     """What the graph names, nothing where it has given up early; None where the index is not as it was known."""
     what, operator, _ = indexed(search.snapshot.identity)
-    number = max(SPARE, search.k + search.k // 2) * MORE ** (search.filtered + (search.group is not None))
-    width = min(1000, max(graph.width, number))
+    number = named_by(search)
     name = "id" if search.group is None else f"({search.group} IS NULL, coalesce({search.group}, {search.empty}))::text"
     point = "%s" if what == "vector" else f"%s::halfvec({search.snapshot.identity.dim})"
     near = f"""SELECT ctid AS place, 0 AS score FROM {search.table} WHERE {search.allowed}
                ORDER BY ({what}) {operator} {point} LIMIT {number}"""
-    # the left side of a join is there before the right one begins
-    settings = f""", set_config('hnsw.ef_search', '{width}', false),
-                   set_config('hnsw.iterative_scan', 'relaxed_order', false)"""
-    named = search.look(search.at_places(near, name), (*search.left_out_values, query), settings)
+    named = search.look(search.at_places(near, name), (*search.left_out_values, query))
     return named if named is None or len(named) == number else []

@@ -18,7 +18,7 @@ import psycopg
 from lookalike.errors import check
 from lookalike.search.stores import StorageError
 from lookalike.search.stores.postgres import listing, rows
-from lookalike.search.stores.postgres.approximate import NEIGHBOURS, SAMPLE, Graph, indexed
+from lookalike.search.stores.postgres.approximate import NEIGHBOURS, SAMPLE, Graph, indexed, widen
 from lookalike.search.stores.postgres.database import Connection, Database, Snapshot
 from lookalike.search.stores.postgres.searching import Search
 
@@ -124,6 +124,7 @@ def _measured(snapshot: Snapshot, steps: Steps) -> Graph:
     exact = [_similarities(search, vector, None) for vector in steps.each(sample, 1)]
     for number, width in enumerate(WIDTHS, start=2):
         graph = Graph(width, 0.0, total, today)
+        widen(snapshot.connection, graph.width_for(search))
         shared = [_agreeing(_similarities(search, vector, graph), near)
                   for vector, near in zip(steps.each(sample, number), exact, strict=True)]  # fmt: skip
         best = replace(graph, recall=float(np.mean(shared)) if shared else 1.0)

@@ -21,7 +21,7 @@ from lookalike.search.filters import Filter
 from lookalike.search.items import Answer, Hit, Vectors
 from lookalike.search.stores import fields
 from lookalike.search.stores.postgres import approximate, rows, wire
-from lookalike.search.stores.postgres.approximate import Graph, Sizes
+from lookalike.search.stores.postgres.approximate import Graph, Memory
 from lookalike.search.stores.postgres.database import STATE, Snapshot, plans_kept
 
 UNIT = 2.0**-24  # rounding of a float32, relative
@@ -71,7 +71,7 @@ class Search:
     def answer(self, query: Query, graph: Graph | None) -> Answer | None:
         """From the graph if there is one and it finds enough, else exactly; None where the index has changed."""
         if graph is not None:
-            named = approximate.candidates(graph, query, self)
+            named = approximate.candidates(query, self)
             best = None if named is None else self._best(named, query)
             if best is None or len(best) == self.k:
                 return None if best is None else self._worded(best, certified=False)
@@ -125,14 +125,15 @@ class Search:
         return f"""SELECT score, {name} AS name, vector_send(vector), {self.columns} FROM ({near}) AS near
                    JOIN {self.table} ON {self.table}.ctid = place"""
 
-    def look(self, statement: str, parameters: Sequence[Any], settings: str = "") -> list[Row] | None:
-        """What a statement names, or None where the index is not as it was known: both as of one moment."""
-        whole = f"""SELECT same, named.* FROM (SELECT {STATE} = %s AS same {settings}) AS known
-                    LEFT JOIN ({statement}) AS named ON true"""
-        values = (self.snapshot.state, *parameters)
-        named = self.snapshot.connection.execute(whole, values, binary=True).fetchall()
-        same = named[0][0]
-        return [row[1:] for row in named if row[1 + VECTOR] is not None] if same else None
+    def look(self, statement: str, parameters: Sequence[Any]) -> list[Row] | None:
+        """What a statement names, or None where the index is not as it was known when it looked."""
+        state, connection = self.snapshot.state, self.snapshot.connection
+        whole = f"SELECT (SELECT {STATE} = %s), named.* FROM ({statement}) AS named"
+        named = connection.execute(whole, (state, *parameters), binary=True).fetchall()
+        if not named:  # a state never comes back: if it is the known one now, it was so a moment ago
+            named = connection.execute(f"SELECT {STATE} = %s", (state,)).fetchall()
+            return [] if named[0][0] else None
+        return [row[1:] for row in named] if named[0][0] else None
 
     @property
     def table(self) -> str:
@@ -176,7 +177,7 @@ def _reached(named: Sequence[Row], slack: Slack) -> float:
 
 def search(
     snapshot: Snapshot, queries: Vectors, k: int, where: Filter, group: str | None, leave_out: Sequence[str],
-    sizes: Sizes,
+    memory: Memory,
 ) -> list[Answer] | None:  # fmt: skip
     """One answer for each query; None where the index has changed in between, which it cannot in a transaction."""
     check(k > 0, f"k must be at least 1, not {k}")
@@ -186,7 +187,7 @@ def search(
     if leave_out:
         rows.check_known(snapshot, leave_out, {item.id for item in rows.with_ids(snapshot, leave_out)})
     one = Search(snapshot, k, rows.literal_clause(snapshot, where), leave_out, column, empty, bool(where))
-    graph = approximate.graph_for(one, sizes)
+    graph = approximate.graph_for(one, memory)
     answers = []
     with plans_kept(snapshot.connection):
         for query in queries:

@@ -33,7 +33,7 @@ class PostgresStore:
     """One schema of one database; see `Store`."""
 
     def __init__(self, address: Address, patience: float = PATIENCE) -> None:
-        self.address, self.database, self._sizes = address, Database(address, patience), approximate.Sizes()
+        self.address, self.database, self._memory = address, Database(address, patience), approximate.Memory()
         schema.opened(self.database)
         self.database.note_changes()
 
@@ -69,7 +69,7 @@ class PostgresStore:
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
     ) -> list[Answer]:
-        question = (queries, k, where, group, leave_out, self._sizes)
+        question = (queries, k, where, group, leave_out, self._memory)
         answers = self.database.glance(searching.search, *question) if len(queries) == 1 and not leave_out else None
         answers = self.database.read(searching.search, *question) if answers is None else answers
         assert answers is not None  # a transaction sees the index as of one moment
