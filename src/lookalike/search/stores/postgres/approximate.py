@@ -88,9 +88,7 @@ class Memory:
             return
         widen(connection, width)
         self._widths.pop(connection, None)
-        if (
-            connection.info.transaction_status is TransactionStatus.IDLE
-        ):  # a transaction may be undone, with its settings
+        if connection.info.transaction_status is TransactionStatus.IDLE:  # what a transaction sets may be undone
             self._widths[connection] = width
 
 
