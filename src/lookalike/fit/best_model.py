@@ -73,9 +73,9 @@ def _created(candidate: Candidate, parts: Parts) -> Model:
     return replace(candidate.create(), classes=tuple(name for part in seen for name in part.label_names))
 
 
-def _small_enough(found: Sequence[Candidate], recipe: Recipe) -> list[Candidate]:
+def _small_enough(candidates: Sequence[Candidate], recipe: Recipe) -> list[Candidate]:
     """Those with no more dimensions than the recipe allows."""
-    return [each for each in found if recipe.train.dim == "auto" or each.dim <= recipe.train.dim]
+    return [each for each in candidates if recipe.train.dim == "auto" or each.dim <= recipe.train.dim]
 
 
 def _too_short(run: OpenRun) -> int | None:
@@ -118,7 +118,7 @@ def by_folds(candidate: Candidate) -> Result:
     return candidate.result if candidate.folds is None else candidate.folds
 
 
-def choose(found: Sequence[Candidate], judged: Judgement = by_validation) -> Candidate:
+def choose(candidates: Sequence[Candidate], judged: Judgement = by_validation) -> Candidate:
     """The best by map@r, ties to the simpler.
 
     Few classes cannot tell small differences, and nobody may get less than the network they had: what departs further
@@ -127,8 +127,8 @@ def choose(found: Sequence[Candidate], judged: Judgement = by_validation) -> Can
     Among those that depart as far, the smallest is taken that gives away nothing that matters.
     """
     alike: list[Candidate] = []
-    for departure in sorted({each.departure for each in found}):
-        further = [each for each in found if each.departure == departure]
+    for departure in sorted({each.departure for each in candidates}):
+        further = [each for each in candidates if each.departure == departure]
         better = [each for each in further if not alike or _surely_better(each, _top(alike, judged), judged)]
         alike = better or alike
     top = _top(alike, judged)
@@ -136,8 +136,8 @@ def choose(found: Sequence[Candidate], judged: Judgement = by_validation) -> Can
     return min(enough, key=lambda each: (each.dim, -judged(each)["map@r"]))
 
 
-def _top(found: Sequence[Candidate], judged: Judgement) -> Candidate:
-    return max(found, key=lambda each: judged(each)["map@r"])
+def _top(candidates: Sequence[Candidate], judged: Judgement) -> Candidate:
+    return max(candidates, key=lambda each: judged(each)["map@r"])
 
 
 def _surely_better(one: Candidate, other: Candidate, judged: Judgement) -> bool:

@@ -64,11 +64,11 @@ def run(
     quality = Quality(rule=quality.rule) if plain else quality
     measured = ask(store, queries, quality, stage("asking every image"))
     identity = store.identity
-    found = calibrate(
+    calibration = calibrate(
         measured, precision, items=store.count(), generation=identity.generation,
         date=datetime.now(UTC).isoformat(timespec="seconds"), source="index", seen_in_training=seen_in_training,
     )  # fmt: skip
-    return Calibrated(found, quality, compared)
+    return Calibrated(calibration, quality, compared)
 
 
 def compare(

@@ -31,9 +31,9 @@ def _answer(index: Index, picture: bytes | None, answer: Answer) -> Html:
     meaning = "" if calibration is None or answer.verdict == "uncalibrated" else calibration.meaning(answer.verdict)
     chance = "" if answer.chance is None else f" (chance {answer.chance:.2f})"
     words = element("figcaption", element("strong", answer.verdict), chance, " ", meaning)
-    asked = element("figure", _image(picture, "the query"), words)
+    query = element("figure", _image(picture, "the query"), words)
     hits = [_card(index, hit) for hit in answer.hits] or [note("Nothing in the index answers this search.")]
-    return element("div", asked, element("div", *hits, class_="hits"), class_="search")
+    return element("div", query, element("div", *hits, class_="hits"), class_="search")
 
 
 def _card(index: Index, hit: Hit) -> Html:
@@ -49,20 +49,20 @@ def _image(jpeg: bytes | None, name: str) -> Html:
     return element("p", name, class_="note") if jpeg is None else element("img", src=as_url(jpeg), alt=name)
 
 
-def calibration_page(index: Index, found: Calibrated) -> str:
+def calibration_page(index: Index, calibrated: Calibrated) -> str:
     """What a similarity means: the curve, the thresholds, and what was compared."""
-    calibration = found.calibration
+    calibration = calibrated.calibration
     chart = calibration_chart(calibration.as_json())
     return page("Calibration", f"{index.shown}, {calibration.date}", [
-        Section("verdict", "Verdict", element("div", *(element("p", line) for line in sentences(found)))),
+        Section("verdict", "Verdict", element("div", *(element("p", line) for line in sentences(calibrated)))),
         Section("curve", "Thresholds", figures(*([] if chart is None else [chart]))),
-        Section("ways", "Ways to search, compared", _ways(found)),
+        Section("ways", "Ways to search, compared", _ways(calibrated)),
     ], footer=FOOTER)  # fmt: skip
 
 
-def sentences(found: Calibrated) -> list[str]:
+def sentences(calibrated: Calibrated) -> list[str]:
     """What calibration found, in words."""
-    calibration = found.calibration
+    calibration = calibrated.calibration
     low, high = calibration.interval
     start = "a chance" if calibration.weights else "a similarity"
     if calibration.sure is None:
@@ -82,12 +82,12 @@ def sentences(found: Calibrated) -> list[str]:
     ]
     if calibration.seen_in_training:
         lines.append("Some of these classes were seen in training: on new ones answers will be less reliable.")
-    on = found.quality.names
+    on = calibrated.quality.names
     lines.append(f"Switched on: {', '.join(on)}." if on else "No way to search gained beyond the noise: all stay off.")
     return lines
 
 
-def _ways(found: Calibrated) -> Html:
+def _ways(calibrated: Calibrated) -> Html:
     head = element(
         "tr", *(element("th", name) for name in ("", "recall@1", "map@r", "difference", "95 % interval", "kept"))
     )
@@ -96,7 +96,7 @@ def _ways(found: Calibrated) -> Html:
             row.name, f"{row.recall:.3f}", f"{row.map_at_r:.3f}", f"{row.difference:+.3f}",
             f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]", "yes" if row.kept else "no",
         )))
-        for row in found.compared
+        for row in calibrated.compared
     ]  # fmt: skip
     return element("div", element("table", element("thead", head), element("tbody", *rows)), class_="scroll")
 

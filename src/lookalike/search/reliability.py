@@ -32,14 +32,14 @@ class Curve:
         right = trials.right[order]
         total = right.cumsum()[ends]
         names, codes = np.unique(np.array([*trials.classes, *trials.answers]), return_inverse=True)
-        asked, answered = codes[: len(order)][order], codes[len(order) :][order]
-        deviation, spread = _between_classes(asked, answered, right, ends, len(names))
+        own, answered = codes[: len(order)][order], codes[len(order) :][order]
+        deviation, spread = _between_classes(own, answered, right, ends, len(names))
         coverage = total / max(1, int(trials.present.sum()))
         return Curve(falling[ends], total / (ends + 1), coverage, deviation, spread, len(set(trials.classes)))
 
 
 def _between_classes(
-    asked: Int64[np.ndarray, " n"], answered: Int64[np.ndarray, " n"], right: Bool[np.ndarray, " n"],
+    own: Int64[np.ndarray, " n"], answered: Int64[np.ndarray, " n"], right: Bool[np.ndarray, " n"],
     ends: Int64[np.ndarray, " steps"], classes: int,
 ) -> tuple[Float64[np.ndarray, " steps"], Float64[np.ndarray, " steps"]]:  # fmt: skip
     """The standard deviation of the precision up to each end, and the effective number of classes (Kish 1965).
@@ -47,7 +47,7 @@ def _between_classes(
     A wrong answer belongs to two classes, the one asked and the one that answered, and confusable classes come in
     pairs: trials that share any class depend on each other (Aronow, Samii, Assenova, Political Analysis 2015).
     """
-    _, pairs = np.unique(np.minimum(asked, answered) * classes + np.maximum(asked, answered), return_inverse=True)
+    _, pairs = np.unique(np.minimum(own, answered) * classes + np.maximum(own, answered), return_inverse=True)
     hits, trials, queries = np.zeros((3, classes))
     wrong = np.zeros(int(pairs.max()) + 1)
     deviation, spread = np.empty((2, len(ends)))
@@ -55,9 +55,9 @@ def _between_classes(
     for step, end in enumerate(ends):
         new = slice(start, end + 1)
         good = right[new]
-        hits += np.bincount(asked[new][good], minlength=classes)
-        queries += np.bincount(asked[new], minlength=classes)
-        trials += np.bincount(asked[new], minlength=classes) + np.bincount(answered[new][~good], minlength=classes)
+        hits += np.bincount(own[new][good], minlength=classes)
+        queries += np.bincount(own[new], minlength=classes)
+        trials += np.bincount(own[new], minlength=classes) + np.bincount(answered[new][~good], minlength=classes)
         wrong += np.bincount(pairs[new][~good], minlength=len(wrong))
         share = float(hits.sum()) / (end + 1)
         variance = ((hits - share * trials) ** 2).sum() - share**2 * (wrong**2).sum()  # pairs were counted twice

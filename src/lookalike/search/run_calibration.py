@@ -21,7 +21,7 @@ def calibrate_run(model: Model, vectors: Vectors, labels: Sequence[str]) -> dict
     trials = among_themselves(vectors, labels, MOST)
     today = datetime.now(UTC).date().isoformat()
     try:
-        found = calibrate(trials, TARGET, items=len(vectors), generation=1, date=today, source="run")
+        calibration = calibrate(trials, TARGET, items=len(vectors), generation=1, date=today, source="run")
     except UserError:
         return None
-    return found.as_json() | {"fingerprint": model.fingerprint}
+    return calibration.as_json() | {"fingerprint": model.fingerprint}

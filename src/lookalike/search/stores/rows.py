@@ -97,26 +97,26 @@ def _by_keys(connection: sqlite3.Connection, fields: str, keys: Keys) -> Iterato
 
 def keys_of(connection: sqlite3.Connection, ids: Sequence[str], complete: bool = True) -> dict[str, int]:
     """The keys of ids; with `complete` an unknown one is refused."""
-    found: dict[str, int] = {}
+    keys: dict[str, int] = {}
     for start in range(0, len(ids), CHUNK):
         some = list(ids[start : start + CHUNK])
-        found |= connection.execute(f"SELECT id, key FROM items WHERE id IN ({', '.join('?' * len(some))})", some)
-    missing = next((one for one in ids if one not in found), None) if complete else None
+        keys |= connection.execute(f"SELECT id, key FROM items WHERE id IN ({', '.join('?' * len(some))})", some)
+    missing = next((one for one in ids if one not in keys), None) if complete else None
     if missing is not None:
         near = connection.execute("SELECT id FROM items WHERE id >= ? ORDER BY id LIMIT 20", (missing[:3],)).fetchall()
         raise fields.no_item(missing, [row[0] for row in near])
-    return found
+    return keys
 
 
 def keys_at(connection: sqlite3.Connection, paths: Sequence[str]) -> Keys:
     """The keys of the items at these paths; paths of no item are passed over."""
     stored = [_as_stored(path) for path in paths]
-    found: list[int] = []
+    keys: list[int] = []
     for start in range(0, len(stored), CHUNK):
         some = stored[start : start + CHUNK]
         statement = f"SELECT key FROM items WHERE path IN ({', '.join('?' * len(some))})"
-        found += [row[0] for row in connection.execute(statement, some)]
-    return np.array(found, np.int64)
+        keys += [row[0] for row in connection.execute(statement, some)]
+    return np.array(keys, np.int64)
 
 
 def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:

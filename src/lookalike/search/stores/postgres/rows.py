@@ -199,17 +199,17 @@ def with_ids(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:
 
 def items(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:
     """The items with these ids, in their order; an unknown one is refused."""
-    found = {item.id: item for item in with_ids(snapshot, ids)}
-    check_known(snapshot, ids, found)
-    return [found[one] for one in ids]
+    by_id = {item.id: item for item in with_ids(snapshot, ids)}
+    check_known(snapshot, ids, by_id)
+    return [by_id[one] for one in ids]
 
 
 def vectors_of(snapshot: Snapshot, ids: Sequence[str]) -> Vectors:
-    found: dict[str, Any] = dict(snapshot.connection.execute(
+    by_id: dict[str, Any] = dict(snapshot.connection.execute(
         f"SELECT id, vector FROM {snapshot.table} WHERE id = ANY(%s)", (list(ids),), binary=True
     ).fetchall())  # fmt: skip
-    check_known(snapshot, ids, found)
-    return np.stack([found[one] for one in ids]) if ids else np.empty((0, snapshot.identity.dim), np.float32)
+    check_known(snapshot, ids, by_id)
+    return np.stack([by_id[one] for one in ids]) if ids else np.empty((0, snapshot.identity.dim), np.float32)
 
 
 def check_known(snapshot: Snapshot, ids: Sequence[str], known: Any) -> None:
@@ -220,8 +220,8 @@ def check_known(snapshot: Snapshot, ids: Sequence[str], known: Any) -> None:
 
 
 def at_paths(snapshot: Snapshot, paths: Sequence[str]) -> dict[str, Item]:
-    found = select(snapshot, "WHERE path = ANY(%s)", ([_as_stored(path) for path in paths],))
-    return {item.path: item for item in found if item.path is not None}
+    there = select(snapshot, "WHERE path = ANY(%s)", ([_as_stored(path) for path in paths],))
+    return {item.path: item for item in there if item.path is not None}
 
 
 def one(snapshot: Snapshot, statement: str, parameters: Sequence[Any] = ()) -> Any:
