@@ -29,7 +29,10 @@ def draw_batches(
     categories: Integer[Tensor, " n"] | None = None,
     category_names: tuple[str, ...] = (),
 ) -> "Figure":
-    """The first three batches as composition grids: a column per class, a square per image, coloured by category."""
+    """The first three batches as composition grids: a column per class, a square per image, coloured by category.
+
+    `categories`: of every image, −1: none; None leaves colours out. `category_names`: by number.
+    """
     check(len(batches) > 0, "there are no batches to draw")
     whole = len(torch.unique(labels)) <= WHOLE
     caption = (
@@ -84,7 +87,7 @@ def _legend(figure: "Figure", rows: list[int], groups: Tensor, names: tuple[str,
 
 
 def draw_places(batches: list[list[int]], labels: Integer[Tensor, " n"], vectors: Float[Tensor, "n d"]) -> "Figure":
-    """The first three batches in a plane: all images grey, those of the batch coloured by class."""
+    """The first three batches in a plane, `vectors` being n × 2: all images grey, the batch's coloured by class."""
     check(vectors.shape[1] == 2, f"only points of a plane can be drawn, not {vectors.shape[1]} dimensions")
     caption = (
         "All images as grey points of their embedding, those of one batch coloured by class: how far does it reach?"
@@ -106,7 +109,10 @@ def draw_places(batches: list[list[int]], labels: Integer[Tensor, " n"], vectors
 def draw_distances(
     several: dict[str, list[list[int]]], labels: Integer[Tensor, " n"], vectors: Float[Tensor, "n d"], what: str
 ) -> "Figure":
-    """Histograms of the distances of positive and negative pairs that meet under each sampler."""
+    """Histograms of the distances of positive and negative pairs that meet under each sampler.
+
+    `several`: the batches of each, by name. `what`: what the vectors are, in words, for the caption.
+    """
     check(len(several) > 0, "there are no batches to draw")
     caption = (
         f"Distances of the pairs that meet in a batch, of {what}. The more the two overlap, the more a batch has to "
@@ -128,7 +134,10 @@ def draw_distances(
 def draw_contact_sheet(
     images: list[UInt8[Tensor, "3 _ _"]], labels: Integer[Tensor, " m"], names: tuple[str, ...]
 ) -> "Figure":
-    """The images of one batch, a row of them per class, the class's name beside it."""
+    """The `images` of one batch, 3 × h × w each, a row of them per class, the class's name beside it.
+
+    `labels`: of these images. `names`: of all classes, by number.
+    """
     check(len(images) == len(labels), f"{len(images)} images for {len(labels)} labels: give one each")
     present, counts = torch.unique(labels, return_counts=True)
     widest = int(counts.max())

@@ -35,22 +35,37 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Composition:
-    """Batches in numbers; distances are those of the vectors passed in, embeddings or pixels."""
+    """Batches in numbers; distances are those of the vectors passed in, embeddings or pixels.
+
+    batches: how many.
+    batch_size: the images of the largest.
+    classes: per batch.
+    images_per_class: their mean in each batch.
+    categories: per batch; None: the data have none.
+    repeated: places of a batch that repeat an image of it.
+    positive_pairs: share of all pairs of a batch.
+    images_shown: share of the data, over all batches.
+    classes_shown: share of the classes, over all batches.
+    within: mean distance of positive pairs.
+    between: mean distance of negative pairs.
+    nearest_negative: distance of the nearest, as a mean over the images of a batch.
+    """
 
     batches: int
     batch_size: int
-    classes: Spread  # per batch
-    images_per_class: Spread  # their mean in each batch
-    categories: Spread | None  # per batch
-    repeated: Spread  # places of a batch that repeat an image of it
-    positive_pairs: Spread  # share of all pairs of a batch
-    images_shown: float  # share of the data, over all batches
+    classes: Spread
+    images_per_class: Spread
+    categories: Spread | None
+    repeated: Spread
+    positive_pairs: Spread
+    images_shown: float
     classes_shown: float
-    within: Spread | None = None  # mean distance of positive pairs
-    between: Spread | None = None  # mean distance of negative pairs
-    nearest_negative: Spread | None = None  # mean over the images of a batch
+    within: Spread | None = None
+    between: Spread | None = None
+    nearest_negative: Spread | None = None
 
     def as_json(self) -> dict[str, Any]:
+        """All numbers by name."""
         return {
             key: value._asdict() if isinstance(value, Spread) else value
             for key, value in ((key, getattr(self, key)) for key in asdict(self))
@@ -63,7 +78,7 @@ def describe_batches(
     categories: Integer[Tensor, " n"] | None = None,
     vectors: Float[Tensor, "n d"] | None = None,
 ) -> Composition:
-    """The batches of an epoch (lists of rows of the data) in numbers.
+    """The batches of an epoch in numbers; `categories` of the images and `vectors` where there are any.
 
     >>> composition = describe_batches([[0, 1, 2], [0, 1, 1]], torch.tensor([7, 7, 9, 9]))
     >>> composition.classes, composition.images_shown

@@ -54,7 +54,7 @@ def plain(name: str) -> str:
 
 
 def save(figure: "Figure", numbers: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
-    """Writes NAME.svg, NAME.png and the numbers in the figure as NAME.json into `folder`."""
+    """Writes `figure` as NAME.svg and NAME.png and its `numbers` as NAME.json into `folder`; `name`: without a dot."""
     from matplotlib import rc_context
 
     paths = [folder / f"{name}.{kind}" for kind in ("svg", "png", "json")]

@@ -25,7 +25,9 @@ SHORTENING = (nn.ReLU, nn.LeakyReLU, nn.Tanh, nn.Flatten, nn.Identity, nn.Dropou
 def operator_norm(
     layer: nn.Module, shape: tuple[int, ...], generator: torch.Generator | None = None, iterations: int = ITERATIONS
 ) -> float:
-    """max ‖Ax‖ / ‖x‖ of the linear part of a layer, for inputs of `shape` (without the batch).
+    """max ‖Ax‖ / ‖x‖ of the linear part of `layer`, for inputs of `shape` (without the batch).
+
+    `layer`: linear or a convolution. `iterations`: of the power method, at most.
 
     >>> layer = nn.Linear(2, 1)
     >>> _ = nn.init.constant_(layer.weight, 3.0)
@@ -65,7 +67,9 @@ class Stretch:
 def lipschitz_bound(
     network: nn.Module, shape: tuple[int, ...], generator: torch.Generator | None = None
 ) -> list[Stretch]:
-    """The constants of the layers of a chain in evaluation mode; their product bounds the whole network.
+    """The constants of the layers of a `network`, a chain in evaluation mode; their product bounds the whole.
+
+    `shape`: of one input, without the batch.
 
     >>> chain = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
     >>> [stretch.layer for stretch in lipschitz_bound(chain, (4,))]

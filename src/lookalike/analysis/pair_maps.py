@@ -21,12 +21,15 @@ PER_ROW = 4
 def weight_maps(
     several: Mapping[str, nn.Module], embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"]
 ) -> dict[str, Float[Tensor, "n n"]]:
-    """∂L/∂S of every pair under every loss: below 0 a pair is pulled together, above 0 it is pushed apart."""
+    """∂L/∂S of every pair under `several` losses by name: below 0 it is pulled together, above 0 pushed apart."""
     return {name: pair_gradients(loss, embeddings, labels) for name, loss in several.items()}
 
 
 def map_numbers(maps: Mapping[str, Tensor], labels: Integer[Tensor, " n"]) -> dict[str, dict[str, float]]:
-    """How each loss spreads its weight: the share of pairs it moves, and what the heaviest tenth of them carries."""
+    """How each loss spreads its weight: the share of pairs it moves, and what the heaviest tenth of them carries.
+
+    `maps`: those of `weight_maps`.
+    """
     numbers: dict[str, dict[str, float]] = {}
     pairs = Pairs.within(labels)
     for name, weights in maps.items():
@@ -43,7 +46,7 @@ def map_numbers(maps: Mapping[str, Tensor], labels: Integer[Tensor, " n"]) -> di
 def draw_weight_maps(
     maps: Mapping[str, Tensor], embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"]
 ) -> "Figure":
-    """The similarities of the batch, then one map per loss; rows and columns are sorted by class, lines between."""
+    """The similarities of the batch, then the `maps` of `weight_maps`; rows and columns are sorted by class."""
     check(len(maps) > 0, "there are no weights to draw: give at least one loss")
     order = labels.argsort(stable=True)
     borders = (labels[order].diff().nonzero().flatten() + 0.5).tolist()

@@ -17,16 +17,27 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Statement:
-    """One row of the page of theorems."""
+    """One row of the page of theorems.
+
+    name: of the statement.
+    claim: what it says.
+    source: the paper and the place in it.
+    cases: how many were tried.
+    failures: how many of them refute it.
+    worst: the smallest slack.
+    holds: no more cases failed than it allows.
+    expected: whether it should hold; False: the paper prints it, and it is wrong.
+    remark: what else to know.
+    """
 
     name: str
     claim: str
     source: str
     cases: int
     failures: int
-    worst: float  # the smallest slack
+    worst: float
     holds: bool
-    expected: bool  # False: the paper prints it, and it is wrong
+    expected: bool
     remark: str = ""
 
     @property

@@ -19,7 +19,7 @@ Numbers = dict[str, list[float]]
 
 
 def theorem_numbers(cases: int = 150, seed: int = 0) -> dict[str, Numbers]:
-    """What the four panels show; fewer cases than the table, so that single points can be seen."""
+    """What the four panels show; fewer `cases` than the table, so that single points can be seen; drawn by `seed`."""
     generator = torch.Generator().manual_seed(seed)
     return {
         "top-k": _top_k(cases, generator),
@@ -73,6 +73,7 @@ def _covers(generator: torch.Generator) -> Numbers:
 
 
 def draw_theorems(numbers: dict[str, Numbers]) -> "Figure":
+    """The four panels; `numbers`: those of `theorem_numbers`."""
     caption = (
         "Top left: no loss lies below its bound. Top right: soft bins lower AP unless items sit on centres. Bottom: "
         "norms above the line refute the bound by column sums; cover bounds hold, and are very loose."

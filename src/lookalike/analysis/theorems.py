@@ -23,7 +23,7 @@ FEWER = 500  # cases of families that build them one by one
 def check_theorems(
     cases: int = 2000, seed: int = 0, progress: Callable[[int, int], None] | None = None
 ) -> list[Statement]:
-    """All statements, each tried on up to `cases` random cases."""
+    """All statements, each tried on up to `cases` random cases (at least 20), drawn by `seed`."""
     check(cases >= 20, f"at least 20 cases are needed, not {cases}: fewer say too little")
     families = (
         (top_k_statements, cases),

@@ -42,7 +42,11 @@ STEPS, BATCH, RATE, MARGIN = 200, 24, 0.03, 0.1
 
 @dataclass(frozen=True)
 class Variant:
-    """What is trained: with which chance a positive takes the negative's place, and whether positives attract."""
+    """What is trained.
+
+    switch: p, the chance that a positive takes the negative's place.
+    attracts: whether positives attract.
+    """
 
     switch: float = 0.0
     attracts: bool = True
@@ -116,7 +120,11 @@ def toy_loss(
 
 
 def train_toy(variant: Variant, layout: Layout = "diagonal", seed: int = 1) -> ToyRun:
-    """200 steps of Adam on batches of 24 points; points, network and batches all come from `seed`."""
+    """200 steps of Adam on batches of 24 points; points, network and batches all come from `seed`.
+
+    `variant`: what is trained, such as `toy.Variant(switch=0.001)`. `layout`: of the segments, "diagonal" (the released
+    code) or "vertical" (figure 12).
+    """
     generator = torch.Generator().manual_seed(seed)
     train, test, labels = segments(layout, generator)
     net = network(generator)
@@ -146,7 +154,7 @@ def second_share(embeddings: Float[Tensor, "n 2"]) -> float:
 def run_toy(
     layout: Layout = "diagonal", seeds: int = 10, progress: Callable[[int, int], None] | None = None
 ) -> dict[str, list[ToyRun]]:
-    """Every variant with seeds 1, 2, …"""
+    """Every variant with `seeds` 1, 2, …; `layout` as in `train_toy`."""
     check(seeds >= 1, f"the toy needs at least one seed, not {seeds}")
     runs: dict[str, list[ToyRun]] = {name: [] for name in VARIANTS}
     for seed in range(1, seeds + 1):

@@ -20,7 +20,10 @@ SHOWN = 0  # the run whose embedding is drawn: seed 1
 
 
 def toy_numbers(runs: Mapping[str, list[ToyRun]]) -> dict[str, dict[str, Any]]:
-    """Mean and standard deviation over seeds: second singular values, and recall@1 of the segments never seen."""
+    """Mean and standard deviation over seeds: second singular values, and recall@1 of the segments never seen.
+
+    `runs`: those of `run_toy`.
+    """
     return {
         name: {
             "train": _spread([run.second for run in several]),
@@ -36,7 +39,10 @@ def _spread(values: list[float]) -> dict[str, Any]:
 
 
 def draw_toy(runs: Mapping[str, list[ToyRun]], layout: Layout) -> "Figure":
-    """The plane, the circle of every variant (seed 1), and the second singular value of all seeds."""
+    """The plane, the circle of every variant (seed 1), and the second singular value of all seeds.
+
+    `runs`: those of `run_toy`, with the same `layout`.
+    """
     caption = (
         "First: four segments to learn (dots) and four never seen (crosses). Circles: where seed 1 puts them; a short "
         "arc has lost a direction. Last: what the switch alone does, beside leaving out the attraction."

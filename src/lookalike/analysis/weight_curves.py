@@ -36,19 +36,26 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Curves:
-    """The weight of one negative pair at every place of what moves."""
+    """The weight of one negative pair at every place of what moves.
 
-    places: list[float]  # the similarity, or the mean of the similarities, that moves
+    places: the similarity, or the mean of the similarities, that moves.
+    itself: weights while its own similarity moves.
+    positives: while those of the positives do.
+    negatives: while those of the other negatives do.
+    """
+
+    places: list[float]
     itself: list[float]
     positives: list[float]
     negatives: list[float]
 
     def as_json(self) -> dict[str, list[float]]:
+        """The four lists by name."""
         return asdict(self)
 
 
 def weight_curves(loss: nn.Module, points: int = POINTS) -> Curves:
-    """The weight of a negative pair while itself, the positives or the other negatives move.
+    """The weight of a negative pair at so many `points`, while itself, the positives or the other negatives move.
 
     >>> curves = weight_curves(losses.CosineContrastive(), points=3)
     >>> curves.places, curves.itself, curves.positives
@@ -84,7 +91,7 @@ def _weight(loss: nn.Module, similarities: Float[Tensor, " k"]) -> float:
 
 
 def draw_weight_curves(curves: Mapping[str, Curves]) -> "Figure":
-    """One row of three panels per loss; each loss has its own scale, the same in its three panels."""
+    """One row of three panels per loss of `curves`, by name; each has its own scale, the same in its three panels."""
     check(len(curves) > 0, "there are no curves to draw: give at least one loss")
     caption = (
         "Weight |∂L/∂S| of one negative pair while one thing moves, from autograd. Where a line is flat, the loss does "

@@ -67,7 +67,10 @@ def check_inside(kind: type[nn.Module]) -> None:
 def pair_gradients(
     loss: nn.Module, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
 ) -> Float[Tensor, "n m"]:
-    """∂L/∂S of every pair, the lengths of vectors being held constant; tuples are drawn once where the loss draws."""
+    """∂L/∂S of every pair, n × m, the lengths of vectors being held constant; a loss that draws tuples draws once.
+
+    `targets`: labels, Pairs or Triplets. `candidates`: the columns, m × d; None: the batch itself.
+    """
     of_similarities = _equation(loss)
     with torch.no_grad():
         similarities = compare(embeddings, candidates, loss.normalise)  # type: ignore[arg-type]
@@ -85,6 +88,8 @@ def pair_weights(
     loss: nn.Module, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
 ) -> Float[Tensor, "n m"]:
     """w = |∂L/∂S|: how strongly the loss pulls (positive pairs) or pushes (negative pairs) each pair of the batch.
+
+    `targets` and `candidates` are those of `pair_gradients`.
 
     >>> pair_weights(losses.CosineContrastive(), torch.eye(3), torch.tensor([0, 0, 1]))
     tensor([[0.0000, 0.3333, 0.0000],
@@ -117,11 +122,16 @@ def _between(loss: nn.Module, quadruplets: Quadruplets, candidates: Tensor) -> T
 
 @dataclass(frozen=True)
 class Dependence:
-    """What the weight of a negative pair depends on: itself, the anchor's positives, its other negatives."""
+    """What the weight of a negative pair depends on.
 
-    itself: bool  # S
-    positives: bool  # P
-    negatives: bool  # N
+    itself: S, its own similarity.
+    positives: P, those of the anchor's positives.
+    negatives: N, those of its other negatives.
+    """
+
+    itself: bool
+    positives: bool
+    negatives: bool
 
 
 def dependence(
@@ -133,7 +143,8 @@ def dependence(
 ) -> Dependence:
     """Found by trial: does the weight change when all similarities, the positives', or the rivals' shift?
 
-    Trials in which a shift switches the whole loss off are skipped: there every weight is 0.
+    The anchor has so many `positives` and `negatives`. Trials in which a shift switches the whole loss off are skipped:
+    there every weight is 0.
     """
     check(positives >= 1 and negatives >= 2, "an anchor needs at least 1 positive and 2 negatives to tell them apart")
     equation = _of_one_anchor(loss, positives, negatives)

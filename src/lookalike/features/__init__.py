@@ -1,4 +1,8 @@
-"""Features: a model applied to a data set, as vectors."""
+"""Features: a model applied to a data set, as vectors.
+
+In this room `model` embeds the images of `dataset`; `model.headless()` gives features instead, n × width. `backend`
+computes them: "torch", "onnx", or "auto": onnx on a CPU where it agrees with torch. `progress(done, total)` is called.
+"""
 
 from lookalike.features.embedding import embed, embed_features, features
 from lookalike.features.extract import backend_of, extract

@@ -53,7 +53,7 @@ def encode_rows(
 
 @torch.no_grad()
 def embed_features(model: Model, features: Float[Tensor, "n width"]) -> Float[Tensor, "n d"]:
-    """The model's embeddings of images whose features are known: only the head is computed."""
+    """The embeddings, n × d, of images whose `features`, n × width, are known: only the head is computed."""
     assert isinstance(model.embedder, Embedder)
     with evaluating(model.embedder.head):  # the backbone has been computed
         parts = [model.embedder.read(part.to(model.device)).float().cpu() for part in torch.split(features, AT_ONCE)]

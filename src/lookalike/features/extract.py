@@ -38,9 +38,9 @@ def extract(
     backend: BackendName = "torch",
     progress: Progress | None = None,
 ) -> Float[Tensor, "n d"]:
-    """The model's embeddings of all images, from the cache as far as they are there.
+    """The model's embeddings of all images, seen through `view`, from the cache as far as they are there.
 
-    `model.headless()` gives the features instead. A network of the user's own has no name, so nothing is kept.
+    A network of the user's own has no name, so nothing is kept.
     """
     digests = [digest.tobytes() for digest in content_digests(dataset.images)]
     work = _Work(model, dataset, view, backend_of(model, backend), digests, progress)
@@ -64,7 +64,7 @@ def extract(
 
 
 def backend_of(model: Model, name: BackendName) -> Backend:
-    """What computes the vectors of a network that does not change. The runs of a sweep share its ONNX session; torch
+    """The backend called `name`, for a network that does not change. The runs of a sweep share its ONNX session; torch
     computes with the network itself, whose mode may change."""
     if name == "torch" or model.architecture is None:
         return model.backend(name)

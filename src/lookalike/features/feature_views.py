@@ -19,6 +19,10 @@ from lookalike.models.model import Progress
 class FeatureViews(torch.utils.data.Dataset[Sample]):
     """The vectors of every image, one per view. A draw takes one of the views, the same one for the same ticket.
 
+    vectors: n × views × width.
+    labels: the class of every image.
+    seed: decides, with the ticket, which view a draw takes.
+
     >>> two = FeatureViews(torch.arange(6.0).view(2, 1, 3), torch.tensor([0, 1]))
     >>> two[1]
     Sample(image=tensor([3., 4., 5.]), label=tensor(1), row=tensor(1))
@@ -35,7 +39,7 @@ class FeatureViews(torch.utils.data.Dataset[Sample]):
         return Sample(*(column[0] for column in self.batch([ticket])))
 
     def batch(self, tickets: Sequence[Ticket | int]) -> Sample:
-        """A whole batch at once, which is much faster than image by image."""
+        """A whole batch at once, much faster than image by image; `tickets`: rows, or tickets that number the draws."""
         draws = [ticket if isinstance(ticket, Ticket) else Ticket(int(ticket)) for ticket in tickets]
         rows, count = torch.tensor([draw.row for draw in draws]), self.vectors.shape[1]
         views = torch.tensor([ticket_seed(self.seed, draw) % count for draw in draws]) if count > 1 else 0
@@ -51,7 +55,10 @@ def feature_views(
     backend: BackendName = "auto",
     progress: Progress | None = None,
 ) -> FeatureViews:
-    """The features of a model's backbone for the centre and some further views of every image, from the cache."""
+    """The features of a model's backbone for the centre and the further `views` of every image, from the cache.
+
+    `seed` decides which view a draw takes.
+    """
     bare = model.headless()
     vectors = [extract(bare, dataset, view, backend=backend, progress=progress) for view in (CENTRE, *views)]
     return FeatureViews(torch.stack(vectors, 1), dataset.labels, seed)

@@ -14,7 +14,7 @@ SIDE = 32  # of the thumbnails
 
 
 def pixels(dataset: Dataset, colours: Preprocessing, progress: Progress | None = None) -> Float[Tensor, "n d"]:
-    """Thumbnails in a model's own colours, at length 1."""
+    """Thumbnails of at most 32 × 32 pixels, at length 1; `colours`: the preprocessing of the model to compare with."""
     return normalise(_thumbnails(dataset, colours, progress), "sphere")
 
 

@@ -23,15 +23,24 @@ class AtWork:
 
 @dataclass(frozen=True)
 class Status:
-    """The shards that are there, who is at work on others, and what could not be read."""
+    """The shards that are there, who is at work on others, and what could not be read.
+
+    images: of the whole data set.
+    done: images of finished shards.
+    shards: how many there will be.
+    finished: how many are there.
+    at_work: the workers, each with its shard.
+    per_second: images a second while the last shards were made; None: too few are there to tell.
+    unreadable: shard, name and reason of every image that could not be read.
+    """
 
     images: int
-    done: int  # images of finished shards
+    done: int
     shards: int
     finished: int
     at_work: tuple[AtWork, ...]
-    per_second: float | None  # images, while the last shards were made
-    unreadable: tuple[tuple[int, str, str], ...]  # shard, name, reason
+    per_second: float | None
+    unreadable: tuple[tuple[int, str, str], ...]
 
     @property
     def seconds_left(self) -> float | None:
@@ -41,7 +50,7 @@ class Status:
 
 
 def status(shards: Shards) -> Status:
-    """A look at the folder; nothing is changed."""
+    """A look at the folder of `shards`; nothing is changed."""
     finished = shards.finished()
     return Status(
         shards.plan.images, shards.images(finished), shards.plan.shards, len(finished),

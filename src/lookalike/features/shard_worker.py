@@ -39,11 +39,11 @@ def embed_shards(
     backend: BackendName | Backend = "auto", progress: Progress | None = None, stop: Stop = lambda: False,
     unreadable: Callable[[Troubles], None] = lambda _: None, lease: float = LEASE,
 ) -> Shards:  # fmt: skip
-    """Work on the shards in a folder until all are there, or `stop` says so.
+    """Work on the shards in `folder` until all are there, or `stop` says so.
 
-    The first worker fixes the list of images and the number of shards; others join it. `unreadable` hears of the images
-    that this worker could not read, shard by shard. A worker without a sign of life for `lease` seconds loses its shard
-    to the others: give more than a batch of images takes.
+    The first worker fixes the list of images and the number of `shards`; others join it and may leave it out.
+    `unreadable` hears of the images that this worker could not read, shard by shard. A worker without a sign of life
+    for `lease` seconds loses its shard to the others: give more than a batch of images takes.
     """
     check(len(dataset) > 0, f"there are no images in {dataset.name}: give others")
     check(lease > 0, f"a lease lasts some seconds, not {lease}")

@@ -44,14 +44,17 @@ class Plan:
 
 
 class Shards:
-    """A folder of shards; see `begin` and `open`."""
+    """The shards in `folder`, as its `plan` has them, numbered from 0; see `begin` and `open`."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder, self.plan, self.claims = folder, plan, folder / CLAIMS
 
     @staticmethod
     def begin(folder: Path, plan: Plan, shards: int | None) -> "Shards":
-        """Join the work in a folder, or begin it; other images, another model, other shards are refused."""
+        """Join the work in `folder`, or begin it by `plan`; other images, another model, other `shards` are refused.
+
+        `shards`: how many; None: as many as the folder has, which then must have been begun.
+        """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             foreign = [name for name in os.listdir(folder) if not name.startswith(".")]
@@ -85,7 +88,7 @@ class Shards:
 
     @staticmethod
     def open(folder: Path) -> "Shards":
-        """A folder that workers have begun."""
+        """A `folder` that workers have begun."""
         check(is_shards(folder), f"there are no shards in '{folder}': make them with lookalike embed --shards")
         try:
             content = json.loads((folder / PLAN).read_text(encoding="utf-8"))
@@ -94,11 +97,12 @@ class Shards:
             raise UserError(f"'{folder / PLAN}' cannot be read ({error}): choose another folder") from None
 
     def rows(self, number: int) -> range:
-        """The images of a shard: a range of the list, so that files of one folder stay together."""
+        """The images of the shard `number`: a range of the list, so that files of one folder stay together."""
         count, shards = self.plan.images, self.plan.shards
         return range(number * count // shards, (number + 1) * count // shards)
 
     def path(self, number: int) -> Path:
+        """The file of the shard `number`, whether it is there or not."""
         return self.folder / f"{number:06d}.npz"
 
     def finished(self) -> set[int]:
@@ -107,7 +111,7 @@ class Shards:
         return {int(name[:6]) for name in names if SHARD.fullmatch(name) and int(name[:6]) < self.plan.shards}
 
     def images(self, numbers: Iterable[int]) -> int:
-        """How many images these shards are of."""
+        """How many images the shards of these `numbers` are of."""
         return sum(len(self.rows(number)) for number in numbers)
 
     def files(self) -> list[Path]:
@@ -121,7 +125,7 @@ class Shards:
         return [self.path(number) for number in range(self.plan.shards)]
 
     def read(self, number: int) -> Arrays:
-        """The arrays of a shard, compared with their checksums and with the plan."""
+        """The arrays of the shard `number`, compared with their checksums and with the plan."""
         with self._refusing(number):
             arrays = read_arrays(self.path(number))
             if str(arrays["list"]) != self.plan.digest or str(arrays["fingerprint"]) != self.plan.fingerprint:

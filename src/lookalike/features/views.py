@@ -27,7 +27,7 @@ class View:
     seed: int = 0
 
     def inputs(self, picture: Picture, digest: bytes, how: Preprocessing) -> Float[Tensor, "1 c h w"]:
-        """One image, whose content has this digest, as the network's input."""
+        """One `picture`, whose content has this `digest`, as a network's input; `how`: its preprocessing."""
         if self.augmentation is None:
             return prepare([picture.decode()], how)
         generator = torch.Generator().manual_seed(_seed(self.seed, self.number, digest))

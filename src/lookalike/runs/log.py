@@ -32,7 +32,7 @@ def to_all(*watchers: Watcher) -> Watcher:
 
 
 class JsonLines:
-    """Events appended to a file; `rewind` drops those after a step, for a run that resumes from there."""
+    """Events appended to the file `path`; `rewind` drops those after a step, for a run that resumes from there."""
 
     PASSING = ("progress",)  # of interest only while it happens
 
@@ -51,7 +51,7 @@ class JsonLines:
             ) from None
 
     def rewind(self, step: int) -> None:
-        """Plans are kept: a run that resumes makes the same ones at the same steps."""
+        """Drop what came after `step`. Plans are kept: a run that resumes makes the same ones at the same steps."""
         kept = [
             event
             for event in read_log(self.path).events

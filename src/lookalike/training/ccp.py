@@ -42,19 +42,32 @@ Unseen = Callable[[], tuple[Tensor, Tensor]]  # validation images embedded with 
 
 @dataclass(frozen=True)
 class Chance:
-    """[ccp]: size L is 8 proxies from a pool of 12 (CUB, Cars) or 4 from 7 (SOP, In-shop); size S is 1 proxy."""
+    """[ccp]: size L is 8 proxies from a pool of 12 (CUB, Cars) or 4 from 7 (SOP, In-shop); size S is 1 proxy.
 
-    proxies: int = 8  # K, per class
-    pool: int = 12  # b images per class; fewer than K: b · K; 1: drawn at random, without k-center
-    pull: float = 2e-4  # λ
-    pull_decay: float = 1.0  # λ_t = λ · decay^t
-    patience: int = 3  # validations without improvement, then the instance has converged
+    proxies: K, per class.
+    pool: b images per class to choose them from; fewer than K: b · K; 1: drawn at random, without k-center.
+    pull: λ, how strongly the weights are pulled towards the best of the instance before.
+    pull_decay: λ_t = λ · decay^t.
+    patience: validations without improvement, then the instance has converged.
+    min_improvement: by how much a validation must exceed the best of the instance.
+    proxy_weight: of the loss between batch and proxies.
+    pair_weight: of the loss within the batch; 0: it is not computed.
+    proxy_lr: the learning rate of proxies, times the network's.
+    normalised: choose proxies on the ball instead of by raw vectors.
+    reset_proxy_state: the optimiser forgets the old proxies.
+    """
+
+    proxies: int = 8
+    pool: int = 12
+    pull: float = 2e-4
+    pull_decay: float = 1.0
+    patience: int = 3
     min_improvement: float = 1e-5
     proxy_weight: float = 1.0
     pair_weight: float = 0.1
-    proxy_lr: float = 1.0  # times the network's rate
-    normalised: bool = False  # choose proxies on the ball instead of by raw vectors
-    reset_proxy_state: bool = False  # the optimiser forgets the old proxies
+    proxy_lr: float = 1.0
+    normalised: bool = False
+    reset_proxy_state: bool = False
 
     def __post_init__(self) -> None:
         for name in ("proxies", "pool"):
@@ -69,7 +82,14 @@ class Chance:
 
 
 class ProxyObjective(nn.Module):
-    """A pair loss between the batch and learnt proxies, and (a little) within the batch [math A20]."""
+    """A pair loss between the batch and learnt proxies, and (a little) within the batch [math A20].
+
+    loss: any loss of pairs; `FORMS` has the settings of the paper.
+    settings: the number of proxies and the weights of the terms.
+    classes: how many there are in training.
+    dim: of the embeddings.
+    regularisers: each adds a term on the embeddings alone.
+    """
 
     miner = None
     labels: Tensor
@@ -87,7 +107,7 @@ class ProxyObjective(nn.Module):
     def forward(
         self, embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"], step: int
     ) -> dict[str, Float[Tensor, ""]]:
-        """The terms by name; their sum is what is minimised."""
+        """The terms by name; their sum is minimised. `embeddings`: raw; `labels`: from 0; `step`: not used."""
         del step
         across: Tensor = self.loss(embeddings, Pairs.across(labels, self.labels), candidates=self.proxies)
         terms = {"loss": self.settings.proxy_weight * across}
@@ -98,14 +118,18 @@ class ProxyObjective(nn.Module):
         return terms
 
     def parameter_groups(self, base_lr: float) -> Iterator[dict[str, Any]]:
+        """The proxies, as a group for the optimiser; the network learns at `base_lr`."""
         yield {"name": "loss", "params": [self.proxies], "lr": self.settings.proxy_lr * base_lr, "weight_decay": 0.0}
 
 
 class ChanceConstraints:
     """The sequence of instances: what changes between them, and the pull within each.
 
-    `weight_decay` is added to the gradients of everything but batch normalisation before they are clipped, so the
-    optimiser has none of its own.
+    network: what is trained.
+    objective: holds the proxies.
+    optimiser: of both.
+    pool: train images from which proxies are chosen.
+    weight_decay: added to all gradients but batch normalisation's, before clipping; give the optimiser none.
     """
 
     def __init__(
@@ -155,7 +179,7 @@ class ChanceConstraints:
             proxies.grad.add_(proxies, alpha=self.weight_decay)
 
     def validated(self, step: int, value: float) -> Event | None:
-        """Record a validation; when the instance has converged, begin the next."""
+        """Record the `value` of a validation after a `step`; when the instance has converged, begin the next."""
         if self.watch.improved(step, value):
             self.best = {name: part.detach().clone() for name, part in self.network.named_parameters()}
             self.best_proxies = self.objective.proxies.detach().clone()

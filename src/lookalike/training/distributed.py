@@ -92,7 +92,10 @@ def joined() -> Iterator[Ranks]:
 
 @contextmanager
 def own_folder(path: Path, resume: bool) -> Iterator[Path]:
-    """The run's folder for the first process; for the others a copy, thrown away, so that all can do the same."""
+    """The run's folder `path` for the first process; for the others a copy, thrown away, so that all can do the same.
+
+    `resume`: the copy begins with what the folder holds; else it is empty.
+    """
     ranks = Ranks.current()
     if ranks.first:
         ranks.any(False)  # wait until the others have their copy

@@ -9,14 +9,17 @@ from lookalike.errors import check
 
 @dataclass
 class EarlyStop:
-    """Counts validations without an improvement of more than `min_improvement` ([math G.2]: 60, of 1e-5).
+    """Counts validations without an improvement ([math G.2]: 60, of 1e-5).
+
+    patience: how many of them in a row end the run; None: never stop.
+    min_improvement: by how much the best must be exceeded.
 
     >>> watch = EarlyStop(patience=2)
     >>> [watch.improved(step, value) for step, value in enumerate((0.5, 0.6, 0.55, 0.6))], watch.best_step, watch.over
     ([True, True, False, False], 1, True)
     """
 
-    patience: int | None = None  # None: never stop
+    patience: int | None = None
     min_improvement: float = 1e-5
     best: float = field(default=-math.inf, init=False)
     best_step: int = field(default=0, init=False)
@@ -27,7 +30,7 @@ class EarlyStop:
         check(self.min_improvement >= 0, f"min_improvement must not be negative, not {self.min_improvement}")
 
     def improved(self, step: int, value: float) -> bool:
-        """Take note of a validation; whether it is the best so far."""
+        """Take note of the `value` of a validation, higher being better; whether it is the best so far."""
         if value > self.best + self.min_improvement:
             self.best, self.best_step, self.bad = value, step, 0
             return True

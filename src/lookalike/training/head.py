@@ -24,7 +24,9 @@ def linear(embedder: Embedder) -> nn.Linear:
 
 @torch.no_grad()
 def principal(embedder: Embedder, features: Float[Tensor, "n width"]) -> None:
-    """Fill the head so that its outputs are the principal components of the (unit-length) features, centred.
+    """Fill the linear head of an `embedder` so that it gives the principal components of its features, centred.
+
+    `features`: those of the frozen backbone, n × width, before the head.
 
     >>> from lookalike.models import Conv4
     >>> embedder = Embedder(Conv4(channels=1), dim=2)

@@ -46,7 +46,7 @@ class Health:
     named: set[str] = field(default_factory=set, init=False)
 
     def look(self, embeddings: Float[Tensor, "n d"], gradient: Float[Tensor, "n d"]) -> list[Trouble]:
-        """What is newly wrong with this batch."""
+        """What is newly wrong with this batch; `gradient` is that of the loss by its `embeddings`."""
         numbers = bool(embeddings.isfinite().all()) and bool(gradient.isfinite().all())
         troubles = (
             [self._collapse(embeddings), self._idle(gradient), self._norms(embeddings)] if numbers else [NOT_NUMBERS]
@@ -107,7 +107,7 @@ MARGINS = ("margin", "negative_margin", "second_margin")
 
 
 def unreachable_margin(loss: nn.Module) -> Trouble | None:
-    """A hinge that no embedding can satisfy: two classes at opposite poles leave a loss that a zero margin does not.
+    """A margin of `loss` that no embedding can meet: classes at opposite poles leave a loss, with a zero margin none.
 
     >>> from lookalike.losses import Triplet
     >>> unreachable_margin(Triplet(margin=3.0)).advice

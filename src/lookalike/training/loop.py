@@ -43,7 +43,11 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True)
 class Clipping:
-    """Limits on the gradient: its norm over all parameters, then each of its values ([math E]: 10 and 10)."""
+    """Limits on the gradient ([math E]: 10 and 10).
+
+    norm: the largest norm over all parameters; None: no limit.
+    value: the largest size of each value, after that; None: no limit.
+    """
 
     norm: float | None = None
     value: float | None = None
@@ -72,9 +76,24 @@ class Batch(NamedTuple):
 class Loop:
     """`advance` trains on the next batch; `state_dict` holds all it takes to resume as if nothing had happened.
 
-    `prepare` turns what the dataset gives into what the network takes, a whole batch at a time on its device. `bank`
-    keeps the embedding of every image, for samplers that choose by it. `chunk` inputs at a time go through the network.
-    The sampler composes batches for all processes of `ranks` together.
+    network: what learns: from inputs to embeddings, n × d.
+    objective: from (embeddings, labels, step) to named terms; their sum is minimised.
+    optimiser: holds the parameters that learn, of network and objective, in groups with their own rates.
+    schedule: the factor on those rates at every step.
+    dataset: gives (input, label), or (input, label, row), which a bank needs.
+    sampler: composes batches for all processes of `ranks` together.
+    prepare: `prepare(inputs)` turns a batch of `inputs` from the dataset, on the device, into what the network takes.
+    bank: keeps the embedding of every image, for samplers that choose by it.
+    clipping: limits on the gradient; none unless set.
+    precision: of the network's pass: "float32", "bfloat16", or "auto": bfloat16 on a GPU that has it.
+    unfreezing: which stages are frozen in which epoch; None leaves the network as it is.
+    workers: processes that load the data; 0: this one.
+    geometry: in which the bank keeps embeddings: "sphere", "ball" or "none".
+    generators: those that miners and losses draw from, by name, so that they are saved and resumed.
+    chunk: how many inputs go through the network at a time; None: the whole batch.
+    mixer: draws the mixtures of mixup; None: nothing is mixed.
+    strategy: what steers training beyond the loss, such as CCP.
+    ranks: the processes of this run; unless given, those of torch.distributed.
     """
 
     network: nn.Module
@@ -89,8 +108,8 @@ class Loop:
     precision: Precision = "float32"
     unfreezing: Unfreezing | None = None
     workers: int = 0
-    geometry: Geometry = "sphere"  # in which the bank keeps embeddings
-    generators: Mapping[str, torch.Generator] = field(default_factory=dict)  # those that miners and losses draw from
+    geometry: Geometry = "sphere"
+    generators: Mapping[str, torch.Generator] = field(default_factory=dict)
     chunk: int | None = None
     mixer: Mixer | None = None
     strategy: Strategy | None = None

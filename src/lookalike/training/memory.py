@@ -23,7 +23,7 @@ EMPTY = -1  # id of a slot never filled
 
 
 class CrossBatchMemory(nn.Module):
-    """The last `capacity` embeddings with their labels.
+    """The last `capacity` embeddings of `dim` dimensions, with their labels.
 
     >>> memory = CrossBatchMemory(capacity=4, dim=2)
     >>> ids = memory.add(torch.eye(2), torch.tensor([0, 1]))
@@ -51,7 +51,7 @@ class CrossBatchMemory(nn.Module):
 
     @torch.no_grad()
     def add(self, embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"]) -> Integer[Tensor, " n"]:
-        """Puts a batch in, over the oldest slots, and returns the ids by which its rows are known here."""
+        """Puts a batch of raw `embeddings` and its `labels` in, over the oldest slots; the ids of its rows here."""
         labels = as_labels(labels)
         check(
             len(labels) == len(embeddings),
@@ -72,9 +72,10 @@ class CrossBatchMemory(nn.Module):
     def pairs(
         self, labels: Integer[Tensor, " n"], ids: Integer[Tensor, " n"], meaning: Meaning = lambda labels: labels
     ) -> Pairs:
-        """The pairs of anchors (by the ids `add` gave them) with all slots; empty slots and own copies play no part.
+        """The pairs of anchors with all slots; empty slots and own copies play no part.
 
-        `meaning` are the sets of labels that numbers stand for, where samples have several.
+        `labels` and `ids`: of the anchors, the ids being those that `add` gave them. `meaning(labels)`: the sets that
+        these numbers stand for, where samples have several.
         """
         pairs = Pairs.across(meaning(labels), meaning(self.labels), ids, self.ids)
         filled = self.ids != EMPTY
@@ -88,7 +89,11 @@ def remembered(
     labels: Integer[Tensor, " n"],
     weight: float = 1.0,
 ) -> Float[Tensor, ""]:
-    """L(batch) + weight · L(batch, memory), the batch being put into the memory first."""
+    """L(batch) + weight · L(batch, memory), the batch being put into the memory first.
+
+    `loss`: any loss of pairs. `memory`: of the dimension of the embeddings. `embeddings` and `labels`: the batch, n × d
+    and n. `weight`: of the second term.
+    """
     ids = memory.add(embeddings, labels)
     within: Tensor = loss(embeddings, labels)
     across: Tensor = loss(embeddings, memory.pairs(labels, ids), candidates=memory.embeddings.to(embeddings.dtype))

@@ -18,8 +18,13 @@ Miner = Callable[..., Targets]
 class Objective(nn.Module):
     """loss(mined tuples of the batch) + weight · loss(batch against the memory) + regularisers, term by term.
 
-    The memory [math A19] acts from step `memory_start` on; until then nothing is put in. Where images have several
-    labels, or none, `sets` says what each class number stands for [architecture supervision].
+    loss: called as loss(embeddings, targets).
+    miner: chooses the pairs or triplets of a batch; None: the loss takes them from the labels.
+    regularisers: each adds a term on the embeddings alone.
+    memory: past embeddings as further candidates [math A19]; None: the batch alone.
+    memory_weight: what the loss against the memory is multiplied by.
+    memory_start: the step from which the memory acts; until then nothing is put in.
+    sets: what each class number stands for, where images have several labels or none [architecture supervision].
 
     >>> import torch
     >>> from lookalike.losses import Triplet
@@ -78,11 +83,12 @@ class Objective(nn.Module):
         return value
 
     def parameter_groups(self, base_lr: float) -> Iterator[dict[str, Any]]:
-        """The loss's own parameters (proxies, boundaries, …) at the rates its paper gives them."""
+        """The loss's own parameters (proxies, boundaries, …) at their paper's rates; the network's is `base_lr`."""
         for group in getattr(self.loss, "parameter_groups", lambda _: [])(base_lr):
             yield {"name": "loss", **group}
 
     def epoch_started(self, epoch: int) -> None:
+        """Tell the loss, if it asks for that, which `epoch` begins; the first is 0."""
         started: Any = getattr(self.loss, "epoch_started", None)
         if started is not None:
             started(epoch)

@@ -22,7 +22,7 @@ def names() -> list[str]:
 
 
 def build(name: str, groups: Iterable[dict[str, Any]], **settings: Any) -> torch.optim.Optimizer:
-    """An optimiser over parameter groups that carry their own rates.
+    """The optimiser called `name` over parameter `groups` that carry their own rates; empty groups are left out.
 
     >>> weight = torch.nn.Parameter(torch.zeros(1))
     >>> build("sgd", [{"params": [weight], "lr": 0.1}], momentum=0.9).param_groups[0]["lr"]
@@ -36,7 +36,7 @@ def build(name: str, groups: Iterable[dict[str, Any]], **settings: Any) -> torch
 
 
 def restore(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Load a state; moments get the memory layout of their parameters, which fused kernels expect."""
+    """Load a `state` into `optimiser`; moments get the memory layout of their parameters, as fused kernels expect."""
     optimiser.load_state_dict(state)
     for parameter, moments in optimiser.state.items():
         for name, value in moments.items():

@@ -67,7 +67,15 @@ class Queues:
 
 
 class Pool:
-    """Images from queues, as the network sees them now."""
+    """Images from queues, as the network sees them now.
+
+    dataset: gives (input, label), augmented as in training.
+    labels: the class of every row, all numbers from 0 on in use.
+    prepare: turns a batch of inputs into what the network takes.
+    seed: of the queues' order.
+    workers: processes that load the data; 0: this one.
+    ranks: the processes that share the work; None: those of torch.distributed.
+    """
 
     def __init__(
         self,
@@ -83,7 +91,7 @@ class Pool:
         self.queues = Queues(labels, seed)
 
     def draw(self, network: nn.Module, count: int, turn: int) -> Float[Tensor, "classes count d"]:
-        """`count` images of every class, embedded; `turn` numbers the draws, so that each augments anew."""
+        """`count` images of every class, embedded by `network`; `turn` numbers the draws: each augments anew."""
         rows = self.queues.draw(count)
         flat = rows.flatten()
         points = self.ranks.spread(len(flat), lambda some: self._embed(network, flat, some, turn))

@@ -20,7 +20,15 @@ Factor = Callable[["Schedule", int, int], float]  # of the step and of the reduc
 
 @dataclass(frozen=True)
 class Schedule:
-    """[schedule]: the factor at every step of a run of `steps`.
+    """[schedule]: the factor at every step of a run.
+
+    name: "constant", "cosine" (to 0 at the end), "step" (at milestones) or "plateau" (when validation stands still).
+    steps: of the whole run.
+    warmup: steps in which the factor rises to its full size; 0: none.
+    head_steps: steps in which the group named "backbone" does not learn.
+    gamma: step, plateau: what the factor is multiplied by each time.
+    milestones: step: the steps at which that happens.
+    patience: plateau: validations without a new best that are still accepted.
 
     >>> [round(Schedule("cosine", steps=100, warmup=10).factor(step), 3) for step in (0, 9, 50, 99)]
     [0.1, 0.98, 0.5, 0.0]
@@ -30,9 +38,9 @@ class Schedule:
     steps: int = field(default=1000, metadata=FACT)
     warmup: int = 0
     head_steps: int = 0
-    gamma: float = 0.1  # step, plateau: the factor is multiplied by it
-    milestones: tuple[int, ...] = ()  # step
-    patience: int = 4  # plateau: validations without a new best
+    gamma: float = 0.1
+    milestones: tuple[int, ...] = ()
+    patience: int = 4
 
     def __post_init__(self) -> None:
         if self.name not in SCHEDULES:
@@ -43,11 +51,15 @@ class Schedule:
         check(self.name != "step" or len(self.milestones) > 0, "the schedule 'step' needs milestones: give their steps")
 
     def factor(self, step: int, reductions: int = 0) -> float:
+        """What every rate is multiplied by; `reductions`: how often validation has stood still."""
         raised = min(1.0, (step + 1) / self.warmup) if self.warmup else 1.0
         return raised * SCHEDULES[self.name](self, step, reductions)
 
     def apply(self, optimiser: torch.optim.Optimizer, step: int, reductions: int = 0) -> None:
-        """Set the rates of all groups for this step; each remembers its own full rate as `initial_lr`."""
+        """Set the rates of all groups of `optimiser` for this step; each remembers its own full rate as `initial_lr`.
+
+        `reductions` are those of `factor`.
+        """
         factor = self.factor(step, reductions)
         for group in optimiser.param_groups:
             full = group.setdefault("initial_lr", group["lr"])
@@ -65,6 +77,7 @@ class Plateau:
     best: float = field(default=-math.inf, init=False)
 
     def validated(self, value: float) -> None:
+        """Take note of the `value` of a validation; higher is better."""
         if value > self.best:
             self.best, self.waited = value, 0
             return

@@ -8,7 +8,7 @@ from lookalike.runs.log import Event
 
 
 class TensorBoard:
-    """A watcher that writes scalars; its folder appears with the first of them."""
+    """A watcher that writes scalars to a `folder`, which appears with the first of them."""
 
     def __init__(self, folder: Path) -> None:
         try:

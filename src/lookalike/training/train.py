@@ -30,18 +30,30 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a run is, how often it validates, and when it stops early."""
+    """How long a run is, how often it validates, and when it stops early.
 
-    steps: int = field(default=1, metadata=FACT)  # of a flexible plan, as far as can be told now
+    steps: of the whole run; of a flexible plan, as far as can be told now.
+    validate_every: steps between two validations, after each of which the run is saved.
+    patience: validations without improvement after which the run ends; None: it never ends early.
+    min_improvement: by how much a validation must exceed the best one to count as better.
+    select: the validation metric that chooses the best weights; higher is better.
+    log_every: steps that one event sums up.
+    seconds: after this time the run ends, wherever it stands; None: no limit.
+    flexible: as many steps as fit `seconds`.
+    seed: of torch's own random numbers, such as dropout.
+    save_every: seconds between two checkpoints, at least.
+    """
+
+    steps: int = field(default=1, metadata=FACT)
     validate_every: int = 50
-    patience: int | None = None  # validations without improvement
+    patience: int | None = None
     min_improvement: float = 1e-5
-    select: str = "map@r"  # the validation metric that chooses the best weights
+    select: str = "map@r"
     log_every: int = 10
-    seconds: float | None = field(default=None, metadata=FACT)  # the run ends then, wherever it stands
-    flexible: bool = field(default=False, metadata=FACT)  # as many steps as fit `seconds`
+    seconds: float | None = field(default=None, metadata=FACT)
+    flexible: bool = field(default=False, metadata=FACT)
     seed: int = field(default=0, metadata=FACT)
-    save_every: float = field(default=0.0, metadata=FACT)  # seconds between two checkpoints, at least
+    save_every: float = field(default=0.0, metadata=FACT)
 
     def __post_init__(self) -> None:
         for name in ("steps", "validate_every", "log_every"):
@@ -55,12 +67,19 @@ class StoppedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended."""
+    """How a run ended.
+
+    why: in words.
+    steps: how many were taken.
+    best_step: the step whose weights were kept; without validation, the last.
+    best: validation figures of those weights.
+    seconds: of training, those before it was resumed included.
+    """
 
     why: str
     steps: int
     best_step: int
-    best: Mapping[str, float]  # validation figures of the weights that were kept
+    best: Mapping[str, float]
     seconds: float
 
 
@@ -94,8 +113,9 @@ def train(
     stop: Stop = lambda: False,
     later: Mapping[int, int] | None = None,
 ) -> Ending:
-    """Train to the end of the plan and leave the best weights in the network; `folder` keeps checkpoints.
+    """Train `loop` to the end of the `plan` and leave the best weights in its network; `folder` keeps checkpoints.
 
+    `validate()` returns figures by name; without it the last weights stay. `tell` is called with every event.
     A flexible plan is made again as the run goes; `later` is what a run that is resumed had planned after its
     checkpoint, by step. `stop` is called after every step; when it returns true, the state is saved and `StoppedError`
     raised. Where numbers end, `DivergedError` is raised: the best weights so far are in the network, the last good ones
