@@ -62,13 +62,20 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class ToyRun:
-    """One trained network: where it puts the points, the second singular value as a share, and its test recall."""
+    """One trained network.
+
+    train: where it puts the points of the train segments, n × 2.
+    test: where it puts those of the test segments, m × 2.
+    second: the second singular value of `train` as a share of both, at most 0.5.
+    test_second: that of `test`.
+    test_recall: recall@1 of the segments never seen.
+    """
 
     train: Float[Tensor, "n 2"]
     test: Float[Tensor, "m 2"]
     second: float
     test_second: float
-    test_recall: float  # recall@1 of the segments never seen
+    test_recall: float
 
 
 def segments(layout: Layout, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:

@@ -12,8 +12,8 @@ from lookalike.labels import encode, values_of
 def one_per_class(labels: Any, seed: int = 0) -> tuple[Codes, Codes]:
     """The classic VehicleID protocol: one random image per identity is the gallery, the others are queries.
 
-    Returns the rows of the queries and of the gallery; ten seeds give the ten repeats. (The default protocol, that of
-    FastAP, is leave-one-out: `evaluate` without a gallery.)
+    Returns the rows of the queries and of the gallery, of `labels` the identities, drawn by `seed`; ten seeds give the
+    ten repeats. (The default protocol, that of FastAP, is leave-one-out: `evaluate` without a gallery.)
 
     >>> queries, gallery = one_per_class(["a", "a", "b", "b", "b"])
     >>> len(queries), len(gallery)

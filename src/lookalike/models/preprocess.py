@@ -180,7 +180,9 @@ def coloured(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[T
 
 
 def scale(pixels: Shaped[Tensor, "n c h w"], how: Preprocessing) -> Float[Tensor, "n k h w"]:
-    """Pixels 0 … 255, grey or RGB, as the network's input: the last step of training crops and evaluation views alike.
+    """Pixels as the network's input: the last step of training crops and evaluation views alike.
+
+    `pixels`: 0 … 255, grey or RGB, n × channels × rows × columns. `how`: the colours of the network.
 
     >>> white = torch.full((1, 1, 1, 1), 255, dtype=torch.uint8)
     >>> scale(white, Preprocessing(mean=(127, 127, 127), std=(128, 128, 128)))
@@ -195,7 +197,8 @@ def scale(pixels: Shaped[Tensor, "n c h w"], how: Preprocessing) -> Float[Tensor
 
 
 def prepare(images: Any, how: Preprocessing) -> Float[Tensor, "n k crop crop"]:
-    """Images (a sequence of any kind and size, or one 4-dimensional array or tensor) as the network's input."""
+    """`images` (a sequence of any kind and size, or one 4-dimensional array or tensor) as the network's input, cut and
+    coloured as `how` says."""
     if isinstance(images, Tensor | np.ndarray) and images.ndim == 4:
         return scale(evaluation_view(as_pixels(images), how), how)
     return torch.cat([scale(evaluation_view(as_pixels(image), how)[None], how) for image in images])

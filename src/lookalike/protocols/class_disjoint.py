@@ -14,8 +14,13 @@ LEAST = 2  # classes with two images each: with fewer there is nothing to distin
 
 
 class Parts(NamedTuple):
-    """The images that train, validate and test; the classes of `train` are numbered 0 … C − 1. `validation` is None
-    without enough classes for it. `others` are further test sets by name, where a protocol has several."""
+    """The images that train, validate and test.
+
+    train: its classes are numbered 0 … C − 1.
+    validation: None without enough classes for it.
+    test: classes that are in neither.
+    others: further test sets by name, where a protocol has several.
+    """
 
     train: Dataset
     validation: Dataset | None

@@ -20,7 +20,7 @@ from lookalike.protocols.class_disjoint import LEAST, Parts, has, of_splits, usa
 
 
 def parts(dataset: Dataset, folds: int, fold: int) -> Parts:
-    """Fold 1 … `folds` of a dataset; without splits of its own, the second half of the classes is the test set.
+    """The `fold`, 1 … `folds`, of a dataset; without splits of its own, the second half of the classes is the test set.
 
     >>> from lookalike.data import arrays
     >>> ten = arrays(torch.zeros(40, 4, 4, dtype=torch.uint8), torch.arange(40) // 2)
@@ -44,7 +44,7 @@ def parts(dataset: Dataset, folds: int, fold: int) -> Parts:
 
 
 def side_by_side(embeddings: Sequence[Float[Tensor, "n d"]], geometry: Geometry) -> Float[Tensor, "n _"]:
-    """The concatenated embeddings of several models: each normalised, then all together [math F.13].
+    """The concatenated `embeddings` of several models: each normalised, then all together [math F.13].
 
     >>> side_by_side([torch.eye(2), torch.eye(2)], "sphere").shape
     torch.Size([2, 4])

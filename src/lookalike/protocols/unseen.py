@@ -22,19 +22,27 @@ OPTIMISTIC = "(optimistic: chosen on test)"
 
 @dataclass(frozen=True)
 class Judged:
-    """One way to embed the test images: its embeddings and what they are worth."""
+    """One way to embed the test images, and what it is worth.
+
+    name: in words.
+    role: "model" or "baseline".
+    embeddings: of the test images, n × d.
+    result: what `evaluate` gives for them.
+    optimistic: it was selected on the same images it is measured on.
+    """
 
     name: str
-    role: str  # model or baseline
+    role: str
     embeddings: Float[Tensor, "n d"]
     result: Result
-    optimistic: bool = False  # selected on the same images it is measured on
+    optimistic: bool = False
 
     @property
     def title(self) -> str:
         return f"{self.name} {OPTIMISTIC}" if self.optimistic else self.name
 
     def as_json(self) -> dict[str, Any]:
+        """Its row of result.json: metrics, and intervals of the two main ones."""
         intervals = {
             name: list(self.result.interval(name)) for name in ("recall@1", "map@r") if name in self.result.per_query
         }
@@ -76,7 +84,10 @@ def baselines(
     metrics: Iterable[str],
     measure: Measure,
 ) -> list[Judged]:
-    """The vectors `before` training (features of a pretrained backbone, or embeddings), and raw pixels."""
+    """The vectors `before` training (features of a `pretrained` backbone, or embeddings), and raw pixels.
+
+    `colours`: the model's preprocessing. `test`: the images. `measure`: what judges them, such as `judge`.
+    """
     name = f"frozen backbone, {before.shape[1]}-D" if pretrained else "untrained network"
     return [
         measure(name, "baseline", before, test, "sphere", metrics),
@@ -85,7 +96,10 @@ def baselines(
 
 
 def best_of_each(model: Judged, validations: Iterable[Mapping[str, Any]]) -> Judged:
-    """Every metric's maximum over all evaluations on the test images during training, as some papers report."""
+    """Every metric's maximum over all evaluations on the test images during training, as some papers report.
+
+    `model`: the final one. `validations`: the figures by name, of each time.
+    """
     rounds = list(validations)
     maxima = {
         name: max([value, *(values[name] for values in rounds if name in values)])
@@ -96,7 +110,7 @@ def best_of_each(model: Judged, validations: Iterable[Mapping[str, Any]]) -> Jud
 
 
 def gains(entries: Sequence[Judged], metrics: Sequence[str] = ("recall@1", "map@r")) -> list[dict[str, Any]]:
-    """The model against every baseline, query by query."""
+    """The model, first of the `entries`, against every baseline among them, query by query."""
     model = entries[0]
     differences = []
     for other in (entry for entry in entries if entry.role == "baseline"):

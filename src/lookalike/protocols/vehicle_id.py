@@ -50,8 +50,8 @@ def judge_repeats(
     metrics: Iterable[str] = (),
     repeats: int = 10,
 ) -> Judged:
-    """The classic protocol: the mean over random galleries of one image per vehicle. The value of an image is its mean
-    over the repeats in which it was a query."""
+    """The classic protocol: the mean over `repeats` random galleries of one image per vehicle. The value of an image is
+    its mean over the repeats in which it was a query."""
     check(repeats > 0, f"protocol.repeats must be at least 1, not {repeats}")
     labels = np.array(dataset.label_names, dtype=object)[dataset.labels.numpy()]
     sums: dict[str, np.ndarray] = {}

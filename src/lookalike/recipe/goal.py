@@ -22,7 +22,11 @@ OWN = ("name", "preset")  # keys of a table beside the settings of the member it
 
 
 def objective(recipe: Recipe, classes: int, dim: int, batch_size: int, sets: LabelSets | None = None) -> Goal:
-    """The loss with its miner, memory, proxies and regularisers; random parts from the seed."""
+    """The loss with its miner, memory, proxies and regularisers; random parts from the seed.
+
+    `classes`: how many train. `dim`: of an embedding. `batch_size`: the unit of the memory. `sets`: what class numbers
+    stand for, where images have several labels or none.
+    """
     generator = torch.Generator(device(recipe)).manual_seed(recipe.seed)  # loss and miner draw from the same
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(recipe.seed)

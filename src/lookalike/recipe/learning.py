@@ -27,7 +27,7 @@ from lookalike.values import member_settings
 
 
 def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -> BatchSampler:
-    """The batch sampler over the train images."""
+    """The batch sampler over the train images; `bank` has their embeddings, for samplers that choose by them."""
     table = recipe.sampler
     settings = {"seed": recipe.seed, **settings_of("sampler", samplers.MEMBERS, table)}
     batches = samplers.build(
@@ -38,7 +38,7 @@ def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -
 
 
 def bank(recipe: Recipe, train: Dataset, dim: int) -> EmbeddingBank | None:
-    """An embedding per train image, for samplers that choose by them."""
+    """An embedding of `dim` dimensions per train image, for samplers that choose by them; None: this one does not."""
     return EmbeddingBank(len(train), dim) if samplers.needs_bank(recipe.sampler.name) else None
 
 
@@ -59,7 +59,7 @@ def steps_of(recipe: Recipe, batches: int) -> int:
 
 
 def plan(recipe: Recipe, steps: int, seconds: float | None = None, batches: int = 1) -> Plan:
-    """How long and how often, in steps; an epoch has so many `batches`."""
+    """How long (`steps`, or until `seconds` are over) and how often; an epoch has so many `batches`."""
     table = recipe.train
     every = table.plan.validate_every if table.validate_epochs is None else table.validate_epochs * batches
     return replace(table.plan, steps=steps, validate_every=every, seconds=seconds, seed=recipe.seed)
@@ -109,6 +109,7 @@ def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str,
 def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Loop:
     """Training of the head alone, on features computed once: the same loop, with vectors in the place of images.
 
+    `points`: the features, n × width. `labels`: their classes.
     Every process of a run trains the same head.
     """
     table, embedder = recipe.head, embedder_of(model)

@@ -67,13 +67,18 @@ def mixer_of(recipe: Recipe, embedder: Embedder, generator: torch.Generator) -> 
 
 
 def embedder_of(model: Model) -> Embedder:
+    """The network of a model that a recipe describes."""
     assert isinstance(model.embedder, Embedder)
     return model.embedder
 
 
 @dataclass(frozen=True)
 class Views:
-    """What the network sees of an image: in training, and when it is used."""
+    """What the network sees of an image.
+
+    train: random crops, in training.
+    preprocessing: the evaluation crop and the colours, wherever the model is used.
+    """
 
     train: Augmentation
     preprocessing: Preprocessing

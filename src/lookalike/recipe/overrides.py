@@ -17,7 +17,7 @@ LENGTHS = (("steps", "epochs"), ("epochs", "steps"))  # of a run: the one in a l
 
 
 def overridden(values: Mapping[str, Any], overrides: Iterable[str]) -> Tree:
-    """The tables with some keys set, in whatever order they are written.
+    """The tables with some keys set by `overrides`, in whatever order they are written.
 
     >>> overridden({"loss": {"name": "margin", "beta": 0.2}}, ["loss.margin=0.1", "loss.name=triplet", "train.steps=5"])
     {'loss': {'margin': 0.1, 'name': 'triplet'}, 'train': {'steps': 5}}

@@ -14,7 +14,7 @@ from lookalike.values import checked
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
-    """The recipe in a file, with overrides such as `loss.name=triplet`."""
+    """The recipe in a file, with `overrides` on top."""
     return of_tree(overridden(tree(path), overrides))
 
 

@@ -30,7 +30,12 @@ def inlined(prefix: str = "") -> Settings:
 
 @dataclass(frozen=True)
 class Member:
-    """[loss], [miner], [sampler]: a member of a catalogue by name; `preset` names settings of a paper."""
+    """[loss], [miner], [sampler]: a member of a catalogue.
+
+    name: as `lookalike list` shows it.
+    preset: settings of a paper, by name; None: the member's defaults.
+    settings: the member's own, which come before those of the preset.
+    """
 
     name: str
     preset: str | None = None
@@ -39,32 +44,56 @@ class Member:
 
 @dataclass(frozen=True)
 class Data:
-    """[data]: where the images are, and how classes are split; splits of the dataset itself come before `test`."""
+    """[data]: where the images are, and how classes are split.
 
-    source: str = ""  # whatever data.load takes; the command line may give it instead
-    name: str | None = None  # the dataset this recipe is for; None: any
-    test: float = 0.5  # share of the classes, where the dataset has no splits
-    validation: float = 0.1  # share of the train classes; 0: none
-    workers: int = 0  # processes that load images
+    source: whatever `data.load` takes; the command line may give it instead.
+    name: the dataset this recipe is for; None: any.
+    test: share of the classes, where the dataset has no splits.
+    validation: share of the train classes; 0: none.
+    workers: processes that load images; 0: the one that trains.
+    """
+
+    source: str = ""
+    name: str | None = None
+    test: float = 0.5
+    validation: float = 0.1
+    workers: int = 0
 
 
 @dataclass(frozen=True)
 class ProtocolSettings:
-    """[protocol]: who trains, who queries, how many runs, and what chooses the weights (docs/recipes.md)."""
+    """[protocol]: who trains, who queries, how many runs, and what chooses the weights (docs/recipes.md).
 
-    name: str = "class_disjoint"  # or cross_validation, query_gallery, vehicle_id
-    select: str = "validation"  # "test_max": every test metric's maximum over training, which is optimistic
-    seeds: int = 1  # runs, from `seed` on
-    folds: int = 4  # cross_validation: ranges of the train classes
-    models: int | None = None  # cross_validation: how many of the folds are trained; None: all
-    fold: int | None = None  # cross_validation: only this one, counted from 1
-    gallery: str = "all"  # vehicle_id: all other images; "one_per_class": the classic draw
-    repeats: int = 10  # vehicle_id, one_per_class: number of draws
+    name: "class_disjoint", "cross_validation", "query_gallery" or "vehicle_id".
+    select: "validation", or "test_max": every test metric's maximum over training, which is optimistic.
+    seeds: runs, from the recipe's seed on.
+    folds: cross_validation: ranges of the train classes.
+    models: cross_validation: how many of the folds are trained; None: all.
+    fold: cross_validation: only this one, counted from 1.
+    gallery: vehicle_id: "all" other images, or "one_per_class": the classic draw.
+    repeats: vehicle_id, one_per_class: number of draws.
+    """
+
+    name: str = "class_disjoint"
+    select: str = "validation"
+    seeds: int = 1
+    folds: int = 4
+    models: int | None = None
+    fold: int | None = None
+    gallery: str = "all"
+    repeats: int = 10
 
 
 @dataclass(frozen=True)
 class Images:
-    """[images]: what the network sees. Unless given, `size` and `short_side` are those of the preset."""
+    """[images]: what the network sees; whatever is None comes from the preset.
+
+    preset: the crops of a protocol: "roth", "mlrc", "ms", "fastap" or "glyphs".
+    size: the side of the network's input, in pixels.
+    short_side: the shorter side before cropping; None: in the preset's proportion to the size.
+    area: from … to, the share of the image that a random crop shows.
+    flip: how often a train image is mirrored, from 0 to 1.
+    """
 
     preset: str = "roth"
     size: int | None = None
@@ -75,18 +104,31 @@ class Images:
 
 @dataclass(frozen=True)
 class Network:
-    """[model]: backbone and embedder; `head` is how the linear layer starts: default, principal, or saved."""
+    """[model]: backbone and embedder.
+
+    architecture: its fields are keys of this table.
+    weights: "pretrained", a file, or the folder of a saved model; None: random.
+    head: how its linear layer starts: "default", "principal" (components of the features) or "saved".
+    freeze: this stage and all before it do not learn; None: all learn.
+    unfreezing: from which epoch the backbone learns: the keys `unfreeze_epoch` and `unfreeze_every`.
+    """
 
     architecture: Architecture = field(default=Architecture("conv4"), metadata=inlined())
-    weights: str | None = None  # "pretrained", a file, or the folder of a saved model; None: random
+    weights: str | None = None
     head: str = "default"
-    freeze: str | None = None  # this stage and all before it do not learn
+    freeze: str | None = None
     unfreezing: Unfreezing = field(default=Unfreezing(), metadata=inlined("unfreeze_"))
 
 
 @dataclass(frozen=True)
 class HeadOnly:
-    """[head]: steps that train the head alone, on features of the frozen backbone, before everything learns."""
+    """[head]: training of the head alone, on features of the frozen backbone, before everything learns.
+
+    steps: how many; 0: none.
+    lr: their learning rate at the start; it falls to 0.
+    batch_size: the images of a batch, or fewer where there are not enough.
+    per_class: how many of them come from one class.
+    """
 
     steps: int = 0
     lr: float = 1e-3
@@ -96,15 +138,24 @@ class HeadOnly:
 
 @dataclass(frozen=True)
 class FrozenFeatures:
-    """[features]: the backbone is frozen and the head trains on its features, which are computed once and cached."""
+    """[features]: the backbone is frozen and the head trains on its features, which are computed once and cached.
 
-    views: int = 0  # random crops of every train image, beside its centre
-    backend: BackendName = "auto"  # what computes the features: torch, onnx, or onnx where it gives the same
+    views: random crops of every train image, beside its centre.
+    backend: what computes the features: "torch", "onnx", or "auto": onnx where it gives the same.
+    """
+
+    views: int = 0
+    backend: BackendName = "auto"
 
 
 @dataclass(frozen=True)
 class Memory:
-    """[memory]: the cross-batch memory, in batches; 0: none."""
+    """[memory]: the cross-batch memory.
+
+    batches: how many past batches it holds; 0: there is none.
+    start: the step from which it acts.
+    weight: of the loss against it.
+    """
 
     batches: int = 0
     start: int = 1000
@@ -113,7 +164,16 @@ class Memory:
 
 @dataclass(frozen=True)
 class Optimiser:
-    """[optimiser]: learning rates; None: the head's is that of the backbone, the loss's that of its paper."""
+    """[optimiser]: how weights change.
+
+    name: "adam", "adamw", "rmsprop" or "sgd".
+    lr: the learning rate of the backbone.
+    head_lr: that of the head; None: the backbone's.
+    loss_lr: that of what the loss learns; None: as its paper has it.
+    weight_decay: of the network; with [ccp] of the proxies too.
+    clipping: limits on the gradient: the keys `clip_norm` and `clip_value`.
+    settings: the optimiser's own, such as momentum.
+    """
 
     name: str = "adam"
     lr: float = 1e-5
@@ -126,17 +186,30 @@ class Optimiser:
 
 @dataclass(frozen=True)
 class Train:
-    """[train]: how long (`steps`, `epochs`, or as `minutes` allow), how often to validate, when to stop."""
+    """[train]: how long (in steps or epochs, or as minutes allow), how often to validate, when to stop.
+
+    steps: of the run; None: epochs or minutes decide.
+    epochs: of the run, in the place of steps.
+    minutes: of the whole run, evaluation included; None: no limit.
+    plan: its fields are keys of this table.
+    validate_epochs: validate every so many epochs, whatever `validate_every` says.
+    blend: shares of the trained weights to try against those at the start.
+    chunk: images that pass the network at a time, with the loss on all; None: all at once.
+    deliver: "trained", or "best": what validates best, trained or not.
+    dim: the most dimensions of what is delivered; "auto": as many as pay.
+    precision: "float32", "bfloat16", or "auto": bfloat16 on a GPU that has it.
+    device: as torch names it; "auto": a GPU where there is one.
+    """
 
     steps: int | None = None
     epochs: int | None = None
-    minutes: float | None = None  # of the whole run, evaluation included
+    minutes: float | None = None
     plan: Plan = field(default=Plan(), metadata=inlined())
-    validate_epochs: int | None = None  # validate every so many epochs, whatever validate_every says
-    blend: tuple[float, ...] = ()  # shares of the trained weights to try against those at the start
-    chunk: int | None = None  # images that pass the network at a time, with the loss on all; None: all at once
-    deliver: Literal["trained", "best"] = "trained"  # "best": what validates best, trained or not (fit/candidates.py)
-    dim: int | Literal["auto"] = "auto"  # the most dimensions of what is delivered; "auto": as many as pay
+    validate_epochs: int | None = None
+    blend: tuple[float, ...] = ()
+    chunk: int | None = None
+    deliver: Literal["trained", "best"] = "trained"
+    dim: int | Literal["auto"] = "auto"
     precision: Precision = "auto"
     device: str = "auto"
 
@@ -151,8 +224,12 @@ class Train:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """[evaluation]: the geometry of comparisons, the metrics on test images (empty: all ranking metrics) and those on
-    train images, where the spectrum [math F.7] and the distances [math F.8] are measured."""
+    """[evaluation]: what is measured.
+
+    geometry: where embeddings are compared: "sphere", "ball" or "none".
+    metrics: on test images; empty: all ranking metrics.
+    train: on train images, such as the spectrum [math F.7] and the distances [math F.8].
+    """
 
     geometry: Geometry = "sphere"
     metrics: tuple[str, ...] = ()
@@ -161,7 +238,27 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A whole run as plain data."""
+    """A whole run as plain data: one field per table of the file.
+
+    loss: what is minimised.
+    sampler: which images meet in a batch.
+    seed: decides all that is random.
+    data: where the images are.
+    protocol: who trains and who tests.
+    images: what the network sees of them.
+    model: the network.
+    head: training of the head alone, before.
+    features: training on frozen features; [features], even without a key in it, turns it on.
+    miner: which pairs or triplets count; None: the loss decides.
+    regularisers: the settings of each, by name.
+    memory: of past batches.
+    ccp: chance constraints; [ccp], even without a key in it, turns them on.
+    mixup: likewise.
+    optimiser: how weights change.
+    schedule: how its learning rates do.
+    train: how long.
+    evaluation: what is measured.
+    """
 
     loss: Member
     sampler: Member
@@ -171,12 +268,12 @@ class Recipe:
     images: Images = Images()
     model: Network = Network()
     head: HeadOnly = HeadOnly()
-    features: FrozenFeatures | None = None  # [features], even without a key in it, turns it on
+    features: FrozenFeatures | None = None
     miner: Member | None = None
     regularisers: Mapping[str, Settings] = field(default_factory=dict)
     memory: Memory = Memory()
-    ccp: Chance | None = None  # [ccp], even without a key in it, turns it on
-    mixup: Mixup | None = None  # likewise
+    ccp: Chance | None = None
+    mixup: Mixup | None = None
     optimiser: Optimiser = Optimiser()
     schedule: Schedule = field(default=Schedule())
     train: Train = Train()

@@ -8,7 +8,7 @@ from lookalike.recipe.settings import Recipe
 
 
 def as_tree(table: Any) -> dict[str, Any]:
-    """The tables of a recipe; what is not set is left out."""
+    """The tables of a recipe, or one `table` of it, as dictionaries; what is not set is left out."""
     result: dict[str, Any] = {}
     for part in fields(table):
         value = getattr(table, part.name)
@@ -26,7 +26,7 @@ def as_tree(table: Any) -> dict[str, Any]:
 
 
 def to_toml(recipe: Recipe, header: str = "") -> str:
-    """The recipe as text that `read.load` reads back.
+    """The recipe as text that `load` reads back, with the lines of `header` as comments above it.
 
     >>> from lookalike.recipe.settings import Member
     >>> print(to_toml(Recipe(Member("triplet", settings={"margin": 0.1}), Member("class_balanced"))).split("[samp")[0])

@@ -25,11 +25,18 @@ Tree = dict[str, Any]
 
 @dataclass(frozen=True)
 class Finished:
-    """`results` by role: model, train (its train images), baseline; the first of each role."""
+    """One training that is over.
+
+    path: its folder.
+    settings: the recipe.
+    content: result.json.
+    results: by role: model, train (its train images), baseline; the first of each role.
+    optimistic: some of them were selected on the test images.
+    """
 
     path: Path
-    settings: Tree  # the recipe
-    content: Tree  # result.json
+    settings: Tree
+    content: Tree
     results: Mapping[str, Result]
     optimistic: bool
 
@@ -59,6 +66,7 @@ def is_run(path: Path) -> bool:
 
 
 def read(path: Path) -> Finished:
+    """The training in a folder; where there is only test.npz, its embeddings are measured now."""
     folder = RunFolder(path)
     names = f"{folder.measured.name} or {folder.test.name}"
     check(is_run(path), f"'{path}' holds no finished run (neither {names}): continue it with --resume")

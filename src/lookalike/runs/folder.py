@@ -58,7 +58,7 @@ class RunFolder:
                 shutil.rmtree(large) if large.is_dir() else large.unlink()
 
     def check(self, intent: Intent) -> None:
-        """Refuse what the folder does not allow; nothing is touched."""
+        """Refuse an `intent` that the folder does not allow; nothing is touched."""
         check(intent != "resume" or self.begun, f"there is no run to resume in {self.path}: leave out --resume")
         check(
             intent != "new" or not self.begun,
@@ -91,8 +91,8 @@ class RunFolder:
             yield
 
     def begin(self, intent: Intent, recipe: str, tell: Watcher = ignore) -> "OpenRun":
-        """Begin or resume, by the owner of the folder. A new run has its recipe from the start; a resumed one keeps its
-        own."""
+        """Begin or resume, by the owner of the folder. A new run has its `recipe` (TOML) from the start; a resumed one
+        keeps its own."""
         self.check(intent)
         resumed = self.begun and intent != "fresh"
         log = JsonLines(self.log)
@@ -121,18 +121,24 @@ def _ours(name: str) -> bool:
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run at work: its folder, and who hears what happens (its log among them)."""
+    """A run at work.
+
+    folder: its places on disk.
+    tell: called with every event; the log is among those who hear it.
+    resumed: whether it had begun before.
+    """
 
     folder: RunFolder
     tell: Watcher
     resumed: bool = False
 
     def stage(self, name: str) -> Progress:
-        """Announce a stage; the function returned reports how far it is."""
+        """Announce the stage called `name`; the function returned reports how far it is."""
         self.tell({"event": "stage", "name": name})
         return lambda done, total: self.tell({"event": "progress", "name": name, "done": done, "total": total})
 
     def note(self, text: str) -> None:
+        """Write a `text` for people into the log."""
         self.tell({"event": "note", "text": text})
 
 

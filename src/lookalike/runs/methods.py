@@ -23,7 +23,11 @@ SEED = re.compile(r"[-_ ]?seed[-_ ]?\d+$")
 
 @dataclass(frozen=True)
 class Method:
-    """Trainings with the same settings."""
+    """Trainings with the same settings.
+
+    name: that of their folder, or of the row of a study.
+    runs: one for every seed and fold.
+    """
 
     name: str
     runs: tuple[Finished, ...]
@@ -38,7 +42,7 @@ class Method:
         return _common(self.runs[0].settings)
 
     def results(self, role: str = "model") -> dict[int, Result]:
-        """One result per seed."""
+        """One result per seed; `role`: "model", "train" (on its train images) or "baseline"."""
         by_seed: dict[int, list[Result]] = {}
         for run in self.runs:
             if role in run.results:
@@ -46,13 +50,19 @@ class Method:
         return {seed: folds[0] if len(folds) == 1 else averaged(folds) for seed, folds in sorted(by_seed.items())}
 
     def gap(self, other: "Method", metric: str) -> Spread | None:
-        """How much higher this one is, in pairs of equal seeds (or in order, where no seed is the same)."""
+        """How much higher its `metric` is than that of the `other`, in pairs of equal seeds (or in order, where no seed
+        is the same); None: there is no pair."""
         return difference_by_seed(self.results(), other.results(), metric, in_order=True)
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Methods in the order of their folders; `baseline` is the one the others are compared with."""
+    """Methods in the order of their folders.
+
+    title: of the study, or the names of the methods.
+    methods: all of them, the baseline included.
+    baseline: the one the others are compared with.
+    """
 
     title: str
     methods: tuple[Method, ...]
@@ -80,7 +90,10 @@ class _Place(NamedTuple):
 
 
 def collect(paths: Sequence[Path | str], baseline: str | None = None) -> Collection:
-    """The methods in some folders: runs, runs of several seeds or folds, or a whole study."""
+    """The methods in the folders `paths`: runs, runs of several seeds or folds, or a whole study.
+
+    `baseline`: its name; None: that of the study, or the first.
+    """
     folders = [path for path in map(Path, paths) if not (path.is_file() and path.suffix in BESIDE)]
     check(len(folders) > 0, "give the folder of a run, or of a study")
     places = [place for folder in folders for place in _places(folder)]

@@ -36,7 +36,11 @@ TRAIN = "train:"
 
 
 class Cell(NamedTuple):
-    """One run of a study: the row it belongs to, and its whole recipe."""
+    """One run of a study.
+
+    row: the one it belongs to.
+    recipe: the whole of it, with one seed and one fold.
+    """
 
     row: str
     recipe: Recipe
@@ -62,14 +66,22 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """What a study file says, as cells in the order they are run: all rows with one seed and fold, then the next."""
+    """What a study file says.
+
+    title: above its tables.
+    source: of the data.
+    cells: in the order they are run: all rows with one seed and fold, then the next.
+    baseline: the row the others are compared with; None: there is none.
+    metrics: one table each; those that begin with "train:" are measured on the train images.
+    compare: further pairs: a row, and the one it is compared with.
+    """
 
     title: str
-    source: str  # of the data
+    source: str
     cells: tuple[Cell, ...]
     baseline: str | None
     metrics: tuple[str, ...]
-    compare: tuple[tuple[str, str], ...] = ()  # further pairs: a row, and the one it is compared with
+    compare: tuple[tuple[str, str], ...] = ()
 
     @property
     def rows(self) -> list[str]:
@@ -84,7 +96,7 @@ class Study:
 def read(
     path: str | Path, source: str | None = None, recipe: str | Path | None = None, overrides: Iterable[str] = ()
 ) -> Study:
-    """The study in a file; `recipe` takes the place of the one it names, `overrides` go into all cells."""
+    """The study in the file `path`; `recipe` takes the place of the one it names, `overrides` go into all cells."""
     path = Path(path)
     values = tree(path)
     for key in values:

@@ -30,7 +30,16 @@ class Trial(Protocol):
 
 @dataclass(frozen=True)
 class Range:
-    """The values of one key: numbers from `low` to `high`, or one of the `choices`; only `when` another key is so."""
+    """The values of one key: numbers in a range, or one of some choices.
+
+    key: of a recipe, such as "optimiser.lr".
+    low: the least; with `high`, whole numbers if both are.
+    high: the most.
+    log: draw evenly on a logarithmic scale.
+    step: only low, low + step, …; None: all between.
+    choices: in the place of low and high.
+    when: only if another key has this value, such as "loss.name=triplet".
+    """
 
     key: str
     low: int | float | None = None
@@ -56,7 +65,7 @@ class Range:
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def suggest(self, trial: Trial) -> Any:
-        """A value, drawn by a trial."""
+        """A value, drawn by a `trial` of optuna."""
         if self.choices:
             return json.loads(trial.suggest_categorical(self.key, [json.dumps(choice) for choice in self.choices]))
         assert self.low is not None and self.high is not None  # noqa: PT018
@@ -66,7 +75,7 @@ class Range:
 
 
 def take(values: Mapping[str, Any]) -> tuple[Tree, list[Range]]:
-    """A recipe's tables without [tune], and the ranges in it.
+    """A recipe's tables (`values`) without [tune], and the ranges in it.
 
     >>> rest, (lr,) = take({"seed": 1, "tune": {"optimiser.lr": {"low": 1e-5, "high": 1e-3, "log": True}}})
     >>> rest, lr.key, lr.log

@@ -62,7 +62,10 @@ def _failed(out: Path, cell: Cell) -> Path:
 
 
 def work(study: Study, dataset: Dataset, out: Path, tell: Watcher, stop: Stop, retry: bool = False) -> None:
-    """Run every free cell, until all are done, have failed, or are claimed by other processes."""
+    """Run every free cell, until all are done, have failed, or are claimed by other processes.
+
+    `retry`: those that failed before are tried again.
+    """
     try:
         (out / "cells").mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -20,7 +20,7 @@ INSTANCE = (
 
 
 def gather(study: Study, out: Path) -> dict[str, Any]:
-    """The content of study.json."""
+    """The content of study.json, of the cells finished so far."""
     finished = [cell for cell in study.cells if done(out, cell)]  # once: other processes may be at work
     by_row = {row: [cell for cell in finished if cell.row == row] for row in study.rows}
     known = {cell.key: load_results(folder_of(out, cell)) for cell in finished}
@@ -122,7 +122,7 @@ def _training(folder: RunFolder) -> dict[str, Any]:
 
 
 def as_text(content: dict[str, Any]) -> str:
-    """One table per metric; a star where both intervals of a difference leave out 0."""
+    """The `content` that `gather` gives, a table per metric; a star: both intervals of a difference leave out 0."""
     lines = [f"{content['title']}: {content['done']} of {content['cells']} cells"]
     for metric in content["metrics"]:
         lines += ["", *aligned([_head(content, metric), *(_line(row, metric) for row in content["rows"])])]

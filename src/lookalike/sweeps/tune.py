@@ -35,17 +35,28 @@ HOPELESS = 3  # impossible trials in a row
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched, on which data, and where its trials are kept."""
+    """What is searched, on which data, and where its trials are kept.
 
-    base: Mapping[str, Any]  # the recipe's tables
+    base: the recipe's tables.
+    ranges: what may vary.
+    dataset: the images.
+    out: the folder of the search.
+    name: by which workers find it in the storage.
+    url: of the storage.
+    shared: by several machines.
+    seed: of the draws.
+    heartbeat: seconds between two signs of life of a worker; after three without one its trial is taken over.
+    """
+
+    base: Mapping[str, Any]
     ranges: Sequence[Range]
     dataset: Dataset
     out: Path
     name: str
-    url: str  # of the storage
-    shared: bool  # by several machines
+    url: str
+    shared: bool
     seed: int = 0
-    heartbeat: int = 30  # seconds
+    heartbeat: int = 30
 
     @staticmethod
     def read(
@@ -56,7 +67,10 @@ class Search:
         url: str | None = None,
         **more: Any,
     ) -> "Search":
-        """The search in a recipe with a [tune] table, checked before anything long begins."""
+        """The search in the recipe `path` with a [tune] table, checked before anything long begins.
+
+        `url`: of a database that machines share; None: a file in `out`. Further: `name`, `seed` and `heartbeat`.
+        """
         base, ranges = take(tree(path))
         base = overridden(base, overrides)
         of_tree(base)
@@ -70,7 +84,7 @@ class Search:
         return search
 
     def recipe(self, overrides: Sequence[str]) -> Recipe:
-        """The recipe of a trial: one point of the ranges, under the fair protocol."""
+        """The recipe of a trial: one point of the ranges (`overrides`), under the fair protocol."""
         return of_tree(overridden(self.base, [*overrides, *FAIR]))
 
     def text(self) -> str:
@@ -80,15 +94,20 @@ class Search:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The trials of a search, and the recipe of the best one."""
+    """What a search found.
 
-    trials: list[dict[str, Any]]  # number, state, value, params, seconds
+    trials: each with number, state, value, params and seconds.
+    best: the trial with the highest value, of those that were completed.
+    recipe: that of the best, under the protocol of the search's own recipe.
+    """
+
+    trials: list[dict[str, Any]]
     best: dict[str, Any]
     recipe: Recipe
 
 
 def search(task: Search, trials: int, tell: Watcher, stop: Stop = lambda: False) -> SearchResult:
-    """Try points until so many trials are finished, by all workers together; write OUT/best.toml."""
+    """Work on the search `task` until so many `trials` are finished, by all workers together; write OUT/best.toml."""
     check(trials > 0, f"--trials is at least 1, not {trials}")
     try:
         (task.out / "trials").mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ Trials = Sequence[dict[str, Any]]
 
 
 def write(result: SearchResult, ranges: Sequence[Range], out: Path) -> Path:
-    """OUT/tune.html, OUT/trials.json and every figure as SVG and numbers."""
+    """OUT/tune.html, OUT/trials.json and every figure as SVG and numbers: the `result` of a search of `ranges`."""
     complete = [trial for trial in result.trials if trial["state"] == "complete"]
     possible = [_history(complete), *(_alone(each, complete) for each in ranges)]
     numeric = [each for each in ranges if not each.choices]

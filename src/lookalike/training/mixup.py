@@ -52,7 +52,11 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Mixup:
-    """[mixup]: λ ~ Beta(alpha, alpha); places: `input` and names of stages, none: input and all stages but the stem."""
+    """[mixup]: λ ~ Beta(alpha, alpha), anew for every batch.
+
+    alpha: the larger, the nearer λ to a half.
+    places: where it may mix: "input" and names of stages; empty: input and all stages but the stem.
+    """
 
     alpha: float = 2.0
     places: tuple[str, ...] = ()

@@ -3,6 +3,8 @@
 `over_seeds` (Student's t over the seeds' values): how much would another training change the figure? `over_queries`
 (bootstrap over queries, each averaged over the seeds first): how much would other test images? Two methods with the
 same seeds are compared in pairs, seed by seed and query by query, which varies far less than their averages.
+
+`results` are those of one method, seed by seed, `baseline` those of another; `metric` is the figure of interest.
 """
 
 import math
@@ -27,7 +29,14 @@ T = (
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure over seeds. One seed has no deviation, a metric without values per query no interval over queries."""
+    """A figure over seeds. One seed has no deviation, a metric without values per query no interval over queries.
+
+    mean: over the seeds.
+    std: standard deviation over the seeds.
+    over_seeds: 95 % interval for another training.
+    over_queries: 95 % interval for other test images.
+    seeds: how many.
+    """
 
     mean: float
     std: float | None
@@ -36,6 +45,7 @@ class Spread:
     seeds: int
 
     def as_json(self) -> dict[str, Any]:
+        """What there is, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property

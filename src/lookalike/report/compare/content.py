@@ -51,11 +51,21 @@ class MethodRow:
 
 @dataclass(frozen=True)
 class MethodComparison:
+    """All that the page and the table show.
+
+    collection: the methods, read from their folders.
+    metrics: those with intervals and differences.
+    rows: each method's figures over seeds, and its cost.
+    gaps: every method against the baseline.
+    pairs: every two methods, by the last metric.
+    published: rows of papers.
+    """
+
     collection: Collection
-    metrics: tuple[str, ...]  # those with intervals and differences
+    metrics: tuple[str, ...]
     rows: tuple[MethodRow, ...]
-    gaps: tuple[MethodGap, ...]  # every method against the baseline
-    pairs: tuple[MethodGap, ...]  # every two methods, by the last metric
+    gaps: tuple[MethodGap, ...]
+    pairs: tuple[MethodGap, ...]
     published: tuple[PublishedRow, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -79,7 +89,11 @@ def compare(
     baseline: str | None = None,
     dataset: str | None = None,
 ) -> MethodComparison:
-    """The runs in some folders, or the rows of a study, against each other and beside published figures."""
+    """The runs in the folders `paths`, or the rows of a study, against each other and beside published figures.
+
+    `metrics`: empty: recall@1 and map@r, if all have them. `baseline`: the name of a method; None: the study's, or the
+    first. `dataset`: the one whose published figures are shown, such as "cub200"; None: no such figures.
+    """
     collection = collect(paths, baseline)
     methods, base = collection.methods, collection.baseline
     names = _metrics(methods, metrics)

@@ -7,6 +7,7 @@ from lookalike.report.compare.published import best_of_each
 
 
 def as_text(content: MethodComparison) -> str:
+    """The `content` that `compare` gives, as tables for a terminal."""
     base = content.collection.baseline.name
     lines = [f"{content.collection.title}: {len(content.rows)} methods, compared with {base}"]
     for metric in content.metrics:

@@ -10,9 +10,9 @@ from lookalike.report.compare.sections import draw
 
 
 def write(content: MethodComparison, folder: Path | str, png: bool = False) -> Path:
-    """Write FOLDER/compare.html, compare.json and every figure as SVG and numbers, with `png` also as PNG.
+    """Write compare.html, compare.json and every figure as SVG and numbers into `folder`, with `png` also as PNG.
 
-    Returns where the page is.
+    `content` is what `compare` gives. Returns where the page is.
     """
     figures, folder = charts(content), Path(folder)
     save_charts(figures, folder / "figures", png)

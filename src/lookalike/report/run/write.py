@@ -24,7 +24,7 @@ def write(
     result: Result | None = None,
     png: bool = False,
 ) -> Path:
-    """Write RUN/report.html and RUN/figures/, and return where the page is.
+    """Write RUN/report.html and RUN/figures/, and return where the page is; `progress(done, total)` is called.
 
     `images(row)` is the picture (uint8, h × w × 3) of a row of test.npz, gallery rows counted after the queries.
     Without it, pictures come from RUN/thumbnails.npz or from the files that test.npz names; without any, the page
