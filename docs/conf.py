@@ -22,6 +22,8 @@ python_maximum_signature_line_length = 100
 
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)[^)]*\)")  # a file of the repository that is no page
 SETTING = re.compile(r"(\w+): (.*)")
+DEFAULT = re.compile(r"\b([A-Z]\w*)\((?:[^()]|\(\))+\)")  # an object, with the values of its fields
+UNWRITABLE = re.compile(r"=?<(?:factory|function \S+(?: at \w+)?)>")
 
 
 def standing_alone(_app: Any, page: str, source: list[str]) -> None:
@@ -58,11 +60,20 @@ def as_markup(_app: Any, what: str, name: str, _object: Any, _options: Any, line
             lines[place] = f":param {setting[1]}: {escaped(setting[2])}" if setting else escaped(words)
 
 
+def shortened(_app: Any, _what: str, _name: str, _object: Any, _options: Any, signature: str, returns: str) -> Any:
+    """Defaults that are objects stand there by their name alone, functions and fresh objects as three dots."""
+    text, last = UNWRITABLE.sub(lambda found: " = ..." if found[0][0] == "=" else "...", signature or ""), ""
+    while text != last:
+        text, last = DEFAULT.sub(r"\1()", text), text
+    return (text or None), returns
+
+
 def is_hidden(_app: Any, _what: str, _name: str, thing: Any, skip: bool, _options: Any) -> bool:
-    """Constants, fields without a word on them, and what torch inherits are left out; functions never are."""
+    """Constants, fields and what torch inherits are left out; functions and properties never are."""
+    thing = getattr(thing, "fget", None) or getattr(thing, "func", None) or thing  # of a property
     ours = str(getattr(thing, "__module__", "")).startswith("lookalike")
-    skip = skip or getattr(thing, "__name__", "") == "extra_repr"
-    return skip or not (ours and (isinstance(thing, type) or callable(thing) or thing.__doc__))
+    skip = skip or getattr(thing, "__name__", "") in ("extra_repr", "<lambda>")
+    return skip or not ours or thing.__doc__ is type(thing).__doc__  # an object has that of its class
 
 
 def escaped(text: str) -> str:
@@ -75,4 +86,5 @@ def escaped(text: str) -> str:
 def setup(app: Any) -> None:
     app.connect("source-read", standing_alone)
     app.connect("autodoc-process-docstring", as_markup)
+    app.connect("autodoc-process-signature", shortened)
     app.connect("autodoc-skip-member", is_hidden)

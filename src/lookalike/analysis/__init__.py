@@ -1,6 +1,6 @@
 """Looking into losses, batches, theorems and spaces: numbers, and figures that a notebook shows as they are.
 
-In this room `loss` is a loss of pairs, `embeddings` are n × d, raw, `labels` the n classes of the batch or the data,
+Throughout, `loss` is a loss of pairs, `embeddings` are n × d, raw, `labels` the n classes of the batch or the data,
 `batches` lists of rows, and `vectors`, n × d, those whose distances count. `generator` draws; None: torch's own.
 `trials`, `cases`, `seeds`: how many are tried. `progress(done, total)` is called.
 """

@@ -39,16 +39,16 @@ class Composition:
 
     batches: how many.
     batch_size: the images of the largest.
-    classes: per batch.
-    images_per_class: their mean in each batch.
-    categories: per batch; None: the data have none.
+    classes: how many a batch has.
+    images_per_class: of a batch, on average.
+    categories: how many a batch has; None: the data have none.
     repeated: places of a batch that repeat an image of it.
-    positive_pairs: share of all pairs of a batch.
+    positive_pairs: their share of all pairs of a batch.
     images_shown: share of the data, over all batches.
     classes_shown: share of the classes, over all batches.
-    within: mean distance of positive pairs.
+    within: mean distance of positive pairs; None: no vectors were given, or no such pairs meet.
     between: mean distance of negative pairs.
-    nearest_negative: distance of the nearest, as a mean over the images of a batch.
+    nearest_negative: distance from an image to the nearest of another class, on average.
     """
 
     batches: int

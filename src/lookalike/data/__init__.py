@@ -2,7 +2,7 @@
 
 `load("glyphs")`, `load("photos/")`, `load("table.csv")`, `load("cub200=/data/CUB_200_2011")` all give a `Dataset`.
 
-In this room `dataset` is one of them, `threads` are how many read its images, and `progress(done, total)` is called.
+Throughout, `dataset` is one of them, `threads` are how many read its images, and `progress(done, total)` is called.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Features: a model applied to a data set, as vectors.
 
-In this room `model` embeds the images of `dataset`; `model.headless()` gives features instead, n × width. `backend`
+Throughout, `model` embeds the images of `dataset`; `model.headless()` gives features instead, n × width. `backend`
 computes them: "torch", "onnx", or "auto": onnx on a CPU where it agrees with torch. `progress(done, total)` is called.
 """
 

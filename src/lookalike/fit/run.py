@@ -35,10 +35,12 @@ class Run:
 
     @property
     def result(self) -> Result:
+        """What `evaluate` measured of the model on unseen classes."""
         return self.entries[0].result
 
     @property
     def report(self) -> Path:
+        """Where report.html is."""
         return RunFolder(self.folder).report
 
     @property

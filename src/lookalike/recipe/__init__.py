@@ -1,6 +1,6 @@
 """Recipes: a whole run as one TOML file. `load` reads one, `build` makes its objects, `to_toml` writes it out.
 
-In this room `path` is a TOML file, `values` are its tables as dictionaries, and `overrides` texts such as
+Throughout, `path` is a TOML file, `values` are its tables as dictionaries, and `overrides` texts such as
 `loss.name=triplet`; `recipe` is a `Recipe`, `model` the model that it trains, and `train` the images that train it.
 """
 

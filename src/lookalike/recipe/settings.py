@@ -251,12 +251,12 @@ class Recipe:
     features: training on frozen features; [features], even without a key in it, turns it on.
     miner: which pairs or triplets count; None: the loss decides.
     regularisers: the settings of each, by name.
-    memory: of past batches.
+    memory: past embeddings as further candidates.
     ccp: chance constraints; [ccp], even without a key in it, turns them on.
-    mixup: likewise.
+    mixup: manifold mixup, turned on likewise.
     optimiser: how weights change.
     schedule: how its learning rates do.
-    train: how long.
+    train: how long, and what is delivered.
     evaluation: what is measured.
     """
 

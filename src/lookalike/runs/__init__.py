@@ -1,6 +1,6 @@
 """Runs on disk: the only owner of their folders. Begun, resumed, locked, read back, and put together as methods.
 
-In this room `path` is the folder of a run, and `tell` is called with every event of it. `intent`: "new", "resume",
+Throughout, `path` is the folder of a run, and `tell` is called with every event of it. `intent`: "new", "resume",
 "fresh" (replace what is there) or "either" (resume what is there, or begin).
 """
 

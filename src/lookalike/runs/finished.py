@@ -31,7 +31,7 @@ class Finished:
     settings: the recipe.
     content: result.json.
     results: by role: model, train (its train images), baseline; the first of each role.
-    optimistic: some of them were selected on the test images.
+    optimistic: whether some of them were selected on the test images.
     """
 
     path: Path

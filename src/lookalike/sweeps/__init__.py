@@ -1,7 +1,7 @@
 """Sweeps: many runs of one recipe. A study runs a grid of changes and ends in a table; `tune` searches ranges of
 settings on validation classes only (extra `tune`: optuna).
 
-In this room `study` is what `read` gives, `dataset` the images of all its runs, `out` the folder of the sweep, `source`
+Throughout, `study` is what `read` gives, `dataset` the images of all its runs, `out` the folder of the sweep, `source`
 whatever `data.load` takes (None: what the file says), and `overrides` texts such as `train.steps=100`. `tell` is called
 with every event, `stop()` after every step: true ends the work by `StoppedError`, and the next call continues it.
 """

@@ -38,7 +38,7 @@ TRAIN = "train:"
 class Cell(NamedTuple):
     """One run of a study.
 
-    row: the one it belongs to.
+    row: the row of the table that it belongs to.
     recipe: the whole of it, with one seed and one fold.
     """
 
@@ -69,7 +69,7 @@ class Study:
     """What a study file says.
 
     title: above its tables.
-    source: of the data.
+    source: where the images are, as `data.load` takes it.
     cells: in the order they are run: all rows with one seed and fold, then the next.
     baseline: the row the others are compared with; None: there is none.
     metrics: one table each; those that begin with "train:" are measured on the train images.

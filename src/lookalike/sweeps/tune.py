@@ -42,9 +42,9 @@ class Search:
     dataset: the images.
     out: the folder of the search.
     name: by which workers find it in the storage.
-    url: of the storage.
-    shared: by several machines.
-    seed: of the draws.
+    url: the database that keeps the trials.
+    shared: whether several machines work on it.
+    seed: decides which points are tried.
     heartbeat: seconds between two signs of life of a worker; after three without one its trial is taken over.
     """
 

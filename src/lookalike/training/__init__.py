@@ -1,6 +1,6 @@
 """Training: an objective, a loop that knows nothing of it, and the course of a run around them.
 
-In this room `step` is the number of steps taken so far, `embeddings` are n × d, raw, and `labels` n class numbers.
+Throughout, `step` is the number of steps taken so far, `embeddings` are n × d, raw, and `labels` n class numbers.
 """
 
 from lookalike.runs.log import JsonLines, to_all

@@ -73,7 +73,7 @@ class Ending:
     steps: how many were taken.
     best_step: the step whose weights were kept; without validation, the last.
     best: validation figures of those weights.
-    seconds: of training, those before it was resumed included.
+    seconds: of training, including those before it was resumed.
     """
 
     why: str

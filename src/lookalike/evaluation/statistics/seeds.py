@@ -3,8 +3,6 @@
 `over_seeds` (Student's t over the seeds' values): how much would another training change the figure? `over_queries`
 (bootstrap over queries, each averaged over the seeds first): how much would other test images? Two methods with the
 same seeds are compared in pairs, seed by seed and query by query, which varies far less than their averages.
-
-`results` are those of one method, seed by seed, `baseline` those of another; `metric` is the figure of interest.
 """
 
 import math
@@ -65,7 +63,7 @@ def quantile(freedom: int) -> float:
 
 
 def spread(results: Sequence[Result], metric: str) -> Spread:
-    """One method's figure over its seeds.
+    """One method's `metric` over its `results`, one per seed.
 
     >>> runs = [Result({"map": value}, {"map": np.full(4, value)}, list("aabb"), {}) for value in (0.5, 0.6, 0.7)]
     >>> over = spread(runs, "map")
@@ -79,7 +77,7 @@ def spread(results: Sequence[Result], metric: str) -> Spread:
 
 
 def difference(results: Sequence[Result], baseline: Sequence[Result], metric: str) -> Spread:
-    """How much higher a method's figure is than the baseline's, in pairs of equal seed and equal query."""
+    """How much higher the `metric` of some `results` is than the `baseline`'s, in pairs of equal seed and query."""
     check(len(results) == len(baseline), f"{len(results)} seeds against {len(baseline)}: pairs need the same seeds")
     pairs = list(zip(results, baseline, strict=True))
     paired = all(
@@ -92,8 +90,8 @@ def difference(results: Sequence[Result], baseline: Sequence[Result], metric: st
 def difference_by_seed(
     results: Mapping[int, Result], baseline: Mapping[int, Result], metric: str, in_order: bool = False
 ) -> Spread | None:
-    """The difference over the seeds that both have; with `in_order`, methods without a common seed are paired as they
-    come. None: there is no pair."""
+    """The difference of `metric` between `results` and `baseline`, by seed, over the seeds that both have; with
+    `in_order`, methods without a common seed are paired as they come. None: there is no pair."""
     mine, theirs = ({seed: one for seed, one in side.items() if metric in one} for side in (results, baseline))
     pairs = [(mine[seed], theirs[seed]) for seed in sorted(mine.keys() & theirs.keys())]
     if in_order and not pairs:
@@ -102,7 +100,7 @@ def difference_by_seed(
 
 
 def averaged(results: Sequence[Result]) -> Result:
-    """The mean of several models on the same queries, figure by figure and query by query."""
+    """The mean of the `results` of several models on the same queries, figure by figure and query by query."""
     first = results[0]
     check(_same_queries(results), "models were measured on different queries: their mean says nothing")
     values = {name: float(np.mean([result[name] for result in results])) for name in first}
