@@ -110,7 +110,8 @@ def best_of_each(model: Judged, validations: Iterable[Mapping[str, Any]]) -> Jud
 
 
 def gains(entries: Sequence[Judged], metrics: Sequence[str] = ("recall@1", "map@r")) -> list[dict[str, Any]]:
-    """The model, first of the `entries`, against every baseline among them, query by query."""
+    """The model, first of the `entries`, against every baseline among them, query by query; of `metrics`, those that
+    both have per query."""
     model = entries[0]
     differences = []
     for other in (entry for entry in entries if entry.role == "baseline"):

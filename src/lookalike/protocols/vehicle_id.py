@@ -29,7 +29,8 @@ def check_dataset(dataset: Dataset) -> None:
 
 
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
-    """`test` is the list that the dataset was loaded with, `others` are the two other lists."""
+    """The test images are the list that the dataset was loaded with, so that the share `test` is not used; `others` are
+    the two other lists."""
     check_dataset(dataset)
     assert dataset.root is not None
     divided = class_disjoint.parts(dataset, test, validation, seed)

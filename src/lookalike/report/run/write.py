@@ -24,12 +24,12 @@ def write(
     result: Result | None = None,
     png: bool = False,
 ) -> Path:
-    """Write RUN/report.html and RUN/figures/, and return where the page is; `progress(done, total)` is called.
+    """Write report.html and figures/ into the folder of a `run`, and return where the page is.
 
     `images(row)` is the picture (uint8, h × w × 3) of a row of test.npz, gallery rows counted after the queries.
     Without it, pictures come from RUN/thumbnails.npz or from the files that test.npz names; without any, the page
     shows names instead. `result` is what `evaluate` returned for the queries of test.npz: then they are not ranked
-    again. With `png`, every figure is also saved as PNG.
+    again. With `png`, every figure is also saved as PNG. `progress(done, total)` is called.
     """
     advance = progress or (lambda *_: None)
     record = read(Path(run))
