@@ -24,6 +24,24 @@ def check(holds: bool, message: str) -> None:
         raise UserError(message)
 
 
+def check_at_least(least: float, **settings: float) -> None:
+    """Refuses settings below `least`, by their names.
+
+    >>> check_at_least(1, classes=100, dim=0)
+    Traceback (most recent call last):
+    ...
+    lookalike.errors.UserError: dim must be at least 1, not 0
+    """
+    for name, value in settings.items():
+        check(value >= least, f"{name} must be at least {least}, not {value}")
+
+
+def check_positive(**settings: float) -> None:
+    """Refuses settings that are not above 0, by their names; see `check_at_least`."""
+    for name, value in settings.items():
+        check(value > 0, f"{name} must be positive, not {value}")
+
+
 def unknown(kind: str, name: str, possible: Iterable[str]) -> UserError:
     """The error for a name that does not exist, with the nearest one that does.
 

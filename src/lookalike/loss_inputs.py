@@ -1,19 +1,22 @@
 """What losses, miners and regularisers are called with: checked, read from labels, in the form they compute with.
 
+`value_of_pairs` and its siblings are the `forward` of most losses: from these inputs to the equation of the loss.
 Nothing on the path of a training step leaves this file: a reader follows a loss value through few [architecture size].
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TypeGuard, overload
+from typing import Literal, Protocol, TypeGuard, overload, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
 from lookalike.errors import UserError, check
+from lookalike.geometry import Geometry, compare, squares
 from lookalike.label_sets import LabelSets
 from lookalike.labels import Labels, as_labels, joint_labels, joint_sets, several
-from lookalike.targets import Classes, Pairs, Quadruplets, Targets, Triplets
+from lookalike.targets import Candidates, Classes, Embeddings, Pairs, Quadruplets, Targets, Triplets, Value
 
 
 def is_labels(targets: Targets) -> TypeGuard[Labels]:
@@ -81,6 +84,43 @@ def as_pairs(
     if not (positive.shape == negative.shape == expected and positive.dtype == negative.dtype == torch.bool):
         raise _unfit(pairs, expected) if isinstance(targets, Pairs) else _unequal(len(positive), embeddings)
     return pairs
+
+
+@runtime_checkable
+class PairLoss(Protocol):
+    """A loss that is an equation of similarities in its geometry."""
+
+    normalise: Geometry
+
+    @property
+    def of_similarities(self) -> Callable[..., Value]: ...
+
+
+def value_of_pairs(loss: PairLoss, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+    """The loss of pairs: one product of embeddings with candidates, then the equation, `of_similarities`."""
+    pairs = as_pairs(targets, embeddings, candidates)
+    similarities = compare(embeddings, candidates, loss.normalise)
+    return loss.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+
+
+def value_of_distances(
+    loss: PairLoss, embeddings: Embeddings, targets: Targets, candidates: Candidates = None
+) -> Value:
+    """The loss of pairs by their distances: the equation also takes the squared lengths of both sides."""
+    pairs = as_pairs(targets, embeddings, candidates)
+    return _with_lengths(loss, embeddings, pairs, candidates)
+
+
+def value_of_triplets(loss: PairLoss, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+    """The loss of pairs or of sampled triplets, by their distances."""
+    targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
+    return _with_lengths(loss, embeddings, targets, candidates)
+
+
+def _with_lengths(loss: PairLoss, embeddings: Tensor, targets: Targets, candidates: Tensor | None) -> Tensor:
+    similarities = compare(embeddings, candidates, loss.normalise)
+    value = loss.of_similarities(similarities, targets, squares(embeddings, candidates, loss.normalise))
+    return value + taint(embeddings, candidates)
 
 
 def slots_of_positives(pairs: Pairs) -> tuple[Integer[Tensor, "n p"], Bool[Tensor, "n p"]]:

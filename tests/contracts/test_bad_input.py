@@ -54,8 +54,8 @@ def test_what_a_class_loss_refuses(name):
     refused("^embeddings have 5 dimensions, this loss was built with dim=6", loss, rows(4)[:, :5], LABELS)
     refused("takes labels or Classes, not Pairs", loss, rows(4), Pairs.within(LABELS))
     refused("^labels must be integers here, not str: number the classes of all", loss, rows(2), ["owl", "hen"])
-    refused("classes and dim must be at least 1", losses.build, name, classes=0, dim=4)
-    refused("classes and dim must be at least 1", losses.build, name, classes=3, dim=0)
+    refused("^classes must be at least 1, not 0", losses.build, name, classes=0, dim=4)
+    refused("^dim must be at least 1, not 0", losses.build, name, classes=3, dim=0)
     losses.build(name, classes=1, dim=1)
 
 

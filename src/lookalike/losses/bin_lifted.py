@@ -8,11 +8,11 @@ antiderivative. See also: binomial_deviance, lifted_star.
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class BinLifted(nn.Module):
@@ -28,14 +28,11 @@ class BinLifted(nn.Module):
         self, alpha: float = 2.0, beta: float = 50.0, threshold: float = 0.5, normalise: Geometry = "sphere"
     ) -> None:
         super().__init__()
-        check(alpha > 0 and beta > 0, f"alpha and beta must be positive, not {alpha} and {beta}")
+        check_positive(alpha=alpha, beta=beta)
         self.alpha, self.beta, self.threshold = alpha, beta, threshold
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         one = similarities.new_ones(())

@@ -11,11 +11,11 @@ from typing import Literal
 import torch
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check, check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class BinomialDeviance(nn.Module):
@@ -37,15 +37,12 @@ class BinomialDeviance(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(alpha > 0 and beta > 0, f"alpha and beta must be positive, not {alpha} and {beta}")
+        check_positive(alpha=alpha, beta=beta)
         check(reduction in ("mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")
         self.alpha, self.beta, self.threshold = alpha, beta, threshold
         self.reduction, self.normalise = reduction, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         one = similarities.new_ones(())

@@ -11,7 +11,7 @@ Departs from the paper: unit vectors, where it leaves embeddings raw. See also: 
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
+from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, normalise, norms, squared_distances
 from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import mean_where
@@ -27,7 +27,7 @@ class CentroidTriplet(nn.Module):
 
     def __init__(self, margin: float = 0.5, normalise: Geometry = "sphere") -> None:
         super().__init__()
-        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check_at_least(0, margin=margin)
         self.margin, self.normalise = margin, check_geometry(normalise)
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:

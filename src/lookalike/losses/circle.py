@@ -8,11 +8,11 @@ a_p = [1 + m − S_p]_+ and a_n = [S_n + m]_+.
 import torch
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_positive
+from lookalike.geometry import SATURATION, Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class Circle(nn.Module):
@@ -25,13 +25,10 @@ class Circle(nn.Module):
 
     def __init__(self, margin: float = 0.25, scale: float = 80.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
-        check(scale > 0, f"scale must be positive, not {scale}")
+        check_positive(scale=scale)
         self.margin, self.scale, self.normalise = margin, scale, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         fixed = similarities.detach()

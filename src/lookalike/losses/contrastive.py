@@ -12,11 +12,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check, check_at_least
+from lookalike.geometry import Geometry, Squares, check_geometry, distances
+from lookalike.loss_inputs import value_of_triplets
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
+from lookalike.targets import Pairs, Similarities, Triplets, Value
 
 
 class Contrastive(nn.Module):
@@ -39,16 +39,11 @@ class Contrastive(nn.Module):
     ) -> None:
         super().__init__()
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
-        check(positive_margin >= 0, f"positive_margin must be at least 0, not {positive_margin}")
-        check(negative_margin >= 0, f"negative_margin must be at least 0, not {negative_margin}")
+        check_at_least(0, positive_margin=positive_margin, negative_margin=negative_margin)
         self.positive_margin, self.negative_margin, self.threshold = positive_margin, negative_margin, threshold
         self.similarity, self.normalise = similarity, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
-        similarities = compare(embeddings, candidates, self.normalise)
-        value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
-        return value + taint(embeddings, candidates)
+    forward = value_of_triplets
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         if self.similarity == "cosine":

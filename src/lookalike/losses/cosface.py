@@ -3,14 +3,12 @@
 L = mean CE( s (cos θ_c − m · 1[c = y]) ). See also: arcface, normalised_softmax.
 """
 
-from typing import Any
-
-import torch
 from torch import nn
 
-from lookalike.errors import check
+from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.losses.margin_softmax import margin_softmax
 from lookalike.targets import Embeddings, Targets, Value
 
@@ -36,15 +34,13 @@ class CosFace(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
-        check(margin >= 0, f"margin must be at least 0, not {margin}")
-        check(scale > 0, f"scale must be positive, not {scale}")
+        check_at_least(0, margin=margin)
+        check_positive(scale=scale)
         self.margin, self.scale, self.learning_rate = margin, scale, learning_rate
         self.normalise = check_geometry(normalise)
-        self.centres = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        self.centres = class_weights(classes, dim)
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
-        return [{"params": [self.centres], "lr": self.learning_rate, "weight_decay": 0.0}]
+    parameter_groups = at_learning_rate
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.centres)

@@ -8,9 +8,9 @@ margin_contrastive.
 import torch
 from torch import nn
 
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class CosineContrastive(nn.Module):
@@ -24,10 +24,7 @@ class CosineContrastive(nn.Module):
         super().__init__()
         self.threshold, self.normalise = threshold, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         pull = torch.where(pairs.positive, (1 - similarities).relu(), 0.0)

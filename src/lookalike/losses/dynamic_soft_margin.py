@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.geometry import Geometry, Squares, check_geometry, distances
+from lookalike.loss_inputs import value_of_distances
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 WIDEST = 2.0  # the largest difference of two distances on the sphere
 
@@ -32,11 +32,7 @@ class DynamicSoftMargin(nn.Module):
         check(nodes >= 2, f"a histogram needs at least 2 nodes, not {nodes}")
         self.nodes, self.normalise = nodes, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
-        return value + taint(embeddings, candidates)
+    forward = value_of_distances
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 PRESETS = {"cub": {"bins": 17}, "cars": {"bins": 27}, "sop": {"bins": 16}}
 
@@ -31,10 +31,7 @@ class FastAP(nn.Module):
         check(normalise == "sphere", f"the bins cover distances on the sphere: normalise cannot be {normalise!r}")
         self.bins, self.normalise = bins, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         positions = (1 - similarities) * (self.bins / 2)

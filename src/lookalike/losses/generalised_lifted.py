@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from lookalike.errors import check
+from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_norm, squares
 from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import log_sum_exp
@@ -42,7 +42,7 @@ class GeneralisedLifted(nn.Module):
         super().__init__()
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
         check(reduction in (None, "mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")
-        check(norm_weight >= 0, f"norm_weight must be at least 0, not {norm_weight}")
+        check_at_least(0, norm_weight=norm_weight)
         euclidean = similarity == "euclidean"
         self.margin, self.similarity = margin, similarity
         self.norm_weight, self.norm_squared = norm_weight if euclidean else 0.0, norm_squared

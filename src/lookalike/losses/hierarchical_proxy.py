@@ -9,15 +9,14 @@ Departs from the paper: it gives numbers but no definition; this reading is ours
 (`epoch_started` with epoch ≥ 1, after the warm-up epoch) only the fine level acts. See also: proxy_anchor.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from lookalike.cluster import k_means
-from lookalike.errors import check
+from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_rate_factor
 from lookalike.reductions import log_sum_exp, mean_where, softplus
 from lookalike.targets import Embeddings, Targets, Value
 
@@ -52,7 +51,7 @@ class HierarchicalProxy(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check_at_least(1, classes=classes, dim=dim)
         check(every >= 1, f"every must be at least 1 epoch, not {every}")
         count = min(classes, max(2, round(classes**0.5))) if coarse is None else coarse
         check(1 <= count <= classes, f"coarse proxies must number 1 to {classes}, not {count}")
@@ -63,9 +62,7 @@ class HierarchicalProxy(nn.Module):
         self.register_buffer("cluster", torch.zeros(classes, dtype=torch.int64))
         self.register_buffer("clustered", torch.zeros((), dtype=torch.bool))
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
-        parameters = [self.proxies, self.coarse_proxies]
-        return [{"params": parameters, "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+    parameter_groups = at_rate_factor
 
     @torch.no_grad()
     def epoch_started(self, epoch: int, generator: torch.Generator | None = None) -> None:

@@ -12,10 +12,10 @@ means.
 from torch import nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 PRESETS = {"cub": {"nodes": 65}, "cars": {"nodes": 65}, "sop": {"nodes": 11}}
 
@@ -33,10 +33,7 @@ class Histogram(nn.Module):
         check(normalise != "none", "the nodes cover similarities in [−1, 1]: normalise must be 'sphere' or 'ball'")
         self.nodes, self.normalise = nodes, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         positions = (similarities + 1) * ((self.nodes - 1) / 2)

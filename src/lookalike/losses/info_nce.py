@@ -7,11 +7,11 @@ in the denominator. See also: supcon, n_pair.
 
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class InfoNCE(nn.Module):
@@ -23,13 +23,10 @@ class InfoNCE(nn.Module):
 
     def __init__(self, temperature: float = 0.1, normalise: Geometry = "sphere") -> None:
         super().__init__()
-        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        check_positive(temperature=temperature)
         self.temperature, self.normalise = temperature, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         logits = similarities / self.temperature

@@ -8,15 +8,13 @@ Departs from pytorch-metric-learning: the weights are learnt, as in the paper. T
 for the k-th class, which is right only for a batch of all different labels. See also: normalised_softmax.
 """
 
-from typing import Any
-
-import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from lookalike.errors import check
+from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.targets import Embeddings, Targets, Value
 
 
@@ -39,13 +37,11 @@ class Instance(nn.Module):
         normalise: Geometry = "none",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
-        check(scale > 0, f"scale must be positive, not {scale}")
+        check_positive(scale=scale)
         self.scale, self.learning_rate, self.normalise = scale, learning_rate, check_geometry(normalise)
-        self.weights = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        self.weights = class_weights(classes, dim)
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
-        return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
+    parameter_groups = at_learning_rate
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)

@@ -7,11 +7,11 @@ similarity of all positive and of all negative pairs. The paper adds it to tuple
 import torch
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_at_least
+from lookalike.geometry import SATURATION, Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import weighted
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class IntraPairVariance(nn.Module):
@@ -26,15 +26,11 @@ class IntraPairVariance(nn.Module):
         self, positive_slack: float = 0.01, negative_slack: float = 0.01, normalise: Geometry = "sphere"
     ) -> None:
         super().__init__()
-        check(positive_slack >= 0, f"positive_slack must be at least 0, not {positive_slack}")
-        check(negative_slack >= 0, f"negative_slack must be at least 0, not {negative_slack}")
+        check_at_least(0, positive_slack=positive_slack, negative_slack=negative_slack)
         self.positive_slack, self.negative_slack = positive_slack, negative_slack
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         values = similarities.detach()

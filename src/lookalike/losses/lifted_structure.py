@@ -9,11 +9,11 @@ lifted_star.
 import torch
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_at_least
+from lookalike.geometry import Geometry, Squares, check_geometry, distances
+from lookalike.loss_inputs import value_of_distances
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 NOWHERE = -1e30  # stands for log 0 where its gradient must stay finite
 
@@ -27,14 +27,10 @@ class LiftedStructure(nn.Module):
 
     def __init__(self, margin: float = 1.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
-        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check_at_least(0, margin=margin)
         self.margin, self.normalise = margin, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
-        return value + taint(embeddings, candidates)
+    forward = value_of_distances
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

@@ -9,14 +9,13 @@ Departs from the paper: one network instead of an ensemble of them. Classes are 
 one of its members; with as many proxies as classes, each has its own. See also: proxy_anchor.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
+from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.loss_inputs import as_classes, taint
+from lookalike.losses.learnt import at_rate_factor
 from lookalike.targets import Embeddings, Targets, Value
 
 HALF_WIDTH = 0.5  # the width of the affinity
@@ -50,9 +49,8 @@ class Manifold(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
-        check(proxies >= 1, f"proxies must be at least 1, not {proxies}")
-        check(context_weight >= 0, f"context_weight must be at least 0, not {context_weight}")
+        check_at_least(1, classes=classes, dim=dim, proxies=proxies)
+        check_at_least(0, context_weight=context_weight)
         check(0 < alpha < 1, f"alpha is a chance between 0 and 1, not {alpha}")
         self.context_weight, self.alpha, self.offset, self.rate_factor = context_weight, alpha, offset, rate_factor
         self.normalise = check_geometry(normalise)
@@ -60,8 +58,7 @@ class Manifold(nn.Module):
         self.register_buffer("metaclass", dealt)
         self.proxies = nn.Parameter(torch.randn(min(proxies, classes), dim))
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
-        return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+    parameter_groups = at_rate_factor
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         own = self.metaclass[as_classes(targets, embeddings, self.proxies[self.metaclass])]

@@ -8,16 +8,17 @@ the released code counts triplets. `reduction="separate"` averages positives and
 code).
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import UserError, check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
-from lookalike.loss_inputs import as_pairs, check_range, taint
+from lookalike.errors import UserError, check, check_at_least
+from lookalike.geometry import Geometry, Squares, check_geometry, distances
+from lookalike.loss_inputs import check_range, value_of_triplets
+from lookalike.losses.learnt import at_learning_rate
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
+from lookalike.targets import Pairs, Similarities, Triplets, Value
 
 PRESETS = {"roth": {"boundary": 1.2}, "roth_0.6": {"boundary": 0.6}}
 
@@ -45,7 +46,7 @@ class Margin(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check_at_least(0, margin=margin)
         check(classes is None or classes >= 1, f"classes must be at least 1, not {classes}")
         check(reduction in ("active", "separate"), f"reduction must be 'active' or 'separate', not {reduction!r}")
         self.margin, self.boundary_weight, self.reduction = margin, boundary_weight, reduction
@@ -53,14 +54,8 @@ class Margin(nn.Module):
         self.boundary = nn.Parameter(torch.full((classes or 1,), float(boundary)))
         self.normalise = check_geometry(normalise)
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
-        return [{"params": [self.boundary], "lr": self.learning_rate, "weight_decay": 0.0}]
-
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
-        similarities = compare(embeddings, candidates, self.normalise)
-        value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
-        return value + taint(embeddings, candidates)
+    parameter_groups = at_learning_rate
+    forward = value_of_triplets
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

@@ -7,11 +7,11 @@ See also: contrastive (means over all pairs), cosine_contrastive.
 
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_at_least
+from lookalike.geometry import Geometry, Squares, check_geometry, distances
+from lookalike.loss_inputs import value_of_distances
 from lookalike.reductions import weighted
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 PRESETS = {
     "cub": {"positive_margin": 0.0, "negative_margin": 0.3841},
@@ -33,16 +33,11 @@ class MarginContrastive(nn.Module):
         self, positive_margin: float = 0.0, negative_margin: float = 0.3841, normalise: Geometry = "ball"
     ) -> None:
         super().__init__()
-        check(positive_margin >= 0, f"positive_margin must be at least 0, not {positive_margin}")
-        check(negative_margin >= 0, f"negative_margin must be at least 0, not {negative_margin}")
+        check_at_least(0, positive_margin=positive_margin, negative_margin=negative_margin)
         self.positive_margin, self.negative_margin = positive_margin, negative_margin
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
-        return value + taint(embeddings, candidates)
+    forward = value_of_distances
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

@@ -12,11 +12,11 @@ lifted_star.
 
 from torch import Tensor, nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, informative, taint
+from lookalike.errors import check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import informative, value_of_pairs
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 PRESETS = {
     "cub": {"alpha": 2.0, "beta": 40.0, "threshold": 0.5, "mining_margin": None, "normalise": "ball"},
@@ -48,15 +48,12 @@ class MultiSimilarity(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(alpha > 0 and beta > 0, f"alpha and beta must be positive, not {alpha} and {beta}")
+        check_positive(alpha=alpha, beta=beta)
         self.alpha, self.beta, self.threshold = alpha, beta, threshold
         self.mining_margin, self.weighting = mining_margin, weighting
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         if self.mining_margin is not None:

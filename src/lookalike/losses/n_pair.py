@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from lookalike.choices import pick
-from lookalike.errors import check
+from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, mean_norm
 from lookalike.labels import Labels
 from lookalike.loss_inputs import as_pairs, is_labels, taint
@@ -57,7 +57,7 @@ class NPair(nn.Module):
         super().__init__()
         check(positives in ("mean", "sum", "one"), f"positives must be 'mean', 'sum' or 'one', not {positives!r}")
         check(reading in ("n_pair", "lifted"), f"reading must be 'n_pair' or 'lifted', not {reading!r}")
-        check(norm_weight >= 0, f"norm_weight must be at least 0, not {norm_weight}")
+        check_at_least(0, norm_weight=norm_weight)
         lifted = reading == "lifted"
         self.norm_weight, self.norm_squared = 0.0 if lifted else norm_weight, norm_squared
         self.positives, self.reading, self.margin = positives, reading, margin

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_softmax_sums, weighted
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class NCA(nn.Module):
@@ -29,10 +29,7 @@ class NCA(nn.Module):
         check(0 < temperature < torch.inf, f"temperature must be positive, not {temperature}")
         self.temperature, self.normalise = temperature, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         scale, anchors = 1 / self.temperature, max(1, len(similarities))

@@ -6,15 +6,13 @@ Departs from the paper: an ordinary cross entropy, where eq. 19 leaves the own c
 [math ERR-15]. See also: proxy_nca_pp, cosface.
 """
 
-from typing import Any
-
-import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from lookalike.errors import check
+from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.targets import Embeddings, Targets, Value
 
 PRESETS = {"sop": {"learning_rate": 2e-3}}
@@ -39,14 +37,12 @@ class NormalisedSoftmax(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
-        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        check_positive(temperature=temperature)
         self.temperature, self.learning_rate = temperature, learning_rate
         self.normalise = check_geometry(normalise)
-        self.weights = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        self.weights = class_weights(classes, dim)
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
-        return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
+    parameter_groups = at_learning_rate
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)

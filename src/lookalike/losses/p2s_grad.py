@@ -7,14 +7,11 @@ Departs from the paper: it gives only this gradient; L = mean ½ Σ_c (cos θ_c 
 See also: normalised_softmax.
 """
 
-from typing import Any
-
-import torch
 from torch import nn
 
-from lookalike.errors import check
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.targets import Embeddings, Targets, Value
 
 
@@ -29,12 +26,10 @@ class P2SGrad(nn.Module):
 
     def __init__(self, classes: int, dim: int, learning_rate: float = 5e-4, normalise: Geometry = "sphere") -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
         self.learning_rate, self.normalise = learning_rate, check_geometry(normalise)
-        self.weights = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        self.weights = class_weights(classes, dim)
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
-        return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
+    parameter_groups = at_learning_rate
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)

@@ -12,11 +12,11 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, slots_of_positives, taint
+from lookalike.errors import check, check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import slots_of_positives, value_of_pairs
 from lookalike.losses.soft_ranks import passed
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 Variant = Literal["O", "Iu", "Ib", "Ds", "Dq"]
 
@@ -41,16 +41,11 @@ class PNP(nn.Module):
     ) -> None:
         super().__init__()
         check(variant in get_args(Variant), f"variant must be 'O', 'Iu', 'Ib', 'Ds' or 'Dq', not {variant!r}")
-        check(temperature > 0, f"temperature must be positive, not {temperature}")
-        check(bound > 0, f"bound must be positive, not {bound}")
-        check(power > 0, f"power must be positive, not {power}")
+        check_positive(temperature=temperature, bound=bound, power=power)
         self.variant, self.temperature, self.bound, self.power = variant, temperature, bound, power
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         slots, filled = slots_of_positives(pairs)

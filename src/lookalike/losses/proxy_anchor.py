@@ -4,15 +4,14 @@ L = (1/|Ψ+|) Σ_{ψ with positives} log(1 + Σ_{x ∈ X+} e^{−α(S − δ)}) 
 See also: hierarchical_proxy, multi_similarity (the same weights with samples as anchors).
 """
 
-from typing import Any
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from lookalike.errors import check
+from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes, taint
+from lookalike.losses.learnt import at_rate_factor
 from lookalike.reductions import log_sum_exp, mean_where, softplus
 from lookalike.targets import Embeddings, Targets, Value
 
@@ -38,14 +37,13 @@ class ProxyAnchor(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
-        check(alpha > 0, f"alpha must be positive, not {alpha}")
+        check_at_least(1, classes=classes, dim=dim)
+        check_positive(alpha=alpha)
         self.alpha, self.delta, self.rate_factor = alpha, delta, rate_factor
         self.normalise = check_geometry(normalise)
         self.proxies = nn.Parameter(nn.init.kaiming_normal_(torch.empty(classes, dim), mode="fan_out"))
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
-        return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+    parameter_groups = at_rate_factor
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)

@@ -8,14 +8,13 @@ Departs from the paper: squared distances of vectors scaled to length 3, as the 
 distances [math ERR-14]. See also: proxy_nca_pp.
 """
 
-from typing import Any
-
 import torch
 from torch import nn
 
-from lookalike.errors import check
+from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare, squared_distances, squares
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_rate_factor
 from lookalike.targets import Embeddings, Targets, Value
 
 
@@ -33,13 +32,12 @@ class ProxyNCA(nn.Module):
         self, classes: int, dim: int, scale: float = 3.0, rate_factor: float = 50.0, normalise: Geometry = "sphere"
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
-        check(scale > 0, f"scale must be positive, not {scale}")
+        check_at_least(1, classes=classes, dim=dim)
+        check_positive(scale=scale)
         self.scale, self.rate_factor, self.normalise = scale, rate_factor, check_geometry(normalise)
         self.proxies = nn.Parameter(torch.randn(classes, dim) / 8)
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
-        return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+    parameter_groups = at_rate_factor
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)

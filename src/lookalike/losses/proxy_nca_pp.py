@@ -5,15 +5,14 @@ L = mean CE( S(e, ψ_c) / T ) over all classes, T = 0.1 (Chance Constraints). Th
 ψ‖²/T′ with T′ = 1/9, is the cosine temperature T′/2: do not mix the two. See also: proxy_nca, normalised_softmax.
 """
 
-from typing import Any
-
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from lookalike.errors import check
+from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_rate_factor
 from lookalike.targets import Embeddings, Targets, Value
 
 
@@ -36,13 +35,12 @@ class ProxyNCAPP(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
-        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        check_at_least(1, classes=classes, dim=dim)
+        check_positive(temperature=temperature)
         self.temperature, self.rate_factor, self.normalise = temperature, rate_factor, check_geometry(normalise)
         self.proxies = nn.Parameter(torch.randn(classes, dim) / 8)
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
-        return [{"params": [self.proxies], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
+    parameter_groups = at_rate_factor
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)

@@ -9,11 +9,11 @@ their sum. See also: margin_contrastive (T = 0, one mean over all pairs).
 
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squares
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check, check_at_least
+from lookalike.geometry import Geometry, Squares, check_geometry, distances
+from lookalike.loss_inputs import value_of_distances
 from lookalike.reductions import log_softmax_sums
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class RankedList(nn.Module):
@@ -37,19 +37,14 @@ class RankedList(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check_at_least(0, margin=margin)
         check(0 <= balance <= 1, f"balance is a share between 0 and 1, not {balance}")
-        check(positive_temperature >= 0, f"positive_temperature must be at least 0, not {positive_temperature}")
-        check(negative_temperature >= 0, f"negative_temperature must be at least 0, not {negative_temperature}")
+        check_at_least(0, positive_temperature=positive_temperature, negative_temperature=negative_temperature)
         self.boundary, self.margin, self.balance = boundary, margin, balance
         self.positive_temperature, self.negative_temperature = positive_temperature, negative_temperature
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
-        return value + taint(embeddings, candidates)
+    forward = value_of_distances
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

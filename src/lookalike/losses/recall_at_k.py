@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, slots_of_positives, taint
+from lookalike.errors import check, check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import slots_of_positives, value_of_pairs
 from lookalike.losses.soft_ranks import passed
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class RecallAtK(nn.Module):
@@ -38,15 +38,11 @@ class RecallAtK(nn.Module):
         super().__init__()
         self.k = (k,) if isinstance(k, int) else tuple(k)
         check(len(self.k) > 0 and min(self.k) >= 1, f"k must be at least 1, not {k}")
-        check(temperature > 0, f"temperature must be positive, not {temperature}")
-        check(k_temperature > 0, f"k_temperature must be positive, not {k_temperature}")
+        check_positive(temperature=temperature, k_temperature=k_temperature)
         self.temperature, self.k_temperature = temperature, k_temperature
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         slots, filled = slots_of_positives(pairs)

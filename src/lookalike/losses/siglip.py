@@ -6,16 +6,16 @@ binomial_deviance (fixed scales, means), info_nce (a softmax over the row).
 """
 
 import math
-from typing import Any
 
 import torch
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
+from lookalike.losses.learnt import at_rate_factor
 from lookalike.reductions import softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class SigLIP(nn.Module):
@@ -31,18 +31,13 @@ class SigLIP(nn.Module):
         self, scale: float = 10.0, bias: float = -10.0, rate_factor: float = 1.0, normalise: Geometry = "sphere"
     ) -> None:
         super().__init__()
-        check(scale > 0, f"scale must be positive, not {scale}")
+        check_positive(scale=scale)
         self.rate_factor, self.normalise = rate_factor, check_geometry(normalise)
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)))
         self.bias = nn.Parameter(torch.tensor(float(bias)))
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
-        return [{"params": [self.log_scale, self.bias], "lr": base_lr * self.rate_factor, "weight_decay": 0.0}]
-
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    parameter_groups = at_rate_factor
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         logits = self.log_scale.to(similarities.dtype).exp() * similarities + self.bias

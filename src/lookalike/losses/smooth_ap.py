@@ -8,11 +8,11 @@ anchors. See also: fastap, pnp, recall_at_k.
 import torch
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, slots_of_positives, taint
+from lookalike.errors import check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import slots_of_positives, value_of_pairs
 from lookalike.losses.soft_ranks import passed
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class SmoothAP(nn.Module):
@@ -24,13 +24,10 @@ class SmoothAP(nn.Module):
 
     def __init__(self, temperature: float = 0.01, normalise: Geometry = "sphere") -> None:
         super().__init__()
-        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        check_positive(temperature=temperature)
         self.temperature, self.normalise = temperature, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         slots, filled = slots_of_positives(pairs)

@@ -11,7 +11,7 @@ symmetric, and not a function of the similarities: it has no pair weights.
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
+from lookalike.errors import check_at_least
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise
 from lookalike.loss_inputs import as_pairs, taint
 from lookalike.losses.all_triplets import hinge_sums
@@ -32,7 +32,7 @@ class SNR(nn.Module):
 
     def __init__(self, margin: float = 0.2, sum_weight: float = 0.005, normalise: Geometry = "sphere") -> None:
         super().__init__()
-        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check_at_least(0, margin=margin)
         self.margin, self.sum_weight, self.normalise = margin, sum_weight, check_geometry(normalise)
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:

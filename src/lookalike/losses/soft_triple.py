@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
+from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.loss_inputs import as_classes
 from lookalike.losses.margin_softmax import margin_softmax
@@ -80,9 +80,9 @@ class SoftTriple(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
+        check_at_least(1, classes=classes, dim=dim)
         check(centres >= 1, f"a class needs at least 1 centre, not {centres}")
-        check(temperature > 0, f"temperature must be positive, not {temperature}")
+        check_positive(temperature=temperature)
         self.scale, self.temperature, self.margin, self.centre_weight = scale, temperature, margin, centre_weight
         self.learning_rate, self.rate_factor = learning_rate, rate_factor
         self.normalise = check_geometry(normalise)

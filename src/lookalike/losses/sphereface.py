@@ -4,14 +4,12 @@ L = mean CE( s ‖e‖ · [cos θ_c for c ≠ y; (λ cos θ_y + ψ(θ_y)) / (1 +
 kπ/m and (k + 1)π/m; the weights of the classes have unit length. See also: large_margin_softmax, arcface.
 """
 
-from typing import Any
-
-import torch
 from torch import nn
 
-from lookalike.errors import check
+from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, norms
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.losses.margin_softmax import margin_softmax, multiplied
 from lookalike.targets import Embeddings, Targets, Value
 
@@ -39,16 +37,14 @@ class SphereFace(nn.Module):
         normalise: Geometry = "none",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
         check(margin >= 1 and margin == int(margin), f"margin must be a whole number of at least 1, not {margin}")
-        check(annealing >= 0, f"annealing must be at least 0, not {annealing}")
-        check(scale > 0, f"scale must be positive, not {scale}")
+        check_at_least(0, annealing=annealing)
+        check_positive(scale=scale)
         self.margin, self.annealing, self.scale, self.learning_rate = int(margin), annealing, scale, learning_rate
         self.normalise = check_geometry(normalise)
-        self.weights = nn.Parameter(torch.empty(classes, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        self.weights = class_weights(classes, dim)
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
-        return [{"params": [self.weights], "lr": self.learning_rate, "weight_decay": 0.0}]
+    parameter_groups = at_learning_rate
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)

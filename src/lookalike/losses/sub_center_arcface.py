@@ -6,14 +6,13 @@ beyond π are those of arcface. See also: arcface, soft_triple (a soft maximum).
 """
 
 import math
-from typing import Any
 
-import torch
 from torch import nn
 
-from lookalike.errors import check
+from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
+from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.losses.margin_softmax import margin_softmax, turned
 from lookalike.targets import Embeddings, Targets, Value
 
@@ -41,17 +40,15 @@ class SubCenterArcFace(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(classes >= 1 and dim >= 1, f"classes and dim must be at least 1, not {classes} and {dim}")
-        check(centres >= 1, f"centres must be at least 1, not {centres}")
+        check_at_least(1, centres=centres)
         check(0 <= margin < math.pi, f"margin is an angle in radians between 0 and π, not {margin}")
-        check(scale > 0, f"scale must be positive, not {scale}")
+        check_positive(scale=scale)
         self.margin, self.scale, self.learning_rate = margin, scale, learning_rate
         self.normalise = check_geometry(normalise)
-        self.centres = nn.Parameter(torch.empty(classes * centres, dim).uniform_(-(dim**-0.5), dim**-0.5))
+        self.centres = class_weights(classes, dim, each=centres)
         self.classes, self.per_class = classes, centres
 
-    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:  # noqa: ARG002
-        return [{"params": [self.centres], "lr": self.learning_rate, "weight_decay": 0.0}]
+    parameter_groups = at_learning_rate
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         centres = self.centres.view(self.classes, self.per_class, -1)

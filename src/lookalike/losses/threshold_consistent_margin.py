@@ -8,11 +8,11 @@ same with distances).
 
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_at_least
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class ThresholdConsistentMargin(nn.Module):
@@ -34,16 +34,12 @@ class ThresholdConsistentMargin(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(positive_weight >= 0, f"positive_weight must be at least 0, not {positive_weight}")
-        check(negative_weight >= 0, f"negative_weight must be at least 0, not {negative_weight}")
+        check_at_least(0, positive_weight=positive_weight, negative_weight=negative_weight)
         self.positive_margin, self.negative_margin = positive_margin, negative_margin
         self.positive_weight, self.negative_weight = positive_weight, negative_weight
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         low, high = self.positive_margin - similarities, similarities - self.negative_margin

@@ -13,11 +13,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check_at_least
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 def top_sum(values: Float[Tensor, "n m"], mask: Tensor, counts: Tensor, most: int) -> Float[Tensor, " n"]:
@@ -37,14 +37,11 @@ class TopKPrecision(nn.Module):
 
     def __init__(self, k: int = 4, margin: float = 0.1, normalise: Geometry = "sphere") -> None:
         super().__init__()
-        check(k >= 1, f"k must be at least 1, not {k}")
-        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check_at_least(1, k=k)
+        check_at_least(0, margin=margin)
         self.k, self.margin, self.normalise = k, margin, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         relevant = pairs.positive.sum(1)

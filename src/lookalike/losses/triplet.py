@@ -11,12 +11,12 @@ from typing import Literal
 
 from torch import nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, squared_distances, squares
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check, check_at_least
+from lookalike.geometry import Geometry, Squares, check_geometry, distances, squared_distances
+from lookalike.loss_inputs import value_of_triplets
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.reductions import mean_where
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
+from lookalike.targets import Pairs, Similarities, Triplets, Value
 
 PRESETS = {
     "roth": {"margin": 0.2, "squared": True},
@@ -46,18 +46,14 @@ class Triplet(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(margin >= 0, f"margin must be at least 0, not {margin}")
+        check_at_least(0, margin=margin)
         check(reduction in ("mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
         check(not (squared and similarity == "cosine"), "squared goes with similarity='euclidean' only")
         self.margin, self.squared, self.similarity, self.reduction = margin, squared, similarity, reduction
         self.normalise = check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
-        similarities = compare(embeddings, candidates, self.normalise)
-        value = self.of_similarities(similarities, targets, squares(embeddings, candidates, self.normalise))
-        return value + taint(embeddings, candidates)
+    forward = value_of_triplets
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         """Mean over a list of triplets, zeros included; over all triplets, the mean of the active ones. Or the sum."""

@@ -11,11 +11,11 @@ import math
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
-from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_pairs, taint
+from lookalike.errors import check, check_positive
+from lookalike.geometry import Geometry, check_geometry
+from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
+from lookalike.targets import Pairs, Similarities, Value
 
 
 class TupletMargin(nn.Module):
@@ -29,13 +29,10 @@ class TupletMargin(nn.Module):
     def __init__(self, margin: float = 0.1, scale: float = 64.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(0 <= margin < math.pi / 2, f"margin is an angle in radians between 0 and π/2, not {margin}")
-        check(scale > 0, f"scale must be positive, not {scale}")
+        check_positive(scale=scale)
         self.margin, self.scale, self.normalise = margin, scale, check_geometry(normalise)
 
-    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        return self.of_similarities(similarities, pairs) + taint(embeddings, candidates)
+    forward = value_of_pairs
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         negatives = log_sum_exp(similarities, pairs.negative, self.scale)

@@ -14,7 +14,7 @@ code, to which λ, μ and ν belong.
 import torch
 from torch import Tensor, nn
 
-from lookalike.errors import check
+from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, squared_distances, squares
 from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import mean_where
@@ -40,10 +40,8 @@ class VICReg(nn.Module):
         normalise: Geometry = "none",
     ) -> None:
         super().__init__()
-        check(invariance >= 0, f"invariance must be at least 0, not {invariance}")
-        check(variance >= 0, f"variance must be at least 0, not {variance}")
-        check(covariance >= 0, f"covariance must be at least 0, not {covariance}")
-        check(epsilon > 0, f"epsilon must be positive, not {epsilon}")
+        check_at_least(0, invariance=invariance, variance=variance, covariance=covariance)
+        check_positive(epsilon=epsilon)
         self.invariance, self.variance, self.covariance, self.epsilon = invariance, variance, covariance, epsilon
         self.normalise = check_geometry(normalise)
 
