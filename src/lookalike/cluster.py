@@ -116,12 +116,7 @@ def _lloyd_faiss(
     means = centres.numpy()
     for done in range(1, iterations + 1):
         solver = faiss.Kmeans(
-            data.shape[1],
-            len(means),
-            niter=1,
-            seed=1234,
-            min_points_per_centroid=1,
-            max_points_per_centroid=len(data),
+            data.shape[1], len(means), niter=1, seed=1234, min_points_per_centroid=1, max_points_per_centroid=len(data)
         )
         solver.train(data, init_centroids=means)
         means = np.asarray(solver.centroids, np.float32)

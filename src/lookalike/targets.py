@@ -63,10 +63,7 @@ class Pairs:
 
     @staticmethod
     def across(
-        labels: Labels,
-        candidate_labels: Labels,
-        ids: Labels | None = None,
-        candidate_ids: Labels | None = None,
+        labels: Labels, candidate_labels: Labels, ids: Labels | None = None, candidate_ids: Labels | None = None
     ) -> "Pairs":
         """All pairs of anchors with candidates, by `labels` and `candidate_labels`.
 

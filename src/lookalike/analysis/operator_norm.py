@@ -106,10 +106,7 @@ def _constant(layer: nn.Module, shape: tuple[int, ...], generator: torch.Generat
             raise UserError("batch normalisation without running statistics has no constant")
         factors = (variance + layer.eps).rsqrt()
         return float((factors if scale is None else factors * scale.detach()).abs().max())
-    check(
-        isinstance(layer, SHORTENING),
-        f"{type(layer).__name__} has no known constant: there is no bound",
-    )
+    check(isinstance(layer, SHORTENING), f"{type(layer).__name__} has no known constant: there is no bound")
     return 1.0
 
 

@@ -105,10 +105,7 @@ def _separations(several: list[Rankings], generator: torch.Generator) -> list[St
             torch.cat(few),
         ),
         tried(
-            "T4",
-            "n+ ≥ k, k-th positive − best negative > γ: ℓ_k = ℓ_Prec = 0",
-            f"{SOURCE}, theorem 4",
-            torch.cat(many),
+            "T4", "n+ ≥ k, k-th positive − best negative > γ: ℓ_k = ℓ_Prec = 0", f"{SOURCE}, theorem 4", torch.cat(many)
         ),
     ]
 

@@ -135,11 +135,7 @@ class Dependence:
 
 
 def dependence(
-    loss: nn.Module,
-    positives: int = 3,
-    negatives: int = 5,
-    trials: int = 400,
-    generator: torch.Generator | None = None,
+    loss: nn.Module, positives: int = 3, negatives: int = 5, trials: int = 400, generator: torch.Generator | None = None
 ) -> Dependence:
     """Found by trial: does the weight change when all similarities, the positives', or the rivals' shift?
 

@@ -33,12 +33,7 @@ class Neighbours(NamedTuple):
 
 
 def neighbours(
-    queries: Vectors,
-    gallery: Items | None,
-    k: int,
-    *,
-    normalise: Geometry = "sphere",
-    progress: Progress | None = None,
+    queries: Vectors, gallery: Items | None, k: int, *, normalise: Geometry = "sphere", progress: Progress | None = None
 ) -> Neighbours:
     """The `k` nearest gallery items of each of `queries` (all, if there are fewer). `gallery=None`: the other queries.
 

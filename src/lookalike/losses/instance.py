@@ -29,12 +29,7 @@ class Instance(nn.Module):
     """
 
     def __init__(
-        self,
-        classes: int,
-        dim: int,
-        scale: float = 1.0,
-        learning_rate: float = 5e-4,
-        normalise: Geometry = "none",
+        self, classes: int, dim: int, scale: float = 1.0, learning_rate: float = 5e-4, normalise: Geometry = "none"
     ) -> None:
         super().__init__()
         check_positive(scale=scale)

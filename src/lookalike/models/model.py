@@ -76,10 +76,7 @@ class Model:
         return Model(embedder, preprocessing or embedder.backbone.preprocessing, architecture)
 
     def with_readout(
-        self,
-        readout: Readout,
-        mean: Float[Tensor, " width"],
-        directions: Float[Tensor, "k width"] | None = None,
+        self, readout: Readout, mean: Float[Tensor, " width"], directions: Float[Tensor, "k width"] | None = None
     ) -> "Model":
         """A copy whose embeddings are the centred features, or head and centred features side by side.
 

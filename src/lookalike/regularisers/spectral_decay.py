@@ -42,12 +42,7 @@ class SpectralDecay(nn.Module):
     normalise: where the embeddings lie before: "sphere", "ball" or "none".
     """
 
-    def __init__(
-        self,
-        weight: float = 0.1,
-        drop: int = 0,
-        normalise: Geometry = "sphere",
-    ) -> None:
+    def __init__(self, weight: float = 0.1, drop: int = 0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(drop >= 0, f"drop must be at least 0, not {drop}")
         self.weight, self.drop, self.normalise = weight, drop, check_geometry(normalise)

@@ -150,27 +150,12 @@ class Preset:
 
 
 PRESETS = {
-    "roth": Preset(
-        Augmentation(224, area=(0.08, 1.0), flip=0.5),
-        Augmentation(224, short_side=256),
-    ),
-    "mlrc": Preset(
-        Augmentation(227, short_side=256, area=(0.16, 1.0), flip=0.5),
-        Augmentation(227, short_side=256),
-    ),
-    "ms": Preset(
-        Augmentation(227, short_side=256, area=(0.16, 1.0), flip=0.5),
-        Augmentation(227, short_side=256),
-    ),
-    "fastap": Preset(
-        Augmentation(224, warp=256, random=True, flip=0.5),
-        Augmentation(224, warp=256),
-    ),
+    "roth": Preset(Augmentation(224, area=(0.08, 1.0), flip=0.5), Augmentation(224, short_side=256)),
+    "mlrc": Preset(Augmentation(227, short_side=256, area=(0.16, 1.0), flip=0.5), Augmentation(227, short_side=256)),
+    "ms": Preset(Augmentation(227, short_side=256, area=(0.16, 1.0), flip=0.5), Augmentation(227, short_side=256)),
+    "fastap": Preset(Augmentation(224, warp=256, random=True, flip=0.5), Augmentation(224, warp=256)),
     # a mirrored letter, or a part of one, may be another letter: only shifts and small changes of size
-    "glyphs": Preset(
-        Augmentation(32, area=(0.7, 1.0)),
-        Augmentation(32),
-    ),
+    "glyphs": Preset(Augmentation(32, area=(0.7, 1.0)), Augmentation(32)),
 }
 
 

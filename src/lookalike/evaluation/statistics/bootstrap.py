@@ -14,11 +14,7 @@ DRAWS_AT_ONCE = 2**22
 
 
 def interval(
-    values: Values,
-    classes: Sequence[Hashable] | None = None,
-    level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
+    values: Values, classes: Sequence[Hashable] | None = None, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
     """The percentile interval of the mean of `values` without NaN; with `classes`, whole classes are drawn.
 

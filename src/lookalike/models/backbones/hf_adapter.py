@@ -106,8 +106,7 @@ def _without_poolers(network: Any) -> Any:
 def _width(config: Any) -> int:
     width = getattr(config, "hidden_size", None) or (getattr(config, "hidden_sizes", None) or [None])[-1]
     check(
-        isinstance(width, int),
-        f"the width of a {config.model_type} is unknown: it cannot be used as a vision network",
+        isinstance(width, int), f"the width of a {config.model_type} is unknown: it cannot be used as a vision network"
     )
     return int(width)
 

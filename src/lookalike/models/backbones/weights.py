@@ -50,10 +50,7 @@ def load(network: nn.Module, weights: str | Path | None, published: Published, s
     name = type(network).__name__
     if path is None:
         raise UserError(f"there are no ImageNet weights for {name} on this machine: {_advice(published)}")
-    check(
-        path.is_file(),
-        f"no weights at {path}: give 'pretrained', a .pth or .safetensors file, or a folder with one",
-    )
+    check(path.is_file(), f"no weights at {path}: give 'pretrained', a .pth or .safetensors file, or a folder with one")
     state = read(path)
     own = {key.removeprefix(saved_as): value for key, value in state.items() if key.startswith(saved_as)}
     if own:

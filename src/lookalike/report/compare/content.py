@@ -84,10 +84,7 @@ class MethodComparison:
 
 
 def compare(
-    paths: Sequence[Path | str],
-    metrics: Sequence[str] = (),
-    baseline: str | None = None,
-    dataset: str | None = None,
+    paths: Sequence[Path | str], metrics: Sequence[str] = (), baseline: str | None = None, dataset: str | None = None
 ) -> MethodComparison:
     """The runs in the folders `paths`, or the rows of a study, against each other and beside published figures.
 

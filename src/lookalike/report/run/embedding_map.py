@@ -17,11 +17,7 @@ from lookalike.report.run.thumbnails import CELL, COLUMNS
 
 POINTS = 1500
 LEAST_PER_CLASS = 12  # drawn of a class before the next one begins
-STATES = (
-    "nearest neighbour of the same class",
-    "nearest neighbour of another class",
-    "no other image of its class",
-)
+STATES = ("nearest neighbour of the same class", "nearest neighbour of another class", "no other image of its class")
 
 
 @dataclass(frozen=True)
