@@ -34,6 +34,16 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lookalike"
 
 
+def make_folder(folder: Path) -> None:
+    """A folder of the cache, with those above it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot write the cache {folder} ({error.strerror}): set {VARIABLE} to another folder"
+        ) from None
+
+
 def built(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     """The finished folder of this key; if there is none, `build` fills one first.
 
@@ -47,12 +57,7 @@ def built(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     place = parent / key
     if place.is_dir():
         return place
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the cache {parent} ({error.strerror}): set {VARIABLE} to another folder"
-        ) from None
+    make_folder(parent)
     with lock(parent / f"{key}.lock"):
         if not place.is_dir():
             remove_leftovers(parent, key)

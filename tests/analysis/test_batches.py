@@ -7,14 +7,7 @@ import pytest
 import torch
 
 from lookalike import data
-from lookalike.analysis import (
-    describe_batches,
-    draw_batches,
-    draw_contact_sheet,
-    draw_distances,
-    draw_places,
-    save,
-)
+from lookalike.analysis import describe_batches, draw_batches, draw_contact_sheet, draw_distances, draw_places, save
 from lookalike.analysis.example import example
 from lookalike.errors import UserError
 from lookalike.features import centred_pixels

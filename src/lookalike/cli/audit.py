@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from lookalike import data
+from lookalike.cli.arguments import Data
 from lookalike.cli.bars import bar
 from lookalike.data.audit.audit import Audit
 from lookalike.errors import UserError, check
@@ -18,9 +19,7 @@ SHOWN = 3  # examples per finding in the table; the JSON has all
 
 
 def run(
-    source: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
-    ] = None,
+    source: Data = None,
     out: Annotated[Path | None, typer.Option("--out", help="Also write all findings to this JSON file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
     embeddings: Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from lookalike.cli.allocator import keep_memory
+from lookalike.cli.arguments import Data, ResultAsJson, changes
 from lookalike.cli.interrupt import stop_requests
 from lookalike.cli.live import live
 from lookalike.cli.running import STOPPED
@@ -18,18 +19,14 @@ EXAMPLE = "lookalike study studies/ms_ablation.toml --out ablation"
 
 def run(
     file: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="See studies/.")],
-    source: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
-    ] = None,
+    source: Data = None,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the study.")] = Path("study"),
     recipe: Annotated[Path | None, typer.Option("--recipe", help="Use this recipe instead of the study's.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change all cells: --set train.steps=50")
-    ] = None,
+    settings: Annotated[list[str] | None, changes("Change all cells: --set train.steps=50")] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")] = 1,
     table: Annotated[bool, typer.Option("--table", help="Run nothing; show what is there.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Run failed cells again.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+    as_json: ResultAsJson = False,
 ) -> None:
     """Run every cell of a study that is not done yet, then show the table: mean ± deviation, intervals, differences.
 

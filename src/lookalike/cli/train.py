@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from lookalike.cli import running
+from lookalike.cli.arguments import Audit, Data, Fresh, ResultAsJson, Resume, RunFolder, TensorBoard, changes
 
 EXAMPLE = (
     "lookalike train recipes/roth_cub200.toml cub200=birds/ --set loss.name=margin --set miner.name=distance_weighted"
@@ -14,18 +15,14 @@ EXAMPLE = (
 
 def run(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="See recipes/, or recipe.toml of a run.")],
-    source: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder of the run.")] = Path("run"),
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change the recipe: --set loss.name=triplet")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in RUN.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Replace the run in RUN.")] = False,
-    audit: Annotated[bool, typer.Option("--audit/--no-audit", help="Check all images first.")] = False,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+    source: Data = None,
+    out: RunFolder = Path("run"),
+    settings: Annotated[list[str] | None, changes("Change the recipe: --set loss.name=triplet")] = None,
+    resume: Resume = False,
+    fresh: Fresh = False,
+    audit: Audit = False,
+    tensorboard: TensorBoard = False,
+    as_json: ResultAsJson = False,
 ) -> None:
     """Train as a recipe says; every key can be set from here, unknown ones are refused."""
     running.run(

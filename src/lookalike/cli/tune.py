@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from lookalike.cli.allocator import keep_memory
+from lookalike.cli.arguments import Data, changes
 from lookalike.cli.interrupt import stop_requests
 from lookalike.cli.live import live
 from lookalike.cli.running import STOPPED
@@ -16,14 +17,10 @@ EXAMPLE = "lookalike tune search.toml photos/ --trials 40 --out tuning"
 
 def run(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A recipe with a [tune] table of ranges.")],
-    source: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")
-    ] = None,
+    source: Data = None,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the search.")] = Path("tuning"),
     trials: Annotated[int, typer.Option("--trials", help="Stop when this many are finished, by all workers.")] = 30,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change all trials: --set train.steps=200")
-    ] = None,
+    settings: Annotated[list[str] | None, changes("Change all trials: --set train.steps=200")] = None,
     storage: Annotated[
         str | None,
         typer.Option("--storage", envvar="LOOKALIKE_STORAGE", metavar="URL", help="A database, for several machines."),

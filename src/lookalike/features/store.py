@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lookalike.errors import UserError
+from lookalike.cache import make_folder
 from lookalike.files import lock, read_arrays, remove_leftovers, whole_file
 
 BUCKETS = 16
@@ -27,12 +27,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(
-                f"cannot write the cache {folder} ({error.strerror}): set LOOKALIKE_CACHE to another folder"
-            ) from None
+        make_folder(folder)
 
     def read(self, digests: Sequence[bytes]) -> dict[bytes, Vectors]:
         """The vectors of these digests, as far as they are there."""

@@ -19,7 +19,7 @@ from lookalike.choices import fallback, largest, pick
 from lookalike.errors import check
 from lookalike.geometry import distances_between
 from lookalike.loss_inputs import as_pairs
-from lookalike.targets import Targets, Triplets
+from lookalike.targets import Candidates, Embeddings, Targets, Triplets
 
 
 @dataclass
@@ -40,9 +40,7 @@ class DistanceWeighted:
         check(upper is None or upper > 0, f"upper_cutoff is a positive distance or None, not {upper}")
 
     @torch.no_grad()
-    def __call__(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Triplets:
+    def __call__(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Triplets:
         pairs = as_pairs(targets, embeddings, candidates)
         apart = distances_between(embeddings, candidates, "sphere")
         eligible = pairs.negative

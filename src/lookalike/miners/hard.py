@@ -5,13 +5,11 @@
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from lookalike.choices import largest
 from lookalike.geometry import Geometry, check_geometry, distances_between
 from lookalike.loss_inputs import as_pairs
-from lookalike.targets import Pairs, Targets, Triplets
+from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Triplets
 
 
 @dataclass
@@ -29,9 +27,7 @@ class Hard:
         check_geometry(self.normalise)
 
     @torch.no_grad()
-    def __call__(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Triplets | Pairs:
+    def __call__(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Triplets | Pairs:
         pairs = as_pairs(targets, embeddings, candidates)
         apart = distances_between(embeddings, candidates, self.normalise)
         if not self.nearest:

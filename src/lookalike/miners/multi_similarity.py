@@ -9,12 +9,10 @@ ablation.
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_pairs, informative
-from lookalike.targets import Pairs, Targets
+from lookalike.targets import Candidates, Embeddings, Pairs, Targets
 
 
 @dataclass
@@ -31,8 +29,6 @@ class MultiSimilarity:
         check_geometry(self.normalise)
 
     @torch.no_grad()
-    def __call__(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Pairs:
+    def __call__(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Pairs:
         pairs = as_pairs(targets, embeddings, candidates)
         return informative(pairs, compare(embeddings, candidates, self.normalise), self.margin)

@@ -4,13 +4,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from lookalike.choices import pick
 from lookalike.errors import check
 from lookalike.loss_inputs import as_pairs
-from lookalike.targets import Pairs, Targets, Triplets
+from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Triplets
 
 
 @dataclass
@@ -28,9 +27,7 @@ class Random:
         check(self.mode in ("per_anchor", "roth"), f"mode must be 'per_anchor' or 'roth', not {self.mode!r}")
 
     @torch.no_grad()
-    def __call__(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Triplets:
+    def __call__(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Triplets:
         pairs = as_pairs(targets, embeddings, candidates)
         if self.mode == "roth":
             return self._from_all(pairs)

@@ -6,14 +6,12 @@ Departs from the paper: the printed equation omits the upper bound of the band [
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from lookalike.choices import fallback, pick
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, distances_between
 from lookalike.loss_inputs import as_pairs
-from lookalike.targets import Targets, Triplets
+from lookalike.targets import Candidates, Embeddings, Targets, Triplets
 
 
 @dataclass
@@ -34,9 +32,7 @@ class SemiHard:
         check_geometry(self.normalise)
 
     @torch.no_grad()
-    def __call__(
-        self, embeddings: Float[Tensor, "n d"], targets: Targets, candidates: Float[Tensor, "m d"] | None = None
-    ) -> Triplets:
+    def __call__(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Triplets:
         pairs = as_pairs(targets, embeddings, candidates)
         apart = distances_between(embeddings, candidates, self.normalise)
         if not apart.shape[1]:  # no candidates, no band

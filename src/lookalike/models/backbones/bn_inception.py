@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, max_pool2d, relu
 
-from lookalike.models.backbones.stages import After, Stages, through
+from lookalike.models.backbones.stages import After, Images, Stages, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
@@ -83,9 +83,7 @@ class BNInception(nn.Module):
         self._add(f"{name}double_3x3_1", narrow, double, 3)
         self._add(f"{name}double_3x3_2", double, double, 3, stride)
 
-    def forward(
-        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
-    ) -> Float[Tensor, "n 1024 rows columns"]:
+    def forward(self, images: Images, after: After | None = None) -> Float[Tensor, "n 1024 rows columns"]:
         return through(((name, partial(self._run, name)) for name in self.stages), images, after)
 
     def _run(self, stage: str, x: Tensor) -> Tensor:

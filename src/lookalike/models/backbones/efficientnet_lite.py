@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from lookalike.models.backbones.stages import After, Stages, through
+from lookalike.models.backbones.stages import After, Images, Stages, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
@@ -42,6 +42,20 @@ def _preprocessing(crop: int) -> Preprocessing:
     return Preprocessing(crop, crop + 32, mean=(127.0,) * 3, std=(128.0,) * 3, interpolation="bicubic")
 
 
+def _forward(
+    network: "EfficientNetLite0 | EfficientNetLite1 | EfficientNetLite2", images: Images, after: After | None = None
+) -> Float[Tensor, "n 1280 rows columns"]:
+    stages = network.stages
+    return through(((name, partial(_run, network, name, stages[name])) for name in stages), images, after)
+
+
+def _run(network: nn.Module, stage: str, beginnings: tuple[str, ...], x: Tensor) -> Tensor:
+    for beginning in beginnings:
+        x = network.get_submodule(beginning.removesuffix("."))(x)
+    result: Tensor = network.get_submodule("_relu")(x) if stage in ("stem", "head") else x
+    return result
+
+
 class EfficientNetLite0(nn.Module):
     """3.4 million parameters, 1280 channels: the backbone for a machine without a GPU.
 
@@ -59,10 +73,7 @@ class EfficientNetLite0(nn.Module):
         self.stages = _add_stages(self, depth=1.0, width=1.0, size=224)
         load(self, weights, self.published)
 
-    def forward(
-        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
-    ) -> Float[Tensor, "n 1280 rows columns"]:
-        return _forward(self, self.stages, images, after)
+    forward = _forward
 
 
 class EfficientNetLite1(nn.Module):
@@ -77,10 +88,7 @@ class EfficientNetLite1(nn.Module):
         self.stages = _add_stages(self, depth=1.1, width=1.0, size=240)
         load(self, weights, self.published)
 
-    def forward(
-        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
-    ) -> Float[Tensor, "n 1280 rows columns"]:
-        return _forward(self, self.stages, images, after)
+    forward = _forward
 
 
 class EfficientNetLite2(nn.Module):
@@ -95,10 +103,7 @@ class EfficientNetLite2(nn.Module):
         self.stages = _add_stages(self, depth=1.2, width=1.1, size=260)
         load(self, weights, self.published)
 
-    def forward(
-        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
-    ) -> Float[Tensor, "n 1280 rows columns"]:
-        return _forward(self, self.stages, images, after)
+    forward = _forward
 
 
 def _add_stages(network: nn.Module, depth: float, width: float, size: int) -> Stages:
@@ -132,17 +137,6 @@ def _scaled(channels: int, width: float) -> int:
     target = channels * width
     rounded = max(8, int(target + 4) // 8 * 8)
     return rounded if rounded >= 0.9 * target else rounded + 8
-
-
-def _forward(network: nn.Module, stages: Stages, images: Tensor, after: After | None) -> Tensor:
-    return through(((name, partial(_run, network, name, stages[name])) for name in stages), images, after)
-
-
-def _run(network: nn.Module, stage: str, beginnings: tuple[str, ...], x: Tensor) -> Tensor:
-    for beginning in beginnings:
-        x = network.get_submodule(beginning.removesuffix("."))(x)
-    result: Tensor = network.get_submodule("_relu")(x) if stage in ("stem", "head") else x
-    return result
 
 
 class Block(nn.Module):

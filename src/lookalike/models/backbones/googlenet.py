@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import pad, relu
 
-from lookalike.models.backbones.stages import After, Stages, through
+from lookalike.models.backbones.stages import After, Images, Stages, through
 from lookalike.models.backbones.weights import Published, State, load
 from lookalike.models.preprocess import Preprocessing
 
@@ -88,9 +88,7 @@ class GoogLeNet(nn.Module):
         self.last_halved = self.halved if paper else nn.MaxPool2d(2, 2, ceil_mode=True)
         load(self, weights, self.published)
 
-    def forward(
-        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
-    ) -> Float[Tensor, "n 1024 rows columns"]:
+    def forward(self, images: Images, after: After | None = None) -> Float[Tensor, "n 1024 rows columns"]:
         return through(((name, partial(self._run, name)) for name in self.stages), images, after)
 
     def _run(self, stage: str, x: Tensor) -> Tensor:

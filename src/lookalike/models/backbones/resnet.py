@@ -9,7 +9,7 @@ from pathlib import Path
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookalike.models.backbones.stages import After, Stages, through
+from lookalike.models.backbones.stages import After, Images, Stages, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
@@ -35,14 +35,10 @@ class ResNet18(nn.Module):
 
     def __init__(self, weights: str | Path | None = None) -> None:
         super().__init__()
-        for name, module in _parts(Basic, (2, 2, 2, 2)).items():
-            self.add_module(name, module)
-        _initialise(self)
+        _fill(self, Basic, (2, 2, 2, 2))
         load(self, weights, self.published)
 
-    def forward(
-        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
-    ) -> Float[Tensor, "n 512 rows columns"]:
+    def forward(self, images: Images, after: After | None = None) -> Float[Tensor, "n 512 rows columns"]:
         return _forward(self, images, after)
 
 
@@ -56,14 +52,10 @@ class ResNet50(nn.Module):
 
     def __init__(self, weights: str | Path | None = None) -> None:
         super().__init__()
-        for name, module in _parts(Bottleneck, (3, 4, 6, 3)).items():
-            self.add_module(name, module)
-        _initialise(self)
+        _fill(self, Bottleneck, (3, 4, 6, 3))
         load(self, weights, self.published)
 
-    def forward(
-        self, images: Float[Tensor, "n 3 h w"], after: After | None = None
-    ) -> Float[Tensor, "n 2048 rows columns"]:
+    def forward(self, images: Images, after: After | None = None) -> Float[Tensor, "n 2048 rows columns"]:
         return _forward(self, images, after)
 
 
@@ -117,13 +109,12 @@ def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
     return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
 
-def _parts(block: type[Basic] | type[Bottleneck], depths: tuple[int, ...]) -> dict[str, nn.Module]:
-    parts: dict[str, nn.Module] = {
-        "conv1": nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False),
-        "bn1": nn.BatchNorm2d(64),
-        "relu": nn.ReLU(inplace=True),
-        "maxpool": nn.MaxPool2d(3, stride=2, padding=1),
-    }
+def _fill(network: nn.Module, block: type[Basic] | type[Bottleneck], depths: tuple[int, ...]) -> None:
+    """Give a network its random layers, stage by stage."""
+    network.add_module("conv1", nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False))
+    network.add_module("bn1", nn.BatchNorm2d(64))
+    network.add_module("relu", nn.ReLU(inplace=True))
+    network.add_module("maxpool", nn.MaxPool2d(3, stride=2, padding=1))
     inputs = 64
     for number, depth in enumerate(depths):
         width = 64 * 2**number
@@ -131,11 +122,7 @@ def _parts(block: type[Basic] | type[Bottleneck], depths: tuple[int, ...]) -> di
         for position in range(depth):
             blocks.append(block(inputs, width, stride=2 if number and not position else 1))
             inputs = width * block.expansion
-        parts[f"layer{number + 1}"] = nn.Sequential(*blocks)
-    return parts
-
-
-def _initialise(network: nn.Module) -> None:
+        network.add_module(f"layer{number + 1}", nn.Sequential(*blocks))
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from lookalike.errors import unknown
 from lookalike.models.preprocess import Preprocessing
 
+Images = Float[Tensor, "n 3 h w"]
 After = Callable[[str, Tensor], Tensor]  # (stage, its output) -> the input of the next stage
 Stages = Mapping[str, tuple[str, ...]]  # stage -> beginnings of the names of its parameters, first stage first
 

@@ -1,0 +1,19 @@
+"""Arguments that several verbs have: the same name, meaning and help wherever they stand."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Data = Annotated[str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder.")]
+RunFolder = Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder of the run.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in RUN.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Replace the run in RUN.")]
+Audit = Annotated[bool, typer.Option("--audit/--no-audit", help="Check all images first.")]
+TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")]
+ResultAsJson = Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")]
+
+
+def changes(words: str) -> Any:
+    """The option --set KEY=VALUE, which may stand several times; `words` are its help."""
+    return typer.Option("--set", metavar="KEY=VALUE", help=words)
