@@ -66,8 +66,7 @@ class Draw:
 
 
 def losses_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
-    for number in outcomes.numbers(first, count):
-        outcomes.attempt(str(number), lambda number=number: loss_trial(number))
+    outcomes.attempt_each(first, count, loss_trial)
 
 
 def loss_trial(number: int) -> None:
@@ -126,8 +125,7 @@ def check_value(value, embeddings, loss, broken) -> None:
 
 
 def miners_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
-    for number in outcomes.numbers(first, count):
-        outcomes.attempt(str(number), lambda number=number: miner_trial(number))
+    outcomes.attempt_each(first, count, miner_trial)
 
 
 def miner_trial(number: int) -> None:

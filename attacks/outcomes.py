@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from lookalike.errors import UserError
 
@@ -54,6 +55,11 @@ class Outcomes:
             self.find("hang", name, error)
         except Exception as error:
             self.find("raw exception", name, error)
+
+    def attempt_each(self, first: int, count: int, trial: Callable[[int], object]) -> None:
+        """Run the trial of every number, as long as there is time."""
+        for number in self.numbers(first, count):
+            self.attempt(str(number), partial(trial, number))
 
     def add(self, outcome: str) -> None:
         self.counts[outcome] += 1

@@ -33,8 +33,7 @@ SETTINGS = {
 
 
 def samplers_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
-    for number in outcomes.numbers(first, count):
-        outcomes.attempt(str(number), lambda number=number: sampler_trial(number))
+    outcomes.attempt_each(first, count, sampler_trial)
 
 
 def sampler_trial(number: int) -> None:
@@ -58,8 +57,7 @@ def sampler_trial(number: int) -> None:
 
 
 def evaluate_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
-    for number in outcomes.numbers(first, count):
-        outcomes.attempt(str(number), lambda number=number: evaluate_trial(number))
+    outcomes.attempt_each(first, count, evaluate_trial)
 
 
 def evaluate_trial(number: int) -> None:

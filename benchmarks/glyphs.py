@@ -7,15 +7,14 @@ The network should land well above raw pixels and below 1, or the dataset teache
 core that the training itself used, so that other tenants of the machine do not change the result.
 """
 
-import argparse
 import json
 import time
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from benchmarks.images import raw_recall
+from benchmarks.options import reader
 from lookalike import data, losses
 
 CLASSES, EACH = 32, 4
@@ -63,11 +62,7 @@ def train(dataset: data.Dataset, seconds: float) -> tuple[nn.Module, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--difficulty", type=float, default=0.6)
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    given = reader(__doc__.splitlines()[0] if __doc__ else "", seconds=60.0, difficulty=0.6).parse_args()
     torch.set_num_threads(1)
     dataset = data.glyphs(given.difficulty)
     test = dataset.where(split="test")

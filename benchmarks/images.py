@@ -9,7 +9,6 @@ evaluation crop and how far reduced decoding is from the full one (in decibels),
 duplicates among 100,000 hashes, the glyphs.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -26,6 +25,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from benchmarks.options import reader
 from lookalike import data
 from lookalike.data.images.augment import apply
 from lookalike.data.images.decode import Encoded, resize
@@ -182,11 +182,7 @@ def report(result: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--images", type=int, default=96)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    given = reader(__doc__.splitlines()[0] if __doc__ else "", images=96, rounds=7).parse_args()
     torch.set_num_threads(1)
     with workshop() as place:
         result: dict[str, Any] = {"images per second": speeds(place, given.images, given.rounds)}

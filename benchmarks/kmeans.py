@@ -6,12 +6,12 @@ python -m benchmarks.kmeans [--rows 60502] [--clusters 11316] [--width 128] [--i
 import argparse
 import json
 import time
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
 from benchmarks.evaluation import embeddings
+from benchmarks.options import reader
 from lookalike.cluster import k_means
 
 
@@ -23,13 +23,7 @@ def run(points: torch.Tensor, options: argparse.Namespace, backend: Literal["tor
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=60_502)
-    parser.add_argument("--clusters", type=int, default=11_316)
-    parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = reader(__doc__, rows=60_502, clusters=11_316, width=128, iterations=20).parse_args()
     points, _ = embeddings(options.rows, options.clusters, options.width, 0.7)
     rows = [run(points, options, backend) for backend in ("torch", "faiss")]
     ours, theirs = rows

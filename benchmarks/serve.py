@@ -8,7 +8,6 @@ then 32 that search by id, then four times 32 uploads, of which some must be ref
 --kills N kills a worker or the whole server N times under load with writes and counts what was lost.
 """
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -32,6 +31,7 @@ import psutil
 from PIL import Image
 
 from benchmarks.encode import photos
+from benchmarks.options import reader
 from benchmarks.search import vectors
 from lookalike.models import Architecture, Model, available
 from lookalike.search import Index
@@ -226,13 +226,7 @@ def kills(place: Path, number: int) -> dict[str, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=float, default=15)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--kills", type=int, default=0)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = reader(__doc__, rows=1_000_000, seconds=15.0, workers=1, kills=0).parse_args()
     folder = Path(tempfile.mkdtemp(prefix="lookalike-serve-"))
     content: dict[str, Any] = {"rows": options.rows, "workers": options.workers}
     try:

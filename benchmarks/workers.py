@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from benchmarks.options import reader
 from lookalike.data import glyphs
 from lookalike.features import Shards
 from lookalike.models import Architecture, Model
@@ -108,15 +109,9 @@ def measure(place: Path, given: argparse.Namespace) -> Figures:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--images", type=int, default=100_000)
-    parser.add_argument("--shards", type=int, default=200)
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--kills", type=int, default=2)
+    parser = reader(__doc__, images=100_000, shards=200, workers=4, kills=2, seed=0)
     parser.add_argument("--pause", type=float, default=2.0, help="longest wait before a kill, in seconds")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="keep everything here instead of in a temporary folder")
-    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         figures = measure(given.folder or Path(temporary), given)

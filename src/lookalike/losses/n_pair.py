@@ -11,7 +11,7 @@ positive [math ERR-39]. See also: angular, info_nce.
 """
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -32,6 +32,12 @@ def one_positive(pairs: Pairs, generator: torch.Generator | None = None) -> Pair
     column = pick(pairs.positive, generator)[:, None]
     one = torch.zeros_like(pairs.positive).scatter_(1, column, True)
     return replace(pairs, positive=pairs.positive & one)
+
+
+def draw_pairs(loss: Any, labels: Labels, generator: torch.Generator | None = None) -> Pairs:
+    """All pairs of the batch; with one positive per anchor where the loss's `positives` is "one"."""
+    pairs = Pairs.within(labels)
+    return one_positive(pairs, generator) if loss.positives == "one" else pairs
 
 
 class NPair(nn.Module):
@@ -63,9 +69,7 @@ class NPair(nn.Module):
         self.positives, self.reading, self.margin = positives, reading, margin
         self.normalise = check_geometry(normalise or ("sphere" if lifted else "none"))
 
-    def targets(self, labels: Labels, generator: torch.Generator | None = None) -> Pairs:
-        pairs = Pairs.within(labels)
-        return one_positive(pairs, generator) if self.positives == "one" else pairs
+    targets = draw_pairs
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
