@@ -4,7 +4,6 @@ Gürbüz, Can, Alatan: Deep Metric Learning with Chance Constraints, WACV 2024, 
 an instance has converged, the next proxies are images far from the converged ones: they pull in what lies outside.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from lookalike.evaluation import evaluate
 from lookalike.geometry import normalise
 from lookalike.losses import CosineContrastive
 from lookalike.models.backbones.conv4 import Conv4
+from lookalike.progress import Progress
 from lookalike.training.ccp import Chance, ChanceConstraints, ProxyObjective
 from lookalike.training.pool import Pool
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 CLASSES, PROXIES, POOL, PER_CLASS = 4, 2, 8, 5
 EVERY, STEPS, RATE, WIDTH = 10, 800, 2e-3, 16
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

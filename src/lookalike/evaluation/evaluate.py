@@ -10,7 +10,7 @@ from lookalike.errors import check
 from lookalike.evaluation import curves, pair_curves, whole_set
 from lookalike.evaluation import names as metric_names
 from lookalike.evaluation.engine.question import Question, ask, read_ignore, with_unknown
-from lookalike.evaluation.engine.ranking import Progress, rank
+from lookalike.evaluation.engine.ranking import rank
 from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
 from lookalike.evaluation.geometry.spectrum import class_spectrum
 from lookalike.evaluation.inputs import Codes, Items, Vectors
@@ -20,6 +20,7 @@ from lookalike.evaluation.result import Result
 from lookalike.evaluation.sets import Sets, read_sets
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.labels import encode, values_of
+from lookalike.progress import Progress
 
 
 def evaluate(

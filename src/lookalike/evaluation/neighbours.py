@@ -12,11 +12,11 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.evaluation.engine.ranking import Progress
 from lookalike.evaluation.engine.space import Space, place
 from lookalike.evaluation.inputs import Items, Vectors, as_vectors
 from lookalike.evaluation.sets import unit_of
 from lookalike.geometry import Geometry, check_geometry
+from lookalike.progress import Progress
 
 SPARE = 32  # candidates beyond k, so that ties at the end of the list rarely need float64
 ROWS, COLUMNS = 1024, 8192

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from lookalike.cluster import k_means
 from lookalike.evaluation import clustering
-from lookalike.evaluation.engine.ranking import Progress
 from lookalike.evaluation.geometry import covering_radius, spectrum, spread
 from lookalike.evaluation.inputs import Codes
+from lookalike.progress import Progress
 
 AGREEMENT: dict[str, Callable[[Codes, Codes], float]] = {
     "nmi": clustering.nmi,

@@ -11,9 +11,9 @@ from lookalike.geometry import normalise
 from lookalike.models import Embedder, Model
 from lookalike.models.backends import Backend, BackendName
 from lookalike.models.encoding import batched, evaluating
-from lookalike.models.model import Progress
 from lookalike.models.preprocess import prepare
 from lookalike.processes import Ranks
+from lookalike.progress import Progress
 
 AT_ONCE = 4096  # vectors through the head
 

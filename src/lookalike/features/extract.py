@@ -23,8 +23,8 @@ from lookalike.features.views import CENTRE, View
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.models.backends import Backend, BackendName
-from lookalike.models.model import Progress
 from lookalike.processes import Ranks
+from lookalike.progress import Progress
 
 VERSION = 1
 IN_MEMORY = 2**29  # bytes of the vectors that the runs of a sweep share without reading them again

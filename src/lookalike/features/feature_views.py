@@ -13,7 +13,7 @@ from lookalike.features.extract import extract
 from lookalike.features.views import CENTRE, View
 from lookalike.models import Model
 from lookalike.models.backends import BackendName
-from lookalike.models.model import Progress
+from lookalike.progress import Progress
 
 
 class FeatureViews(torch.utils.data.Dataset[Sample]):

@@ -7,8 +7,8 @@ from lookalike.data import Dataset
 from lookalike.features.embedding import embed
 from lookalike.geometry import normalise
 from lookalike.models import Model, Preprocessing
-from lookalike.models.model import Progress
 from lookalike.models.preprocess import GREY
+from lookalike.progress import Progress
 
 SIDE = 32  # of the thumbnails
 

@@ -26,8 +26,8 @@ from lookalike.features.shards import Shards, claim_name, listed, planned
 from lookalike.files import remove_leftovers, whole_file
 from lookalike.models import Model
 from lookalike.models.backends import Backend, BackendName
-from lookalike.models.model import Progress
 from lookalike.models.preprocess import prepare
+from lookalike.progress import Progress
 
 PAUSE = 1.0  # seconds between two looks at what others do
 SAMPLE = 20  # files of the whole list: if none of them is there, the data are not

@@ -19,7 +19,7 @@ from lookalike.fit.result_content import command, content
 from lookalike.fit.train_model import TrainedModel, cached_features, weights_of
 from lookalike.fit.verdict import verdict
 from lookalike.models import Model
-from lookalike.models.model import Progress
+from lookalike.progress import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged, baselines, best_of_each, gains, judge
 from lookalike.recipe import Recipe, build

@@ -14,7 +14,7 @@ from lookalike.fit import plan as planning
 from lookalike.fit.plan import Clock
 from lookalike.fit.result_content import header
 from lookalike.models import Model
-from lookalike.models.model import Progress
+from lookalike.progress import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.prepare import (

@@ -4,7 +4,7 @@ Paths, arrays and PIL images go in, embeddings in the model's own geometry come 
 decoded (`decode`); by default Pillow reads them and turns them upright as their EXIF says.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,8 +27,8 @@ from lookalike.models.fingerprint import fingerprint
 from lookalike.models.model_folder import Description
 from lookalike.models.preprocess import Preprocessing
 from lookalike.models.readout import Readout
+from lookalike.progress import Progress
 
-Progress = Callable[[int, int], None]
 SMALL_BATCH, LARGE_BATCH = 16, 128  # for large activations, a CPU spends more on fresh memory than on arithmetic
 
 

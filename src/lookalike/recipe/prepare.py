@@ -11,13 +11,13 @@ from lookalike.data import Dataset
 from lookalike.evaluation import evaluate
 from lookalike.features import FeatureViews, View, embed, embed_features, extract, feature_views, features
 from lookalike.models import Model
+from lookalike.progress import Progress
 from lookalike.recipe import build
 from lookalike.recipe.settings import Recipe
 from lookalike.training import Plan, principal, train
 from lookalike.training.loop import Loop
 
 FOR_COMPONENTS = 2048  # images whose features give the principal components
-Progress = Callable[[int, int], None]
 Read = Callable[[Model, Dataset, Progress | None], Tensor]
 
 

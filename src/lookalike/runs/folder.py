@@ -6,7 +6,7 @@ refused, and what killed writers left behind can be removed.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from lookalike.errors import UserError, check
 from lookalike.files import PARTIAL, lock, remove_leftovers, write_text
+from lookalike.progress import Progress
 from lookalike.runs import checkpoint
 from lookalike.runs.log import JsonLines, Watcher, ignore, read_log, to_all
 
 LOCK = ".lock"
 Intent = Literal["new", "fresh", "resume", "either"]  # "either": resume what is there, or begin
-Progress = Callable[[int, int], None]
 
 
 class RunFolder:

@@ -4,7 +4,6 @@ Data are unusable without two classes of two readable images each. Results are w
 (a wrong label) or in two splits (a leak). The other findings explain what training will see.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from lookalike.data.formats.folder import is_image, walk
 from lookalike.data.images.source import Files
 from lookalike.errors import check
 from lookalike.image_files import KINDS
+from lookalike.progress import Progress
 
 SUSPICIOUS = "suspicious labels"  # a kind of finding
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Images that are the same photo: to the byte, or to the eye."""
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from jaxtyping import Int64
@@ -9,10 +7,10 @@ from torch import Tensor
 
 from lookalike.data.audit.scan import Scan, scan
 from lookalike.data.dataset import Dataset
+from lookalike.progress import Progress
 
 BITS = 10  # of 64; the correlation decides, so this only has to let all candidates through
 LEAST = 0.97
-Progress = Callable[[int, int], None]
 
 
 def exact_groups(scanned: Scan) -> Int64[Tensor, " n"]:

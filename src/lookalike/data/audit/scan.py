@@ -22,6 +22,7 @@ from lookalike.data.images.decode import Encoded, resize
 from lookalike.data.images.source import Files, Picture, Pixels, Source
 from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
+from lookalike.progress import Progress
 
 THUMB = 32
 FLAT = 8.0  # grey levels of deviation: less than that is noise and must not be amplified into structure
@@ -34,7 +35,6 @@ MAGIC = {  # the first bytes of a format -> the endings its files may have
     b"MM\x00*": ("tif", "tiff"),
     b"RIFF": ("webp",),
 }
-Progress = Callable[[int, int], None]
 Open = Callable[[int], Picture]
 
 

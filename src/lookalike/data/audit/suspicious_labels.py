@@ -1,7 +1,7 @@
 """Labels that the neighbours contradict: images whose nearest images in an embedding agree on another class."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +12,11 @@ from torch import Tensor
 from lookalike.errors import check
 from lookalike.files import whole_file
 from lookalike.geometry import compare, normalise
+from lookalike.progress import Progress
 
 NEIGHBOURS = 10
 BLOCK = 1024
 COLUMNS = ("path", "label", "suggested label", "evidence")
-Progress = Callable[[int, int], None]
 
 
 class Doubt(NamedTuple):

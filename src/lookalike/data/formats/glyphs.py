@@ -4,7 +4,6 @@ A class is a character, an image is that character in one font, size, slant and 
 two classes have the same shape (`glyph_shapes`). Half of the classes of every script train, the other half test.
 """
 
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,12 +21,12 @@ from lookalike.data.splits import assign_classes
 from lookalike.data.vocabulary import numbered
 from lookalike.errors import check
 from lookalike.files import read_arrays
+from lookalike.progress import Progress
 
 VERSION = 2  # raise it when the drawing changes, so that older caches are not used
 FINE = 64  # pixels of the drawing before it is distorted and reduced
 CHUNK = 1024
 DRAWN = "glyphs.npz"
-Progress = Callable[[int, int], None]
 
 
 def glyphs(difficulty: float = 0.6, seed: int = 0, size: int = 32, progress: Progress | None = None) -> Dataset:

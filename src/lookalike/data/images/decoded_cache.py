@@ -22,10 +22,10 @@ from lookalike.errors import check
 from lookalike.files import read_arrays
 from lookalike.image_files import UnreadableError
 from lookalike.ordered_map import in_order
+from lookalike.progress import Progress
 
 VERSION = 1
 Build = Callable[[Path], None]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

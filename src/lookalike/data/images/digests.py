@@ -1,7 +1,6 @@
 """The content of files as short digests: the key of the decoded cache."""
 
 import os
-from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from lookalike.data.images.source import Files, Source
 from lookalike.files import read_arrays
 from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
+from lookalike.progress import Progress
 
 DIGEST = 16  # bytes; two different files agree by chance once in 10^38 pairs
-Progress = Callable[[int, int], None]
 
 
 def digests(images: Files, progress: Progress | None = None) -> UInt8[np.ndarray, "n 16"]:

@@ -9,7 +9,7 @@ the float64 scores of the float32 vectors. Where a block holds too many such sco
 again in float64. Nothing is sorted but each query's own relevant scores.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -23,10 +23,10 @@ from lookalike.evaluation.engine.panel import ROWS, Panel, partition, waves
 from lookalike.evaluation.engine.question import Question
 from lookalike.evaluation.engine.ranks import RelevantRanks
 from lookalike.evaluation.engine.space import Space
+from lookalike.progress import Progress
 
 AREA = ROWS * ROWS  # scores in one block
 FLOOR = 1e-12  # float64 sums of equal terms in another order differ by less; a tolerance of 0 means this
-Progress = Callable[[int, int], None]
 Task = tuple[int, slice, int | None]
 
 

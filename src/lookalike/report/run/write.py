@@ -1,10 +1,10 @@
 """From a run's folder to report.html and figures/: read, measure, choose, fetch pictures, draw."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from lookalike.evaluation import Result
 from lookalike.files import write_text
+from lookalike.progress import Progress
 from lookalike.report.run.content import gather
 from lookalike.report.run.files import save_figures
 from lookalike.report.run.measures import measure
@@ -13,7 +13,6 @@ from lookalike.report.run.sections import draw
 from lookalike.report.run.thumbnails import Images, thumbnails
 
 STAGES = 5
-Progress = Callable[[int, int], None]
 
 
 def write(
