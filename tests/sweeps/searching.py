@@ -5,21 +5,24 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-RECIPE = """
-[images]
-size = 16
-short_side = 16
+LEARNING = """
 [model]
 backbone = "conv4"
 channels = 1
 width = 4
 dim = 4
-[loss]
-name = "triplet"
 [sampler]
 name = "class_balanced"
 batch_size = 8
 per_class = 2
+[loss]
+name = "triplet"
+"""
+RECIPE = f"""
+[images]
+size = 16
+short_side = 16
+{LEARNING}
 [train]
 steps = 2
 validate_every = 1

@@ -19,26 +19,17 @@ from lookalike.runs.measured import load_results
 from lookalike.sweeps import as_text, check_all, gather, read, table, trial, work
 from lookalike.sweeps.ranges import Corner, draw, take
 from lookalike.sweeps.study import done, folder_of
+from tests.sweeps.searching import LEARNING
 
 STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
-RECIPE = """
+RECIPE = f"""
 [data]
 validation = 0.2
 [images]
 preset = "glyphs"
 size = 16
-[model]
-backbone = "conv4"
-channels = 1
-width = 4
-dim = 4
-[loss]
-name = "triplet"
+{LEARNING}
 margin = 0.1
-[sampler]
-name = "class_balanced"
-batch_size = 8
-per_class = 2
 [train]
 steps = 2
 """

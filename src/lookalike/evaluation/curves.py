@@ -9,9 +9,9 @@ LEVELS = np.linspace(0, 1, 101)  # recall levels of the retrieval curve
 REACH = 100  # last K of the CMC curve
 
 
-def cmc_sums(order: Order, reach: int = REACH) -> Values:
-    """Σ over queries of "a relevant item among the first k", for k = 1 … reach [math F.14]."""
-    return np.array([recall(order, k).sum() for k in range(1, reach + 1)])
+def cmc_sums(order: Order) -> Values:
+    """Σ over queries of "a relevant item among the first k", for k = 1 … REACH [math F.14]."""
+    return np.array([recall(order, k).sum() for k in range(1, REACH + 1)])
 
 
 def precision_recall_sums(order: Order) -> Values:

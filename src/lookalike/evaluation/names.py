@@ -30,8 +30,8 @@ class Names:
     rates: tuple[float, ...] = ()  # false-accept rates of tar@FAR
 
 
-def ranking_names(ks: Iterable[int] = USUAL_K) -> list[str]:
-    return [f"{family}@{k}" for family in AT_K for k in ks] + [name for name in PLAIN if name not in ON_REQUEST]
+def ranking_names() -> list[str]:
+    return [f"{family}@{k}" for family in AT_K for k in USUAL_K] + [name for name in PLAIN if name not in ON_REQUEST]
 
 
 def possible() -> list[str]:

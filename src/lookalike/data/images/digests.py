@@ -12,18 +12,15 @@ from lookalike.data.images.source import Files, Source
 from lookalike.files import read_arrays
 from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
-from lookalike.progress import Progress
 
 DIGEST = 16  # bytes; two different files agree by chance once in 10^38 pairs
 
 
-def digests(images: Files, progress: Progress | None = None) -> UInt8[np.ndarray, "n 16"]:
+def digests(images: Files) -> UInt8[np.ndarray, "n 16"]:
     """One digest per file; zeros for a file that cannot be read."""
     result = np.zeros((len(images), DIGEST), np.uint8)
     for row in range(len(images)):
         result[row] = np.frombuffer(_digest(images.path(row)), np.uint8)
-        if progress is not None:
-            progress(row + 1, len(images))
     return result
 
 
