@@ -37,10 +37,7 @@ def measure_clustering(
 
 
 def measure_geometry(names: Sequence[str], vectors: Tensor, codes: Codes) -> dict[str, float]:
-    values: dict[str, float] = {}
-    for name in names:
-        if name in SHAPE:
-            values[name] = SHAPE[name](vectors, codes)
+    values = {name: SHAPE[name](vectors, codes) for name in names if name in SHAPE}
     if any(name in ("rho", "rho@0", "rho@9") for name in names):
         values |= measure_rho(names, vectors)
     if "rho_class" in names:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.choices import pick
-from lookalike.errors import UserError, check
+from lookalike.errors import UserError, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, distances_between, squares
 from lookalike.loss_inputs import as_pairs, as_triplets, is_labels, taint
 from lookalike.miners.distance_weighted import DistanceWeighted
@@ -39,7 +39,7 @@ class Quadruplet(nn.Module):
         normalise: Geometry = "sphere",
     ) -> None:
         super().__init__()
-        check(margin >= 0 and second_margin >= 0, f"margins must be at least 0, not {margin} and {second_margin}")
+        check_at_least(0, margin=margin, second_margin=second_margin)
         self.margin, self.second_margin, self.generator = margin, second_margin, generator
         self.normalise = check_geometry(normalise)
 

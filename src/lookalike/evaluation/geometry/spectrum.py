@@ -47,14 +47,11 @@ def of_spectrum(values: Float[Tensor, " k"], drop: int, reverse: bool = False) -
     return float(-(share * len(left)).log().mean())
 
 
-def rho_by_class(vectors: Float[Tensor, "n d"], codes: Codes, drop: int = 1) -> dict[int, float]:
-    """rho of every class with more than `drop` + 1 samples."""
+def rho_by_class(vectors: Float[Tensor, "n d"], codes: Codes) -> dict[int, float]:
+    """rho of every class with more than two samples."""
     classes = torch.from_numpy(codes)
-    values = {}
-    for code, size in enumerate(torch.bincount(classes).tolist()):
-        if size > drop + 1:
-            values[code] = rho(vectors[classes == code], drop)
-    return values
+    sizes = torch.bincount(classes).tolist()
+    return {code: rho(vectors[classes == code]) for code, size in enumerate(sizes) if size > 2}
 
 
 def class_spectrum(vectors: Float[Tensor, "n d"], codes: Codes, first: int = FIRST_VALUES) -> Float[Tensor, " k"]:
