@@ -109,21 +109,17 @@ def best_of_each(model: Judged, validations: Iterable[Mapping[str, Any]]) -> Jud
     return Judged("each metric's maximum over training", "model", model.embeddings, result, optimistic=True)
 
 
-def gains(entries: Sequence[Judged], metrics: Sequence[str] = ("recall@1", "map@r")) -> list[dict[str, Any]]:
-    """The model, first of the `entries`, against every baseline among them, query by query; of `metrics`, those that
-    both have per query."""
+def gains(entries: Sequence[Judged]) -> list[dict[str, Any]]:
+    """The model, first of the `entries`, against every baseline among them, query by query: recall@1 and map@r, where
+    both have them per query."""
     model = entries[0]
-    differences = []
+    rows: list[dict[str, Any]] = []
     for other in (entry for entry in entries if entry.role == "baseline"):
-        shared = [name for name in metrics if name in model.result.per_query and name in other.result.per_query]
-        for part in compare({other.name: other.result, model.name: model.result}, shared).differences:
-            if part.name == model.name:
-                differences.append(
-                    {
-                        "against": other.name,
-                        "metric": part.metric,
-                        "mean": part.difference,
-                        "interval": [part.low, part.high],
-                    }
-                )
-    return differences
+        both = model.result.per_query.keys() & other.result.per_query.keys()
+        shared = [name for name in ("recall@1", "map@r") if name in both]
+        rows += (
+            {"against": other.name, "metric": part.metric, "mean": part.difference, "interval": [part.low, part.high]}
+            for part in compare({other.name: other.result, model.name: model.result}, shared).differences
+            if part.name == model.name
+        )
+    return rows
