@@ -15,5 +15,5 @@ ResultAsJson = Annotated[bool, typer.Option("--json", help="Print the whole resu
 
 
 def changes(words: str) -> Any:
-    """The option --set KEY=VALUE, which may stand several times; `words` are its help."""
+    """The option --set KEY=VALUE, which may be given several times; `words` are its help."""
     return typer.Option("--set", metavar="KEY=VALUE", help=words)
