@@ -1,7 +1,8 @@
 """What losses, miners and regularisers are called with: checked, read from labels, in the form they compute with.
 
-`value_of_pairs` and its siblings are the `forward` of most losses: from these inputs to the equation of the loss.
-Nothing on the path of a training step leaves this file: a reader follows a loss value through few [architecture size].
+`value_of_pairs` and its siblings are the `forward` of most losses: from these inputs to the equation of the loss. But
+for the product in `geometry`, nothing on that path leaves this file: a reader follows a loss value through few
+[architecture size].
 """
 
 from collections.abc import Callable
