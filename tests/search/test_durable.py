@@ -254,28 +254,6 @@ def test_a_traced_commit_flushes_the_log(store, tmp_path):
             flushed = 0
 
 
-def test_generations_do_not_mix(store):
-    _, vectors = filled(store, 60)
-    new = store.begin_generation(Identity("g", "none", 4))
-    assert store.identity.fingerprint == "f"
-    draw = np.random.default_rng(2)
-    while items := store.unfilled(new.generation, 25):
-        store.fill(
-            new.generation, [item.id for item in items], draw.standard_normal((len(items), 4)).astype(np.float32)
-        )
-        assert len(store.search(vectors[:1], 3)[0].hits) == 3  # the old one answers
-    store.put(some_items(1, start=777), np.zeros((1, DIM), np.float32))  # written meanwhile
-    assert store.switch(new.generation) == 1
-    store.fill(new.generation, ["item-000777"], np.zeros((1, 4), np.float32))
-    assert store.switch(new.generation) == 0
-    assert store.identity == Identity("g", "none", 4, 2)
-    brute = Brute("none")
-    for items, rows in store.scan():
-        brute.put(items, rows)
-    query = draw.standard_normal((1, 4)).astype(np.float32)
-    assert same(store.search(query, 9)[0], brute.search(query[0], 9))
-
-
 def test_facts_and_models_are_kept(store):
     store.write_fact("calibration", json.dumps({"sure": 0.9}))
     store.keep_model("f", {"model.json": b"{}"})

@@ -12,14 +12,16 @@ import math
 from functools import partial
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, mean_norm, normalise
+from lookalike.labels import Labels
 from lookalike.loss_inputs import as_pairs, is_labels, slots_of_positives, taint
 from lookalike.losses.n_pair import draw_pairs, one_positive
 from lookalike.reductions import CHUNK, in_chunks, log_sum_exp, softplus
-from lookalike.targets import Candidates, Embeddings, Targets, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Targets, Value
 
 
 class Angular(nn.Module):
@@ -51,7 +53,8 @@ class Angular(nn.Module):
         # vectors of the angular part are in place already; only raw ones can be so long that products must saturate
         self.saturating: Geometry | None = "none" if normalise == "none" else None
 
-    targets = draw_pairs
+    def targets(self, labels: Labels, generator: torch.Generator | None = None) -> Pairs:
+        return draw_pairs(labels, self.positives, generator)
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)

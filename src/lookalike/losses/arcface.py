@@ -9,6 +9,7 @@ normalised_softmax.
 """
 
 import math
+from typing import Any
 
 from torch import nn
 
@@ -47,7 +48,8 @@ class ArcFace(nn.Module):
         self.normalise = check_geometry(normalise)
         self.centres = class_weights(classes, dim)
 
-    parameter_groups = at_learning_rate
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_learning_rate(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.centres)

@@ -12,7 +12,7 @@ from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class BinLifted(nn.Module):
@@ -32,7 +32,8 @@ class BinLifted(nn.Module):
         self.alpha, self.beta, self.threshold = alpha, beta, threshold
         self.normalise = check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         one = similarities.new_ones(())

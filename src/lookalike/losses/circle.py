@@ -12,7 +12,7 @@ from lookalike.errors import check_positive
 from lookalike.geometry import SATURATION, Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class Circle(nn.Module):
@@ -28,7 +28,8 @@ class Circle(nn.Module):
         check_positive(scale=scale)
         self.margin, self.scale, self.normalise = margin, scale, check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         fixed = similarities.detach()

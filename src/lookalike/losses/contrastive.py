@@ -16,7 +16,7 @@ from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_triplets
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Similarities, Triplets, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
 
 
 class Contrastive(nn.Module):
@@ -43,7 +43,8 @@ class Contrastive(nn.Module):
         self.positive_margin, self.negative_margin, self.threshold = positive_margin, negative_margin, threshold
         self.similarity, self.normalise = similarity, check_geometry(normalise)
 
-    forward = value_of_triplets
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_triplets(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         if self.similarity == "cosine":

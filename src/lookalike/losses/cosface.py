@@ -3,6 +3,8 @@
 L = mean CE( s (cos θ_c − m · 1[c = y]) ). See also: arcface, normalised_softmax.
 """
 
+from typing import Any
+
 from torch import nn
 
 from lookalike.errors import check_at_least, check_positive
@@ -40,7 +42,8 @@ class CosFace(nn.Module):
         self.normalise = check_geometry(normalise)
         self.centres = class_weights(classes, dim)
 
-    parameter_groups = at_learning_rate
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_learning_rate(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.centres)

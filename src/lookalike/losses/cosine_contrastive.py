@@ -10,7 +10,7 @@ from torch import nn
 
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class CosineContrastive(nn.Module):
@@ -24,7 +24,8 @@ class CosineContrastive(nn.Module):
         super().__init__()
         self.threshold, self.normalise = threshold, check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         pull = torch.where(pairs.positive, (1 - similarities).relu(), 0.0)

@@ -15,7 +15,7 @@ from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 WIDEST = 2.0  # the largest difference of two distances on the sphere
 
@@ -32,7 +32,8 @@ class DynamicSoftMargin(nn.Module):
         check(nodes >= 2, f"a histogram needs at least 2 nodes, not {nodes}")
         self.nodes, self.normalise = nodes, check_geometry(normalise)
 
-    forward = value_of_distances
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_distances(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

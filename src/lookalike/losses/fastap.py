@@ -13,7 +13,7 @@ from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 PRESETS = {"cub": {"bins": 17}, "cars": {"bins": 27}, "sop": {"bins": 16}}
 
@@ -31,7 +31,8 @@ class FastAP(nn.Module):
         check(normalise == "sphere", f"the bins cover distances on the sphere: normalise cannot be {normalise!r}")
         self.bins, self.normalise = bins, check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         positions = (1 - similarities) * (self.bins / 2)

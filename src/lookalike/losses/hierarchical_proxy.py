@@ -9,6 +9,8 @@ Departs from the paper: it gives numbers but no definition; this reading is ours
 (`epoch_started` with epoch ≥ 1, after the warm-up epoch) only the fine level acts. See also: proxy_anchor.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -62,7 +64,8 @@ class HierarchicalProxy(nn.Module):
         self.register_buffer("cluster", torch.zeros(classes, dtype=torch.int64))
         self.register_buffer("clustered", torch.zeros((), dtype=torch.bool))
 
-    parameter_groups = at_rate_factor
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_rate_factor(self, base_lr)
 
     @torch.no_grad()
     def epoch_started(self, epoch: int, generator: torch.Generator | None = None) -> None:

@@ -15,7 +15,7 @@ from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.losses.soft_histogram import soft_histogram
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 PRESETS = {"cub": {"nodes": 65}, "cars": {"nodes": 65}, "sop": {"nodes": 11}}
 
@@ -33,7 +33,8 @@ class Histogram(nn.Module):
         check(normalise != "none", "the nodes cover similarities in [−1, 1]: normalise must be 'sphere' or 'ball'")
         self.nodes, self.normalise = nodes, check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         positions = (similarities + 1) * ((self.nodes - 1) / 2)

@@ -8,6 +8,8 @@ Departs from pytorch-metric-learning: the weights are learnt, as in the paper. T
 for the k-th class, which is right only for a batch of all different labels. See also: normalised_softmax.
 """
 
+from typing import Any
+
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -36,7 +38,8 @@ class Instance(nn.Module):
         self.scale, self.learning_rate, self.normalise = scale, learning_rate, check_geometry(normalise)
         self.weights = class_weights(classes, dim)
 
-    parameter_groups = at_learning_rate
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_learning_rate(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)

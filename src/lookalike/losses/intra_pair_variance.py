@@ -11,7 +11,7 @@ from lookalike.errors import check_at_least
 from lookalike.geometry import SATURATION, Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import weighted
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class IntraPairVariance(nn.Module):
@@ -30,7 +30,8 @@ class IntraPairVariance(nn.Module):
         self.positive_slack, self.negative_slack = positive_slack, negative_slack
         self.normalise = check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         values = similarities.detach()

@@ -12,7 +12,7 @@ from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class LiftedStar(nn.Module):
@@ -28,7 +28,8 @@ class LiftedStar(nn.Module):
         check_positive(alpha=alpha, beta=beta)
         self.alpha, self.beta, self.normalise = alpha, beta, check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         pull = log_sum_exp(similarities, pairs.positive, -self.alpha) / self.alpha

@@ -13,7 +13,7 @@ from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
 from lookalike.reductions import log_sum_exp
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 NOWHERE = -1e30  # stands for log 0 where its gradient must stay finite
 
@@ -30,7 +30,8 @@ class LiftedStructure(nn.Module):
         check_at_least(0, margin=margin)
         self.margin, self.normalise = margin, check_geometry(normalise)
 
-    forward = value_of_distances
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_distances(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

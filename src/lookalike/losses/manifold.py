@@ -9,6 +9,8 @@ Departs from the paper: one network instead of an ensemble of them. Classes are 
 one of its members; with as many proxies as classes, each has its own. See also: proxy_anchor.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -58,7 +60,8 @@ class Manifold(nn.Module):
         self.register_buffer("metaclass", dealt)
         self.proxies = nn.Parameter(torch.randn(min(proxies, classes), dim))
 
-    parameter_groups = at_rate_factor
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_rate_factor(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         own = self.metaclass[as_classes(targets, embeddings, self.proxies[self.metaclass])]

@@ -8,7 +8,7 @@ the released code counts triplets. `reduction="separate"` averages positives and
 code).
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import check_range, value_of_triplets
 from lookalike.losses.learnt import at_learning_rate
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Similarities, Triplets, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
 
 PRESETS = {"roth": {"boundary": 1.2}, "roth_0.6": {"boundary": 0.6}}
 
@@ -54,8 +54,11 @@ class Margin(nn.Module):
         self.boundary = nn.Parameter(torch.full((classes or 1,), float(boundary)))
         self.normalise = check_geometry(normalise)
 
-    parameter_groups = at_learning_rate
-    forward = value_of_triplets
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_learning_rate(self, base_lr)
+
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_triplets(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

@@ -11,7 +11,7 @@ from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
 from lookalike.reductions import weighted
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 PRESETS = {
     "cub": {"positive_margin": 0.0, "negative_margin": 0.3841},
@@ -37,7 +37,8 @@ class MarginContrastive(nn.Module):
         self.positive_margin, self.negative_margin = positive_margin, negative_margin
         self.normalise = check_geometry(normalise)
 
-    forward = value_of_distances
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_distances(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

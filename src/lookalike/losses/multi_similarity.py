@@ -16,7 +16,7 @@ from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import informative, value_of_pairs
 from lookalike.reductions import log_sum_exp, softplus
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 PRESETS = {
     "cub": {"alpha": 2.0, "beta": 40.0, "threshold": 0.5, "mining_margin": None, "normalise": "ball"},
@@ -53,7 +53,8 @@ class MultiSimilarity(nn.Module):
         self.mining_margin, self.weighting = mining_margin, weighting
         self.normalise = check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         if self.mining_margin is not None:

@@ -11,7 +11,7 @@ positive [math ERR-39]. See also: angular, info_nce.
 """
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import nn
@@ -34,10 +34,10 @@ def one_positive(pairs: Pairs, generator: torch.Generator | None = None) -> Pair
     return replace(pairs, positive=pairs.positive & one)
 
 
-def draw_pairs(loss: Any, labels: Labels, generator: torch.Generator | None = None) -> Pairs:
-    """All pairs of the batch; with one positive per anchor where the loss's `positives` is "one"."""
+def draw_pairs(labels: Labels, positives: str, generator: torch.Generator | None) -> Pairs:
+    """All pairs of the batch; with one positive per anchor where `positives` is "one"."""
     pairs = Pairs.within(labels)
-    return one_positive(pairs, generator) if loss.positives == "one" else pairs
+    return one_positive(pairs, generator) if positives == "one" else pairs
 
 
 class NPair(nn.Module):
@@ -69,7 +69,8 @@ class NPair(nn.Module):
         self.positives, self.reading, self.margin = positives, reading, margin
         self.normalise = check_geometry(normalise or ("sphere" if lifted else "none"))
 
-    targets = draw_pairs
+    def targets(self, labels: Labels, generator: torch.Generator | None = None) -> Pairs:
+        return draw_pairs(labels, self.positives, generator)
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)

@@ -6,6 +6,8 @@ Departs from the paper: an ordinary cross entropy, where eq. 19 leaves the own c
 [math ERR-15]. See also: proxy_nca_pp, cosface.
 """
 
+from typing import Any
+
 from torch import nn
 from torch.nn.functional import cross_entropy
 
@@ -42,7 +44,8 @@ class NormalisedSoftmax(nn.Module):
         self.normalise = check_geometry(normalise)
         self.weights = class_weights(classes, dim)
 
-    parameter_groups = at_learning_rate
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_learning_rate(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)

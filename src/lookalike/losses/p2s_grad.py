@@ -7,6 +7,8 @@ Departs from the paper: it gives only this gradient; L = mean ½ Σ_c (cos θ_c 
 See also: normalised_softmax.
 """
 
+from typing import Any
+
 from torch import nn
 
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
@@ -29,7 +31,8 @@ class P2SGrad(nn.Module):
         self.learning_rate, self.normalise = learning_rate, check_geometry(normalise)
         self.weights = class_weights(classes, dim)
 
-    parameter_groups = at_learning_rate
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_learning_rate(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)

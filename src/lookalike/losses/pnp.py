@@ -16,7 +16,7 @@ from lookalike.errors import check, check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import slots_of_positives, value_of_pairs
 from lookalike.losses.soft_ranks import passed
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 Variant = Literal["O", "Iu", "Ib", "Ds", "Dq"]
 
@@ -45,7 +45,8 @@ class PNP(nn.Module):
         self.variant, self.temperature, self.bound, self.power = variant, temperature, bound, power
         self.normalise = check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         slots, filled = slots_of_positives(pairs)

@@ -4,6 +4,8 @@ L = (1/|Ψ+|) Σ_{ψ with positives} log(1 + Σ_{x ∈ X+} e^{−α(S − δ)}) 
 See also: hierarchical_proxy, multi_similarity (the same weights with samples as anchors).
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -43,7 +45,8 @@ class ProxyAnchor(nn.Module):
         self.normalise = check_geometry(normalise)
         self.proxies = nn.Parameter(nn.init.kaiming_normal_(torch.empty(classes, dim), mode="fan_out"))
 
-    parameter_groups = at_rate_factor
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_rate_factor(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)

@@ -8,6 +8,8 @@ Departs from the paper: squared distances of vectors scaled to length 3, as the 
 distances [math ERR-14]. See also: proxy_nca_pp.
 """
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -37,7 +39,8 @@ class ProxyNCA(nn.Module):
         self.scale, self.rate_factor, self.normalise = scale, rate_factor, check_geometry(normalise)
         self.proxies = nn.Parameter(torch.randn(classes, dim) / 8)
 
-    parameter_groups = at_rate_factor
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_rate_factor(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)

@@ -5,6 +5,8 @@ L = mean CE( S(e, ψ_c) / T ) over all classes, T = 0.1 (Chance Constraints). Th
 ψ‖²/T′ with T′ = 1/9, is the cosine temperature T′/2: do not mix the two. See also: proxy_nca, normalised_softmax.
 """
 
+from typing import Any
+
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -40,7 +42,8 @@ class ProxyNCAPP(nn.Module):
         self.temperature, self.rate_factor, self.normalise = temperature, rate_factor, check_geometry(normalise)
         self.proxies = nn.Parameter(torch.randn(classes, dim) / 8)
 
-    parameter_groups = at_rate_factor
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_rate_factor(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)

@@ -13,7 +13,7 @@ from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
 from lookalike.reductions import log_softmax_sums
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class RankedList(nn.Module):
@@ -44,7 +44,8 @@ class RankedList(nn.Module):
         self.positive_temperature, self.negative_temperature = positive_temperature, negative_temperature
         self.normalise = check_geometry(normalise)
 
-    forward = value_of_distances
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_distances(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

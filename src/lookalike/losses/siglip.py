@@ -6,6 +6,7 @@ binomial_deviance (fixed scales, means), info_nce (a softmax over the row).
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -15,7 +16,7 @@ from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.losses.learnt import at_rate_factor
 from lookalike.reductions import softplus
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class SigLIP(nn.Module):
@@ -36,8 +37,11 @@ class SigLIP(nn.Module):
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)))
         self.bias = nn.Parameter(torch.tensor(float(bias)))
 
-    parameter_groups = at_rate_factor
-    forward = value_of_pairs
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_rate_factor(self, base_lr)
+
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         logits = self.log_scale.to(similarities.dtype).exp() * similarities + self.bias

@@ -12,7 +12,7 @@ from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import slots_of_positives, value_of_pairs
 from lookalike.losses.soft_ranks import passed
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class SmoothAP(nn.Module):
@@ -27,7 +27,8 @@ class SmoothAP(nn.Module):
         check_positive(temperature=temperature)
         self.temperature, self.normalise = temperature, check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         slots, filled = slots_of_positives(pairs)

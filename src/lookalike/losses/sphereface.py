@@ -4,6 +4,8 @@ L = mean CE( s ‖e‖ · [cos θ_c for c ≠ y; (λ cos θ_y + ψ(θ_y)) / (1 +
 kπ/m and (k + 1)π/m; the weights of the classes have unit length. See also: large_margin_softmax, arcface.
 """
 
+from typing import Any
+
 from torch import nn
 
 from lookalike.errors import check, check_at_least, check_positive
@@ -44,7 +46,8 @@ class SphereFace(nn.Module):
         self.normalise = check_geometry(normalise)
         self.weights = class_weights(classes, dim)
 
-    parameter_groups = at_learning_rate
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_learning_rate(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)

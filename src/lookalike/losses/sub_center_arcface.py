@@ -6,6 +6,7 @@ beyond π are those of arcface. See also: arcface, soft_triple (a soft maximum).
 """
 
 import math
+from typing import Any
 
 from torch import nn
 
@@ -48,7 +49,8 @@ class SubCenterArcFace(nn.Module):
         self.centres = class_weights(classes, dim, each=centres)
         self.classes, self.per_class = classes, centres
 
-    parameter_groups = at_learning_rate
+    def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
+        return at_learning_rate(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         centres = self.centres.view(self.classes, self.per_class, -1)

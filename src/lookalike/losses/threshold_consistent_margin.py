@@ -12,7 +12,7 @@ from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class ThresholdConsistentMargin(nn.Module):
@@ -39,7 +39,8 @@ class ThresholdConsistentMargin(nn.Module):
         self.positive_weight, self.negative_weight = positive_weight, negative_weight
         self.normalise = check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         low, high = self.positive_margin - similarities, similarities - self.negative_margin

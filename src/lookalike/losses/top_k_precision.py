@@ -17,7 +17,7 @@ from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 def top_sum(values: Float[Tensor, "n m"], mask: Tensor, counts: Tensor, most: int) -> Float[Tensor, " n"]:
@@ -41,7 +41,8 @@ class TopKPrecision(nn.Module):
         check_at_least(0, margin=margin)
         self.k, self.margin, self.normalise = k, margin, check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         relevant = pairs.positive.sum(1)

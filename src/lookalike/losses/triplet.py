@@ -16,7 +16,7 @@ from lookalike.geometry import Geometry, Squares, check_geometry, distances, squ
 from lookalike.loss_inputs import value_of_triplets
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.reductions import mean_where
-from lookalike.targets import Pairs, Similarities, Triplets, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
 
 PRESETS = {
     "roth": {"margin": 0.2, "squared": True},
@@ -53,7 +53,8 @@ class Triplet(nn.Module):
         self.margin, self.squared, self.similarity, self.reduction = margin, squared, similarity, reduction
         self.normalise = check_geometry(normalise)
 
-    forward = value_of_triplets
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_triplets(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         """Mean over a list of triplets, zeros included; over all triplets, the mean of the active ones. Or the sum."""

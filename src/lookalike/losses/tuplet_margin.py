@@ -15,7 +15,7 @@ from lookalike.errors import check, check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Pairs, Similarities, Value
+from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
 
 
 class TupletMargin(nn.Module):
@@ -32,7 +32,8 @@ class TupletMargin(nn.Module):
         check_positive(scale=scale)
         self.margin, self.scale, self.normalise = margin, scale, check_geometry(normalise)
 
-    forward = value_of_pairs
+    def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
+        return value_of_pairs(self, embeddings, targets, candidates)
 
     def of_similarities(self, similarities: Similarities, pairs: Pairs) -> Value:
         negatives = log_sum_exp(similarities, pairs.negative, self.scale)

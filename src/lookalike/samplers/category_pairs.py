@@ -115,16 +115,10 @@ class Combinations:
 
 @sampler
 def CategoryPairs(
-    labels: Labels,
-    categories: Labels,
-    batch_size: int = 256,
-    categories_per_batch: int = 2,
-    batches_per_combination: int = 5,
-    batches: int | None = None,
-    per_class: int | None = None,
-    whole: bool = False,
+    labels: Labels, categories: Labels, batch_size: int = 256, categories_per_batch: int = 2,
+    batches_per_combination: int = 5, batches: int | None = None, per_class: int | None = None, whole: bool = False,
     **course: Unpack[Course],
-) -> BatchSampler:
+) -> BatchSampler:  # fmt: skip
     """FastAP's hard batches: every pair of categories r times, each time the next M/2 images of both, class by class.
 
     `categories`: that of every image. `batches_per_combination` is r. `categories_per_batch` = c makes it every c of

@@ -50,16 +50,9 @@ def farthest_first(
 
 @sampler
 def Coreset(
-    labels: Labels,
-    bank: EmbeddingBank,
-    batch_size: int = 112,
-    per_class: int = 2,
-    big_batch: int = 512,
-    softened: bool = False,
-    projection: int | None = None,
-    batches: int | None = None,
-    **course: Unpack[Course],
-) -> BatchSampler:
+    labels: Labels, bank: EmbeddingBank, batch_size: int = 112, per_class: int = 2, big_batch: int = 512,
+    softened: bool = False, projection: int | None = None, batches: int | None = None, **course: Unpack[Course],
+) -> BatchSampler:  # fmt: skip
     """GC: m / n images spread as far as possible over a random big batch, each with n − 1 images of its class.
 
     `softened` takes a random one of the farthest 3 %; `projection` measures distances in that many random dimensions.

@@ -55,16 +55,9 @@ def d2_sample(
 
 @sampler
 def D2Coreset(
-    labels: Labels,
-    bank: EmbeddingBank,
-    batch_size: int = 112,
-    per_class: int = 2,
-    big_batch: int = 512,
-    power: float = 1.0,
-    projection: int | None = None,
-    batches: int | None = None,
-    **course: Unpack[Course],
-) -> BatchSampler:
+    labels: Labels, bank: EmbeddingBank, batch_size: int = 112, per_class: int = 2, big_batch: int = 512,
+    power: float = 1.0, projection: int | None = None, batches: int | None = None, **course: Unpack[Course],
+) -> BatchSampler:  # fmt: skip
     """D²: m / n typical images of a random big batch that lie far apart, each with n − 1 images of its class.
 
     `power` is λ, the weight of lying far apart; `projection` measures distances in that many random dimensions.

@@ -65,17 +65,10 @@ def matching_costs(
 
 @sampler
 def DistributionMatch(
-    labels: Labels,
-    bank: EmbeddingBank,
-    batch_size: int = 112,
-    per_class: int = 2,
-    big_batch: int = 512,
-    candidates: int = 10,
-    roth: bool = False,
-    roth_w1: bool = False,
-    batches: int | None = None,
+    labels: Labels, bank: EmbeddingBank, batch_size: int = 112, per_class: int = 2, big_batch: int = 512,
+    candidates: int = 10, roth: bool = False, roth_w1: bool = False, batches: int | None = None,
     **course: Unpack[Course],
-) -> BatchSampler:
+) -> BatchSampler:  # fmt: skip
     """DDM: of ten class-balanced candidates out of a big batch, the one whose distances are distributed most alike.
 
     `roth_w1` compares the heights of their histograms as if they were samples, as the released code does.

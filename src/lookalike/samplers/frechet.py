@@ -56,16 +56,9 @@ def frechet_costs(big: Float[Tensor, "b d"], places: Integer[Tensor, "k m"]) -> 
 
 @sampler
 def Frechet(
-    labels: Labels,
-    bank: EmbeddingBank,
-    batch_size: int = 112,
-    per_class: int = 2,
-    big_batch: int = 512,
-    candidates: int = 10,
-    roth: bool = False,
-    batches: int | None = None,
-    **course: Unpack[Course],
-) -> BatchSampler:
+    labels: Labels, bank: EmbeddingBank, batch_size: int = 112, per_class: int = 2, big_batch: int = 512,
+    candidates: int = 10, roth: bool = False, batches: int | None = None, **course: Unpack[Course],
+) -> BatchSampler:  # fmt: skip
     """FRD: of ten class-balanced candidates out of a big batch, the one with the most similar mean and covariance."""
     matching = Matching(Groups.of(labels), batch_size, per_class, big_batch, candidates, roth, frechet_costs)
     return from_bank(bank, matching, batches, **course)

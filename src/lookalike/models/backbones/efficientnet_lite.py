@@ -20,6 +20,7 @@ from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
 WIDTH = 1280
+FeatureMap = Float[Tensor, "n 1280 rows columns"]
 # Repeats, kernel, stride, expansion, channels out.
 PLAN = (
     (1, 3, 1, 1, 16),
@@ -42,10 +43,7 @@ def _preprocessing(crop: int) -> Preprocessing:
     return Preprocessing(crop, crop + 32, mean=(127.0,) * 3, std=(128.0,) * 3, interpolation="bicubic")
 
 
-def _forward(
-    network: "EfficientNetLite0 | EfficientNetLite1 | EfficientNetLite2", images: Images, after: After | None = None
-) -> Float[Tensor, "n 1280 rows columns"]:
-    stages = network.stages
+def _forward(network: nn.Module, stages: Stages, images: Images, after: After | None) -> FeatureMap:
     return through(((name, partial(_run, network, name, stages[name])) for name in stages), images, after)
 
 
@@ -73,7 +71,8 @@ class EfficientNetLite0(nn.Module):
         self.stages = _add_stages(self, depth=1.0, width=1.0, size=224)
         load(self, weights, self.published)
 
-    forward = _forward
+    def forward(self, images: Images, after: After | None = None) -> FeatureMap:
+        return _forward(self, self.stages, images, after)
 
 
 class EfficientNetLite1(nn.Module):
@@ -88,7 +87,8 @@ class EfficientNetLite1(nn.Module):
         self.stages = _add_stages(self, depth=1.1, width=1.0, size=240)
         load(self, weights, self.published)
 
-    forward = _forward
+    def forward(self, images: Images, after: After | None = None) -> FeatureMap:
+        return _forward(self, self.stages, images, after)
 
 
 class EfficientNetLite2(nn.Module):
@@ -103,7 +103,8 @@ class EfficientNetLite2(nn.Module):
         self.stages = _add_stages(self, depth=1.2, width=1.1, size=260)
         load(self, weights, self.published)
 
-    forward = _forward
+    def forward(self, images: Images, after: After | None = None) -> FeatureMap:
+        return _forward(self, self.stages, images, after)
 
 
 def _add_stages(network: nn.Module, depth: float, width: float, size: int) -> Stages:
