@@ -1,13 +1,13 @@
 """What losses, miners and regularisers are called with: checked, read from labels, in the form they compute with.
 
-`value_of_pairs` and its siblings are the `forward` of most losses: from these inputs to the equation of the loss. But
+`value_of_pairs` and `value_of_distances` are what most losses do in `forward`: from these inputs to the equation. But
 for the product in `geometry`, nothing on that path leaves this file: a reader follows a loss value through few
 [architecture size].
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, Protocol, TypeGuard, overload, runtime_checkable
+from typing import Protocol, TypeGuard, overload, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Integer
@@ -58,7 +58,7 @@ def taint(embeddings: Tensor, candidates: Tensor | None = None) -> Tensor:
 def as_pairs(targets: Targets, embeddings: Tensor, candidates: Tensor | None = None) -> Pairs: ...
 @overload
 def as_pairs(
-    targets: Targets, embeddings: Tensor, candidates: Tensor | None = None, *, or_triplets: Literal[True]
+    targets: Targets, embeddings: Tensor, candidates: Tensor | None = None, *, or_triplets: bool
 ) -> Pairs | Triplets: ...
 def as_pairs(
     targets: Targets, embeddings: Tensor, candidates: Tensor | None = None, *, or_triplets: bool = False
@@ -105,20 +105,10 @@ def value_of_pairs(loss: PairLoss, embeddings: Embeddings, targets: Targets, can
 
 
 def value_of_distances(
-    loss: PairLoss, embeddings: Embeddings, targets: Targets, candidates: Candidates = None
+    loss: PairLoss, embeddings: Embeddings, targets: Targets, candidates: Candidates = None, or_triplets: bool = False
 ) -> Value:
-    """The loss of pairs by their distances: the equation also takes the squared lengths of both sides."""
-    pairs = as_pairs(targets, embeddings, candidates)
-    return _with_lengths(loss, embeddings, pairs, candidates)
-
-
-def value_of_triplets(loss: PairLoss, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-    """The loss of pairs or of sampled triplets, by their distances."""
-    targets = as_pairs(targets, embeddings, candidates, or_triplets=True)
-    return _with_lengths(loss, embeddings, targets, candidates)
-
-
-def _with_lengths(loss: PairLoss, embeddings: Tensor, targets: Targets, candidates: Tensor | None) -> Tensor:
+    """The same by distances: the equation also takes the squared lengths of both sides; or sampled triplets."""
+    targets = as_pairs(targets, embeddings, candidates, or_triplets=or_triplets)
     similarities = compare(embeddings, candidates, loss.normalise)
     value = loss.of_similarities(similarities, targets, squares(embeddings, candidates, loss.normalise))
     return value + taint(embeddings, candidates)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
-from lookalike.loss_inputs import value_of_triplets
+from lookalike.loss_inputs import value_of_distances
 from lookalike.reductions import mean_where
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
 
@@ -44,7 +44,7 @@ class Contrastive(nn.Module):
         self.similarity, self.normalise = similarity, check_geometry(normalise)
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        return value_of_triplets(self, embeddings, targets, candidates)
+        return value_of_distances(self, embeddings, targets, candidates, or_triplets=True)
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         if self.similarity == "cosine":

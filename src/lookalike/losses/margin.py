@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from lookalike.errors import UserError, check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
-from lookalike.loss_inputs import check_range, value_of_triplets
+from lookalike.loss_inputs import check_range, value_of_distances
 from lookalike.losses.learnt import at_learning_rate
 from lookalike.reductions import mean_where
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
@@ -58,7 +58,7 @@ class Margin(nn.Module):
         return at_learning_rate(self, base_lr)
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        return value_of_triplets(self, embeddings, targets, candidates)
+        return value_of_distances(self, embeddings, targets, candidates, or_triplets=True)
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         apart = distances(similarities, lengths)

@@ -13,7 +13,7 @@ from torch import nn
 
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances, squared_distances
-from lookalike.loss_inputs import value_of_triplets
+from lookalike.loss_inputs import value_of_distances
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.reductions import mean_where
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Triplets, Value
@@ -54,7 +54,7 @@ class Triplet(nn.Module):
         self.normalise = check_geometry(normalise)
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
-        return value_of_triplets(self, embeddings, targets, candidates)
+        return value_of_distances(self, embeddings, targets, candidates, or_triplets=True)
 
     def of_similarities(self, similarities: Similarities, targets: Pairs | Triplets, lengths: Squares = None) -> Value:
         """Mean over a list of triplets, zeros included; over all triplets, the mean of the active ones. Or the sum."""
