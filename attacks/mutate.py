@@ -10,8 +10,10 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from attacks.mutants import SOURCE, Mutant, mutants
@@ -27,6 +29,14 @@ TESTS = {
     ),
     "search": ("tests/search",),
 }
+LARGE = (
+    "numba",
+    "onnxruntime",
+    "onnxscript",
+    "psycopg",
+    "scipy.stats",
+    "sympy",
+)  # libraries, loaded once for all forks
 LEFT_OUT = ("tests/contracts/test_compile.py", "tests/contracts/test_hops.py")
 Results = dict[str, dict[str, str]]
 
@@ -82,7 +92,10 @@ def try_all(chosen: list[Mutant], given: argparse.Namespace) -> None:
         known: dict[str, Reach] = {}
         for mutant in chosen:  # every fork has them loaded
             module_of(mutant)
+        load_libraries()
         living()
+        if "search" in rooms:
+            make_empty_database(scratch / "database")
         for number, mutant in enumerate(chosen, 1):
             if mutant.room not in known:
                 known[mutant.room] = trials.learn(tests[mutant.room])
@@ -104,6 +117,28 @@ def try_all(chosen: list[Mutant], given: argparse.Namespace) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
     if code:
         sys.exit("The trials did not come to an end.")
+
+
+def load_libraries() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in LARGE:
+            with suppress(ImportError):
+                import_module(name)
+
+
+def make_empty_database(folder: Path) -> None:
+    """One that all servers of tests begin with: making it takes longer than many tests."""
+    from benchmarks import postgres_server
+
+    with suppress(ImportError):
+        postgres_server.programs()
+        folder.mkdir()
+        if os.geteuid() == 0:
+            shutil.chown(folder, postgres_server.USER)
+        made = postgres_server.Server(folder)
+        made.make()
+        os.environ[postgres_server.EMPTY] = str(made.data)
 
 
 def report(chosen: list[Mutant], done: Results) -> None:
