@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from lookalike.errors import UserError
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.generation import renew
-from lookalike.search.stores.places import model_folder
+from lookalike.search.stores.places import model_folder, shown
 from tests.search.conftest import photo
 
 
@@ -235,6 +236,32 @@ def test_a_lost_model_folder_is_made_again(index, held_out):
     assert third.model.fingerprint == index.model.fingerprint
     again.close()
     third.close()
+
+
+def test_an_index_is_there_once_it_is_made(new_place):
+    place = new_place()
+    assert not Index.exists(place)
+    with closing(Index.create(place, dim=3)) as index:
+        assert index.shown == shown(place)
+    assert Index.exists(place)
+
+
+def test_a_closed_index_has_no_file_open(tmp_path):
+    index = Index.create(tmp_path / "index", dim=3)
+    assert opened_below(tmp_path)
+    index.close()
+    assert not opened_below(tmp_path)
+
+
+def opened_below(folder):
+    """What this process has open there."""
+    targets = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+    return [target for target in targets if target.startswith(str(folder))]
+
+
+def test_passwords_are_not_shown():
+    assert "secret" not in shown("postgresql://me:secret@db/shop")
+    assert "me@db" in shown("postgresql://me:secret@db/shop")
 
 
 def test_an_empty_index_answers_with_nothing(tmp_path, model, held_out):
