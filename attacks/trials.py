@@ -149,7 +149,7 @@ class Trials:
                     return False
             return True
 
-        passed = in_fork(attempt, int(60 + 10 * total))
+        passed = in_fork(attempt, int(60 + 10 * total), patience=30 + 5 * total)
         shutil.copy2(SOURCE / mutant.file, copy)
         if passed:
             return {"outcome": "survived", "tests": len(names)}

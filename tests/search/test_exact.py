@@ -217,3 +217,11 @@ def test_only_large_blocks_are_multiplied_by_the_processors_own_way(monkeypatch)
         assert not dot_products.usable(*(size - (number == place) for number, size in enumerate(least)))
     assert not dot_products.usable(*least[:2], 18)
     assert not dot_products.usable(*least[:2], 32)
+
+
+def test_hidden_scores_reach_no_floor():
+    from lookalike.search import scan
+
+    scores = np.array([-np.inf, 2.0, -1e38, -np.inf, 3.0], np.float32)
+    assert scan.places_above(scores, -np.inf).tolist() == [1, 2, 4]
+    assert scan.places_above(scores, 2.0).tolist() == [1, 4]
