@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -304,3 +305,12 @@ def test_check_names_what_is_wrong(store):
     raw.commit()
     raw.close()
     assert store.check() == ["1 item has no vector"]
+
+
+def test_one_thread_closes_the_connections_of_all(store):
+    filled(store)
+    worker = threading.Thread(target=store.count)
+    worker.start()
+    worker.join()
+    store.close()
+    assert store.count() == 200  # opened again where it is needed

@@ -295,6 +295,17 @@ def _plan(snapshot, query):
     return "\n".join(row[0] for row in snapshot.connection.execute(statement, (query,)))
 
 
+@pytest.mark.parametrize(
+    ("geometry", "expected"),
+    [
+        ("sphere", ("vector::halfvec(8)", "<#>", "halfvec_ip_ops")), ("none", ("vector", "<->", "vector_l2_ops")),
+        ("ball", ("vector::halfvec(8)", "<->", "halfvec_l2_ops")),
+    ],
+)  # fmt: skip
+def test_a_graph_is_over_half_precision_where_no_vector_is_long(geometry, expected):
+    assert approximate.indexed(Identity(None, geometry, DIM)) == expected
+
+
 def test_a_folder_needs_no_approximation(tmp_path):
     store = places.created(tmp_path / "index", Identity(None, "sphere", DIM))
     with pytest.raises(UserError, match="is exact and needs no approximation"):
