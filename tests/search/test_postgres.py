@@ -281,7 +281,9 @@ def test_approximate_answers_agree_with_exact_ones(new_address, geometry, monkey
     assert len(store.search(vectors[:1], 10, filters.parse("brand=x"))[0].hits) == 10
     assert len(store.search(vectors[:1], 5, group="label")[0].hits) == 5
     assert same(store.search(vectors[:1], 400)[0], brute.search(vectors[0], 400))  # so many: exactly
+    assert store.database.read(building._sound)
     store.approximate(False)
+    assert not store.database.read(building._sound)
     assert store.describe()["answers"] == "exact"
     assert same(store.search(vectors[:1], 10)[0], brute.search(vectors[0], 10))
     store.close()
@@ -304,6 +306,24 @@ def _plan(snapshot, query):
 )  # fmt: skip
 def test_a_graph_is_over_half_precision_where_no_vector_is_long(geometry, expected):
     assert approximate.indexed(Identity(None, geometry, DIM)) == expected
+
+
+def test_tables_of_a_later_version_are_left_alone(new_address):
+    place = new_address()
+    with closing(places.created(place, Identity(None, "sphere", DIM))) as store:
+        store.write_fact("format", "99")
+    with pytest.raises(UserError, match=f"has format 99, this version reads {len(schema.STEPS)}: update lookalike"):
+        places.opened(place)
+
+
+def test_texts_that_no_index_of_the_server_holds_are_refused(new_address):
+    store = places.created(new_address(), Identity(None, "sphere", DIM))
+    for item, message in ((Item("é" * 1001), "the id 'é"), (Item("a", label="x" * 2001), "the label 'x")):
+        with pytest.raises(UserError, match=f"{message}.*is longer than 2,000 bytes: shorten it"):
+            store.put([item], np.zeros((1, DIM), np.float32))
+    store.put([Item("é" * 1000, label="x" * 2000, columns={"text": "y" * 5000})], np.zeros((1, DIM), np.float32))
+    assert store.count(filters.parse({"text": "y" * 5000})) == 1
+    store.close()
 
 
 def test_a_folder_needs_no_approximation(tmp_path):
