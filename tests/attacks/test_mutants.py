@@ -40,6 +40,7 @@ def test_mutants_are_always_the_same_and_differ_from_the_source():
         ("a = max(a, b)", set()),
         ("return a if b else True", {"nothing is returned", "condition turned round", "True → False"}),
         ("import a", set()),
+        ("a: int | None = -b", {"minus left out"}),
     ],
 )
 def test_what_can_be_changed(line, changes):

@@ -1,6 +1,7 @@
 """An index on a real PostgreSQL: what a folder cannot show. Errors, restarts, approximate answers, replicas."""
 
 import threading
+import time
 from contextlib import closing
 
 import numpy as np
@@ -306,6 +307,19 @@ def _plan(snapshot, query):
 )  # fmt: skip
 def test_a_graph_is_over_half_precision_where_no_vector_is_long(geometry, expected):
     assert approximate.indexed(Identity(None, geometry, DIM)) == expected
+
+
+def test_a_closed_store_has_no_connection_left(postgres, new_address):
+    clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid != pg_backend_pid()"
+    before = raw(postgres, clients).fetchone()
+    store = places.created(new_address(), Identity(None, "sphere", DIM))
+    assert store.count() == 0
+    assert raw(postgres, clients).fetchone() > before
+    store.close()
+    until = time.monotonic() + 20
+    while raw(postgres, clients).fetchone() > before and time.monotonic() < until:
+        time.sleep(0.05)
+    assert raw(postgres, clients).fetchone() <= before
 
 
 def test_tables_of_a_later_version_are_left_alone(new_address):
