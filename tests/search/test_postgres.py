@@ -18,7 +18,7 @@ from lookalike.search.stores import StorageError, places
 from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.database import Database
-from lookalike.search.stores.postgres.troubles import explained
+from lookalike.search.stores.postgres.troubles import Trouble, explained, trouble_of
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8
@@ -93,6 +93,24 @@ def test_rights_and_a_missing_extension(postgres):
 )
 def test_troubles_of_a_server_say_what_to_do(error, message):
     assert message in str(explained(addresses("postgresql://me:secret@db/shop")[0], error))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), Trouble.STALE),
+        (psycopg.errors.FeatureNotSupported("something else"), Trouble.FINAL),
+        (psycopg.errors.SerializationFailure("could not serialize"), Trouble.CONFLICT),
+        (psycopg.errors.AdminShutdown("terminating connection"), Trouble.LOST),
+        (psycopg.errors.ConnectionException("gone"), Trouble.LOST),
+        (psycopg.InterfaceError("the connection is closed"), Trouble.LOST),
+        (psycopg.OperationalError("server closed the connection unexpectedly"), Trouble.LOST),
+        (psycopg.OperationalError('role "nobody" does not exist'), Trouble.FINAL),
+        (psycopg.errors.DiskFull("could not extend file"), Trouble.FINAL),
+    ],
+)
+def test_which_troubles_are_worth_another_try(error, kind):
+    assert trouble_of(error) is kind
 
 
 def too_long(connection):
