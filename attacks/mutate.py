@@ -44,7 +44,9 @@ Results = dict[str, dict[str, str]]
 def main(words: list[str] | None = None) -> None:
     reader = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__)
     reader.add_argument("--room", nargs="+", choices=TESTS, default=list(TESTS), help="all of them by default")
-    reader.add_argument("--only", default="", help="functions whose file and name hold this, as losses/triplet.py")
+    reader.add_argument(
+        "--only", nargs="+", default=[""], metavar="WORD", help="functions whose file and name hold one of these words"
+    )
     reader.add_argument("--per-function", type=int, default=1, help="mutants of every function")
     reader.add_argument("--limit", type=int, help="try so many and stop")
     reader.add_argument("--seconds", type=float, default=20.0, help="tests for one mutant, by their processor time")
@@ -56,7 +58,7 @@ def main(words: list[str] | None = None) -> None:
     )
     given = reader.parse_args(words)
     chosen = [mutant for room in given.room for mutant in mutants(room, given.per_function, given.seed)]
-    chosen = [mutant for mutant in chosen if given.only in f"{mutant.file} {mutant.function}"]
+    chosen = [mutant for mutant in chosen if any(word in f"{mutant.file} {mutant.function}" for word in given.only)]
     done = read(given.folder / "results.jsonl")
     waiting = [
         mutant

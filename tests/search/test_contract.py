@@ -95,6 +95,12 @@ def test_what_cannot_be_kept_is_refused_whole(store):
     assert set(store.columns()) == {"id", "path", "label", "root", "added"}
 
 
+def test_columns_are_known_before_any_item_has_them(store):
+    store.know({"price": "number", "brand": "text"})
+    assert {name: store.columns()[name] for name in ("price", "brand")} == {"price": "number", "brand": "text"}
+    assert store.search(np.eye(1, DIM, dtype=np.float32), 3, filters.parse("price<3"))[0].hits == []
+
+
 def test_columns_and_conditions(store):
     rows = [{"n": 1, "t": "a"}, {"n": 2.5, "t": "b"}, {"n": 3, "t": None}, {"n": None, "t": "b"}, {"n": -4, "t": "A"}]
     items = [Item(f"i{row}", label="xy"[row % 2], columns=values) for row, values in enumerate(rows)]
