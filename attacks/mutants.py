@@ -56,7 +56,11 @@ def places(function: Function) -> Iterator[ast.AST]:
     for statement in function.body:
         documented = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         if not documented and not isinstance(statement, ast.Import | ast.ImportFrom):
-            yield from (node for node in ast.walk(statement) if change_of(node) is not None)
+            typed = [node.annotation for node in ast.walk(statement) if isinstance(node, ast.AnnAssign)]
+            left_out = {id(node) for annotation in typed for node in ast.walk(annotation)}
+            yield from (
+                node for node in ast.walk(statement) if change_of(node) is not None and id(node) not in left_out
+            )
 
 
 def change_of(node: ast.AST) -> Change | None:

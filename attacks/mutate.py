@@ -10,8 +10,10 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from attacks.mutants import SOURCE, Mutant, mutants
@@ -27,6 +29,14 @@ TESTS = {
     ),
     "search": ("tests/search",),
 }
+LARGE = (
+    "numba",
+    "onnxruntime",
+    "onnxscript",
+    "psycopg",
+    "scipy.stats",
+    "sympy",
+)  # libraries, loaded once for all forks
 LEFT_OUT = ("tests/contracts/test_compile.py", "tests/contracts/test_hops.py")
 Results = dict[str, dict[str, str]]
 
@@ -34,7 +44,9 @@ Results = dict[str, dict[str, str]]
 def main(words: list[str] | None = None) -> None:
     reader = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__)
     reader.add_argument("--room", nargs="+", choices=TESTS, default=list(TESTS), help="all of them by default")
-    reader.add_argument("--only", default="", help="functions whose file and name hold this, as losses/triplet.py")
+    reader.add_argument(
+        "--only", nargs="+", default=[""], metavar="WORD", help="functions whose file and name hold one of these words"
+    )
     reader.add_argument("--per-function", type=int, default=1, help="mutants of every function")
     reader.add_argument("--limit", type=int, help="try so many and stop")
     reader.add_argument("--seconds", type=float, default=20.0, help="tests for one mutant, by their processor time")
@@ -46,7 +58,7 @@ def main(words: list[str] | None = None) -> None:
     )
     given = reader.parse_args(words)
     chosen = [mutant for room in given.room for mutant in mutants(room, given.per_function, given.seed)]
-    chosen = [mutant for mutant in chosen if given.only in f"{mutant.file} {mutant.function}"]
+    chosen = [mutant for mutant in chosen if any(word in f"{mutant.file} {mutant.function}" for word in given.only)]
     done = read(given.folder / "results.jsonl")
     waiting = [
         mutant
@@ -82,7 +94,10 @@ def try_all(chosen: list[Mutant], given: argparse.Namespace) -> None:
         known: dict[str, Reach] = {}
         for mutant in chosen:  # every fork has them loaded
             module_of(mutant)
+        load_libraries()
         living()
+        if "search" in rooms:
+            make_empty_database(scratch / "database")
         for number, mutant in enumerate(chosen, 1):
             if mutant.room not in known:
                 known[mutant.room] = trials.learn(tests[mutant.room])
@@ -104,6 +119,28 @@ def try_all(chosen: list[Mutant], given: argparse.Namespace) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
     if code:
         sys.exit("The trials did not come to an end.")
+
+
+def load_libraries() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in LARGE:
+            with suppress(ImportError):
+                import_module(name)
+
+
+def make_empty_database(folder: Path) -> None:
+    """One that all servers of tests begin with: making it takes longer than many tests."""
+    from benchmarks import postgres_server
+
+    with suppress(ImportError):
+        postgres_server.programs()
+        folder.mkdir()
+        if os.geteuid() == 0:
+            shutil.chown(folder, postgres_server.USER)
+        made = postgres_server.Server(folder)
+        made.make()
+        os.environ[postgres_server.EMPTY] = str(made.data)
 
 
 def report(chosen: list[Mutant], done: Results) -> None:

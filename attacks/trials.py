@@ -29,7 +29,7 @@ from attacks import reach
 from attacks.forks import in_fork
 from attacks.mutants import SOURCE, Mutant
 
-Reach = dict[str, dict[str, Any]]  # by test: its seconds and the functions it executes
+Reach = dict[str, dict[str, Any]]  # by test: its seconds, those of fixtures it shares, the functions it executes
 
 
 class Trials:
@@ -108,8 +108,8 @@ class Trials:
             files = [self.scratch / "notes" / text for text in (f"{number}.test", *shared)]
             reached = {line for file in files if file.exists() for line in file.read_text().splitlines()}
             if name in self.passed and name not in self.failed:
-                total = seconds[name] + sum(self.waits[fixture] for fixture in shared)
-                found[name] = {"seconds": round(total, 3), "functions": sorted(reached)}
+                waits = {fixture: round(self.waits[fixture], 3) for fixture in shared}
+                found[name] = {"seconds": round(seconds[name], 3), "shared": waits, "functions": sorted(reached)}
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_suffix(f".{os.getpid()}")
         part.write_text(json.dumps(found))
@@ -149,7 +149,7 @@ class Trials:
                     return False
             return True
 
-        passed = in_fork(attempt, int(60 + 10 * total))
+        passed = in_fork(attempt, int(60 + 10 * total), patience=30 + 5 * total)
         shutil.copy2(SOURCE / mutant.file, copy)
         if passed:
             return {"outcome": "survived", "tests": len(names)}
@@ -159,7 +159,7 @@ class Trials:
 
 
 def choose(mutant: Mutant, known: Reach, seconds: float) -> tuple[list[str], float]:
-    """The tests for a mutant, and how long they take."""
+    """The tests for a mutant, and how long they take; a fixture that several of them share is built once."""
     line, stem = f"{mutant.file} {mutant.function}", Path(mutant.file).stem.replace("_", "")
     lines = callers(mutant) if mutant.jitted else (line + "\n",)
     reaching = [
@@ -167,16 +167,20 @@ def choose(mutant: Mutant, known: Reach, seconds: float) -> tuple[list[str], flo
     ]
 
     def order(name: str) -> tuple[bool, bool, float, str]:
-        namesake = stem in name.lower().replace("_", "")
-        return not namesake, f"tests/{mutant.room}/" not in name, known[name]["seconds"], name
+        namesake, test = stem in name.lower().replace("_", ""), known[name]
+        return not namesake, f"tests/{mutant.room}/" not in name, test["seconds"] + sum(test["shared"].values()), name
 
     reaching.sort(key=order)
     names: list[str] = []
+    shared: dict[str, float] = {}
     total = 0.0
     for name in reaching:
-        if not names or total + known[name]["seconds"] < seconds:
+        new = {fixture: wait for fixture, wait in known[name]["shared"].items() if fixture not in shared}
+        cost = known[name]["seconds"] + sum(new.values())
+        if not names or total + cost < seconds:
             names.append(name)
-            total += known[name]["seconds"]
+            shared |= new
+            total += cost
     return names, total
 
 

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 USER = "pgserver"
 PATIENCE = 120.0  # seconds for a server to be there
+EMPTY = "LOOKALIKE_EMPTY_DATABASE"  # a variable: the folder of an empty database, to be copied where many are made
 QUICK = ("fsync=off", "shared_buffers=32MB", "max_connections=60", "autovacuum=off")
 
 
@@ -34,6 +35,9 @@ class Server:
 
     def make(self) -> None:
         """An empty database."""
+        if EMPTY in os.environ:
+            self.run("/bin/cp", "-a", os.environ[EMPTY], str(self.data))
+            return
         self.run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "-U", "postgres", "-D", str(self.data))
 
     def follow(self, primary: "Server") -> None:

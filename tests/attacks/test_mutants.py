@@ -40,6 +40,7 @@ def test_mutants_are_always_the_same_and_differ_from_the_source():
         ("a = max(a, b)", set()),
         ("return a if b else True", {"nothing is returned", "condition turned round", "True → False"}),
         ("import a", set()),
+        ("a: int | None = -b", {"minus left out"}),
     ],
 )
 def test_what_can_be_changed(line, changes):
@@ -66,14 +67,20 @@ def test_quick_tests_and_those_of_the_same_name_come_first():
     line = [f"{mutant.file} {mutant.function}"]
     stem = mutant.file.removeprefix("runs/").removesuffix(".py")
     known = {
-        "slow": {"seconds": 9.0, "functions": line},
-        "quick": {"seconds": 1.0, "functions": line},
-        f"test_{stem}": {"seconds": 5.0, "functions": line},
-        "other": {"seconds": 0.0, "functions": ["runs/log.py f"]},
+        "slow": {"seconds": 9.0, "shared": {}, "functions": line},
+        "quick": {"seconds": 1.0, "shared": {}, "functions": line},
+        f"test_{stem}": {"seconds": 5.0, "shared": {}, "functions": line},
+        "other": {"seconds": 0.0, "shared": {}, "functions": ["runs/log.py f"]},
     }
     assert trials.choose(mutant, known, 60.0) == ([f"test_{stem}", "quick", "slow"], 15.0)
     assert trials.choose(mutant, known, 7.0) == ([f"test_{stem}", "quick"], 6.0)
     assert trials.choose(mutant, {"other": known["other"]}, 7.0) == ([], 0.0)
+
+
+def test_the_wait_for_a_shared_fixture_counts_once():
+    (mutant, *_) = mutants("runs", each=1, seed=0)
+    test = {"seconds": 1.0, "shared": {"server": 3.0}, "functions": [f"{mutant.file} {mutant.function}"]}
+    assert trials.choose(mutant, dict.fromkeys("abc", test), 5.5) == (["a", "b"], 5.0)
 
 
 FORKS = """

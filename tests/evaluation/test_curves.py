@@ -87,3 +87,19 @@ def test_retrieval_curve_is_interpolated_precision():
         precision, recall = hits / np.arange(1, 60), hits / hits[-1]
         expected += [max(precision[recall >= level - 1e-9]) for level in np.linspace(0, 1, 101)]
     np.testing.assert_allclose(curve["precision"], expected / 60, atol=1e-9)
+
+
+def test_the_retrieval_curve_of_expected_ties_is_the_pessimistic_one():
+    vectors, labels = np.repeat(np.eye(3, dtype="f"), 4, axis=0), np.arange(12) % 2
+    one, other = (
+        evaluate(vectors, labels, metrics="retrieval_pr map", ties=ties) for ties in ("expected", "pessimistic")
+    )
+    assert one["map"] > other["map"]
+    np.testing.assert_array_equal(one.curves["retrieval_pr"]["precision"], other.curves["retrieval_pr"]["precision"])
+
+
+def test_the_area_begins_at_recall_0_with_precision_1():
+    tally = pair_curves.Tally(np.array([0.9, 0.1]), np.array([1.0, 2.0]), np.array([1.0, 6.0]))
+    assert pair_curves.pr_area(tally) == pytest.approx(0.5 * (1 + 0.5) / 2 + 0.5 * (0.5 + 0.25) / 2)
+    assert pair_curves.average_precision(tally) == pytest.approx(0.5 * 0.5 + 0.5 * 0.25)
+    assert pair_curves.roc_area(tally) == pytest.approx(1 / 6 * 0.25 + 5 / 6 * 0.75)

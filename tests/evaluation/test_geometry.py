@@ -106,4 +106,19 @@ def test_evaluate_measures_them_when_named():
     assert all(math.isfinite(value) for value in result.values())
     kept = Result.from_json(result.to_json()).curves["class_spectrum"]
     unit = torch.nn.functional.normalize(torch.tensor(vectors.astype("f")))
+    assert kept["place"].tolist() == list(range(1, len(kept["value"]) + 1))
     assert kept["value"] == pytest.approx(spectrum.class_spectrum(unit, labels).numpy(), abs=1e-5)
+
+
+def test_queries_and_gallery_are_one_set():
+    vectors, labels = cloud()
+    named = "intra inter rho covering_radius nmi"
+    whole = evaluate(vectors.astype("f"), labels, metrics=named)
+    apart = evaluate(
+        vectors[:20].astype("f"),
+        labels[:20],
+        gallery=vectors[20:].astype("f"),
+        gallery_labels=labels[20:],
+        metrics=named,
+    )
+    assert dict(apart) == pytest.approx(dict(whole))

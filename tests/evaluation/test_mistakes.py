@@ -15,9 +15,9 @@ GOOD = np.random.default_rng(0).standard_normal((4, 3)).astype("f")
 LABELS = [0, 0, 1, 1]
 
 
-def holed(value):
+def holed(value, row=2):
     vectors = GOOD.copy()
-    vectors[2, 1] = value
+    vectors[row, 1] = value
     return vectors
 
 
@@ -27,6 +27,7 @@ def holed(value):
     [
         (holed(np.nan), LABELS, {}, "NaN or infinite values .first in row 2"),
         (holed(np.inf), LABELS, {}, "NaN or infinite"),
+        (holed(np.nan, row=0), LABELS, {}, "first in row 0"),
         (GOOD[:0], [], {}, "are empty"),
         (GOOD[:, :0], LABELS, {}, "are empty"),
         (GOOD[0], LABELS, {}, "must be a matrix n × d"),

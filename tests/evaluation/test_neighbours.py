@@ -45,11 +45,13 @@ def test_blocks_do_not_matter(monkeypatch):
     gallery[250:] = gallery[:250]  # every item twice: ties everywhere
     queries = draw.standard_normal((70, 8)).astype("f")
     expected = full_sort(queries, gallery, 20, leave_one_out=False)
+    among_themselves = full_sort(gallery, gallery, 20, leave_one_out=True)
     for rows, columns, spare in ((1024, 8192, 32), (7, 64, 3), (64, 33, 0)):
         monkeypatch.setattr(module, "ROWS", rows)
         monkeypatch.setattr(module, "COLUMNS", columns)
         monkeypatch.setattr(module, "SPARE", spare)
         assert neighbours(queries, gallery, 20).indices.equal(expected)
+        assert neighbours(gallery, None, 20).indices.equal(among_themselves)
 
 
 @pytest.mark.parametrize("geometry", ["ball", "none"])

@@ -187,8 +187,11 @@ def test_float32_scores_sorted_give_the_same(reference):
     )
 
 
+@pytest.mark.parametrize("counter", ["compiled", "torch"])
 @pytest.mark.parametrize("geometry", ["ball", "none"])
-def test_other_geometries_rank_by_euclidean_distance(geometry):
+def test_other_geometries_rank_by_euclidean_distance(monkeypatch, geometry, counter):
+    if counter == "torch":
+        monkeypatch.setattr(ranking, "counter_for", device.DeviceCounter)
     draw = np.random.default_rng(3)
     vectors, labels = draw.standard_normal((80, 5)) * 1e25, np.arange(80) % 9
     if geometry == "ball":
@@ -201,8 +204,10 @@ def test_other_geometries_rank_by_euclidean_distance(geometry):
         np.flatnonzero((labels == labels[row])[np.argsort(distances[row], kind="stable")])[1]
         for row in range(len(labels))
     ]
-    result = evaluate(vectors, labels, normalise=geometry)
-    np.testing.assert_allclose(result.per_query["mrr"], 1 / np.array(firsts), atol=EXACT)
+    alike = labels[:, None] == labels
+    for how in ({"labels": labels}, {"relevance": alike}):  # by class, and listed one by one
+        result = evaluate(vectors, **how, normalise=geometry)
+        np.testing.assert_allclose(result.per_query["mrr"], 1 / np.array(firsts), atol=EXACT)
 
 
 def test_half_precision_double_and_torch_agree():
@@ -260,10 +265,12 @@ def test_equal_distances_of_whole_numbers_are_ties_even_without_a_tolerance(larg
 def test_the_tolerance_is_measured_in_squares_of_the_longest_vector():
     """−‖a − b‖²/2 of the query and its two neighbours differ by just less, or just more, than the tolerance."""
     for share, tied in ((0.9, 1), (1.1, 0)):
-        places = np.array([[0.0], [1.0], [-np.sqrt(1 + 2 * share * 0.01 * 9)], [3.0]])
-        result = evaluate(places, [0, 0, 1, 2], normalise="none", tie_tolerance=0.01, metrics=["mrr"])
-        assert result.facts["tied"] >= tied
-        assert result.per_query["mrr"][0] == (0.5 if tied else 1.0)
+        places = np.array([[3.0], [0.0], [1.0], [-np.sqrt(1 + 2 * share * 0.01 * 9)]])
+        for order in ([0, 1, 2, 3], [3, 2, 1, 0]):
+            labels = np.array([2, 0, 0, 1])[order]
+            result = evaluate(places[order], labels, normalise="none", tie_tolerance=0.01, metrics=["mrr"])
+            assert result.facts["tied"] >= tied
+            assert result.per_query["mrr"][order.index(1)] == (0.5 if tied else 1.0)
 
 
 def test_the_ball_is_not_the_sphere():

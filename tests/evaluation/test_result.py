@@ -8,6 +8,7 @@ from scipy import stats
 
 from lookalike.errors import UserError
 from lookalike.evaluation import Result, compare, evaluate
+from lookalike.evaluation.statistics.bootstrap import interval
 
 
 def measured(noise=1.0, seed=0, labels=None):
@@ -62,8 +63,6 @@ def test_intervals_hold_the_mean_and_shrink():
 
 
 def test_the_interval_covers_as_often_as_it_says():
-    from lookalike.evaluation.statistics.bootstrap import interval
-
     draw = np.random.default_rng(0)
     inside = 0
     for seed in range(200):
@@ -99,6 +98,24 @@ def test_lonely_queries_are_nan_and_counted():
     assert np.isnan(back.per_query["map"][4])
 
 
+def test_confusions_leave_out_what_is_ignored():
+    """The nearest item of another class comes from the query's own group."""
+    vectors = np.array([[1, 0, 0], [0, 1, 0], [0.99, 0.1, 0], [0.9, 0.3, 0.1], [0, 0, 1]], np.float32)
+    labels, groups = ["ant", "ant", "bee", "cat", "dog"], [0, 1, 0, 2, 3]
+    assert evaluate(vectors, labels).confused()[0][1] == "bee"
+    assert evaluate(vectors, labels, ignore=groups).confused()[0][1] == "cat"
+
+
+def test_the_table_has_a_row_per_family_and_a_column_per_k():
+    metrics = {"recall@1": 0.5, "recall@10": 0.75, "ndcg@10": 0.25, "map": 0.125, "rho": 0.5, "tar@0.01": 1.0}
+    lines = str(Result(metrics, {}, [], {"queries": 1234, "gallery": 5, "classes": 6})).splitlines()
+    assert lines == [
+        "1,234 queries, 5 in the gallery, 6 classes", "",
+        "%          @1    @10", "recall  50.00  75.00", "ndcg           25.00", "",
+        "map        12.50", "rho       0.5000", "tar@0.01  100.00",
+    ]  # fmt: skip
+
+
 def test_the_table_shows_percent_and_ties():
     text = str(evaluate(np.ones((4, 2), "f"), [0, 0, 1, 1], metrics="recall@1,2 map intra"))
     assert "4 queries have ties" in text
@@ -114,7 +131,15 @@ def test_compare_is_paired():
     assert worse.difference == pytest.approx(results["worse"]["map@r"] - results["old"]["map@r"], abs=1e-12)
     assert worse.low < worse.difference < worse.high < 0
     assert worse.clear
-    assert "worse" in str(comparison)
+    rows = [line.split() for line in str(comparison).splitlines()]
+    assert rows[1] == ["map@r", "old", f"{100 * results['old']['map@r']:.2f}"]
+    span = [f"[{100 * worse.low:+.2f},", f"{100 * worse.high:+.2f}]"]
+    assert rows[3] == ["map@r", "worse", f"{100 * worse.value:.2f}", f"{100 * worse.difference:+.2f}", *span, "*"]
+    by_class = compare(results, ["map@r"], over="classes").differences[2]
+    assert by_class.difference == worse.difference
+    assert (by_class.low, by_class.high) == interval(
+        results["worse"].per_query["map@r"] - results["old"].per_query["map@r"], results["old"].labels
+    )
     with pytest.raises(UserError, match="at least two"):
         compare({"old": results["old"]})
     other = evaluate(np.eye(4, dtype="f"), [0, 0, 1, 1])
@@ -124,8 +149,6 @@ def test_compare_is_paired():
 
 def test_the_interval_ends_at_the_quantiles_of_the_resampled_means():
     """Against the binomial distribution: of n zeros and ones the resampled sum is one, and both its ends count."""
-    from lookalike.evaluation.statistics.bootstrap import interval
-
     count, ones = 400, 120
     values = np.repeat([1.0, 0.0], [ones, count - ones])
     for level in (0.5, 0.8, 0.95):

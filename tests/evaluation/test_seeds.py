@@ -6,6 +6,7 @@ from scipy import stats
 
 from lookalike.errors import UserError
 from lookalike.evaluation import Result
+from lookalike.evaluation.statistics.bootstrap import interval
 from lookalike.evaluation.statistics.seeds import averaged, difference, difference_by_seed, quantile, spread
 
 
@@ -50,6 +51,7 @@ def test_differences_are_taken_in_pairs():
     better = base + 0.02 + 0.01 * generator.random((3, 200))
     gap = difference(results(better), results(base), "map")
     assert gap.mean == pytest.approx((better - base).mean())
+    assert gap.over_queries == pytest.approx(interval((better - base).mean(0)))
     assert gap.clear  # although each of the two varies far more
     assert not difference(results(base), results(base), "map").clear
     with pytest.raises(UserError, match="same seeds"):
@@ -71,3 +73,17 @@ def test_methods_are_paired_by_the_seeds_they_share():
     assert difference_by_seed({0: each[0]}, base, "map") is None
     assert difference_by_seed({0: each[0]}, base, "map", in_order=True) == difference([each[0]], [each[2]], "map")
     assert difference_by_seed(mine, base, "recall@1", in_order=True) is None  # nobody measured it
+
+
+def test_other_queries_are_not_paired():
+    values = np.random.default_rng(0).random((2, 20))
+    gap = difference(results(values[:1]), results(values[1:], [f"other {place}" for place in range(20)]), "map")
+    assert gap.mean == pytest.approx(values[0].mean() - values[1].mean())
+    assert gap.over_queries is None
+    assert not gap.clear
+
+
+def test_as_json_what_is_not_known_is_left_out():
+    one, two = (spread(results(np.full((seeds, 4), 0.5)), "map").as_json() for seeds in (1, 2))
+    assert one == {"mean": 0.5, "over_queries": (0.5, 0.5), "seeds": 1}
+    assert set(two) == {"mean", "std", "over_seeds", "over_queries", "seeds"}

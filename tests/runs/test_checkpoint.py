@@ -259,7 +259,7 @@ def test_damage_is_refused_with_one_line(tmp_path, damage, sealed):
     if not sealed:
         unsealed(tmp_path / checkpoint.latest(tmp_path))
     damage(tmp_path / checkpoint.latest(tmp_path))
-    with pytest.raises(UserError, match="damaged") as raised:
+    with pytest.raises(UserError, match=rf"^the checkpoint {tmp_path}\S* is damaged \(.*\): start again") as raised:
         checkpoint.load(tmp_path)
     assert "\n" not in str(raised.value)
     assert "damaged" in (refusal(lambda: checkpoint.step(tmp_path)) or "damaged")

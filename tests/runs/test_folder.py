@@ -11,6 +11,7 @@ import torch
 from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
 from lookalike.runs import RunFolder, checkpoint
+from lookalike.runs.folder import differences
 from lookalike.runs.log import read_log
 from lookalike.runs.measured import NamedResult, load_results, save_results
 
@@ -112,6 +113,54 @@ def test_stages_are_announced_and_their_progress_reported(folder):
         report(1, 2)
     begun, moved = {"event": "stage", "name": "split"}, {"event": "progress", "name": "split", "done": 1, "total": 2}
     assert events == [begun, moved]
+
+
+def test_a_run_that_lacks_its_last_file_is_not_finished(folder):
+    folder.path.mkdir()
+    for file in (folder.measured, folder.result):
+        assert not folder.finished
+        file.write_text("{}")
+    assert folder.finished
+
+
+def test_the_numbers_stay_where_weights_are_dropped(folder):
+    for place in (folder.path, folder.path / "seed-1"):
+        (place / "model").mkdir(parents=True)
+        (place / "checkpoint" / "step-00000001").mkdir(parents=True)
+        (place / "test.npz").write_text("vectors")
+        (place / "result.json").write_text("{}")
+    folder.drop_weights()
+    left = sorted(str(path.relative_to(folder.path)) for path in folder.path.rglob("*") if path.is_file())
+    assert left == ["result.json", "seed-1/result.json"]
+    assert not list(folder.path.rglob("model"))
+
+
+def test_a_damaged_checkpoint_is_not_resumed(folder):
+    with folder.claimed():
+        folder.begin("new", "seed = 0\n")
+        checkpoint.save(folder.checkpoint, 1, {"step": 1})
+    (folder.checkpoint / "step-00000001" / "state.json").write_text("{}")
+    with pytest.raises(UserError, match="is damaged"), folder.claimed():
+        folder.begin("resume", "")
+
+
+def test_somebody_elses_hidden_file_is_no_leftover(folder):
+    folder.path.mkdir()
+    (folder.path / ".profile").write_text("mine")
+    with pytest.raises(UserError, match="exists and is not a run"):
+        folder.check("new")
+    (folder.path / ".profile").rename(folder.path / ".result.json.1-ab.partial")
+    folder.check("new")
+
+
+def test_differences_of_recipes_are_sentences():
+    old = {"a": 1, "same": (1, 2), "train": {"steps": 5}}
+    new = {"b": 2, "same": [1, 2], "train": {"steps": 9}}
+    assert differences(old, new) == [
+        "a was 1 and is now not set",
+        "b was not set and is now 2",
+        "train.steps was 5 and is now 9",
+    ]
 
 
 def test_results_are_read_as_they_were_saved(folder):

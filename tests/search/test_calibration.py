@@ -8,6 +8,7 @@ from lookalike.errors import UserError
 from lookalike.search import Index, evidence
 from lookalike.search.calibration import Calibration, calibrate
 from lookalike.search.quality import reordered
+from lookalike.search.reliability import Curve, lowest_reliable
 from lookalike.search.trials import Trials, among_themselves
 
 FACTS = {"items": 100, "generation": 1, "date": "2026-11-16", "source": "index"}
@@ -78,6 +79,24 @@ def test_verdicts_follow_the_thresholds():
     assert found.stale(140, 1) is None
     assert "grown from 100 to 151" in found.stale(151, 1)
     assert "new generation" in found.stale(100, 2)
+
+
+def test_every_verdict_has_its_sentence():
+    found = calibrate(among_themselves(*space(60)), 0.9, **FACTS)
+    assert found.meaning("sure") == "At least 90% of answers like this one are right."
+    assert found.meaning("maybe").endswith("more likely right than wrong.")
+    assert found.meaning("unknown").endswith("more likely wrong than right.")
+
+
+def test_the_interval_of_the_precision_spans_1_96_deviations():
+    trials = among_themselves(*space(60))
+    found = calibrate(trials, 0.9, **FACTS)
+    curve = Curve.of(trials, evidence.chance(trials.evidence, found.weights))
+    sure, place = lowest_reliable(curve, 0.9)
+    low, high = found.interval
+    assert (found.sure, found.precision) == (sure, curve.precision[place])
+    assert found.precision - low == pytest.approx(1.96 * curve.deviation[place])
+    assert high == min(1.0, found.precision + 1.96 * curve.deviation[place])
 
 
 def test_where_nothing_is_reliable_nothing_is_sure():

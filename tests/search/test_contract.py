@@ -83,6 +83,8 @@ def test_what_cannot_be_kept_is_refused_whole(store):
     for items, vectors, message in (
         ([Item("a"), Item("a")], np.zeros((2, DIM)), "the same id"),
         ([Item("a")], np.full((1, DIM), np.nan), "NaN or infinity"),
+        ([Item("a")], np.full((1, DIM), -1e16), "a vector is longer than"),
+        ([Item("a")], np.zeros((2, DIM)), "2 vectors (of 8 dimensions, expected 1 of 8|for 1 items)"),
         ([Item("a")], np.zeros((1, 4)), "1 vectors of 4 dimensions, expected 1 of 8"),
         ([Item("a", columns={"id": 1})], np.zeros((1, DIM)), "a column 'id' of their own"),
         ([Item("a", columns={f"n{n}": n for n in range(201)})], np.zeros((1, DIM)), "at most 200 columns"),
@@ -91,6 +93,12 @@ def test_what_cannot_be_kept_is_refused_whole(store):
             store.put(items, vectors.astype(np.float32))
     assert store.count() == 0
     assert set(store.columns()) == {"id", "path", "label", "root", "added"}
+
+
+def test_columns_are_known_before_any_item_has_them(store):
+    store.know({"price": "number", "brand": "text"})
+    assert {name: store.columns()[name] for name in ("price", "brand")} == {"price": "number", "brand": "text"}
+    assert store.search(np.eye(1, DIM, dtype=np.float32), 3, filters.parse("price<3"))[0].hits == []
 
 
 def test_columns_and_conditions(store):

@@ -1,13 +1,14 @@
 """An index copied from a folder to a server, to two shards, and back is the same index."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from lookalike.errors import UserError
 from lookalike.search import Index
-from lookalike.search.items import Identity, Item, Mark
+from lookalike.search.items import Identity, Item, Mark, Stamp
 from lookalike.search.stores import copying, places
 from lookalike.search.stores.copying import FACT, copy, digest
 from tests.search.brute import on, some_items
@@ -19,8 +20,8 @@ def source_of(tmp_path, number=300):
     store = places.created(tmp_path / "source", Identity("f", "sphere", DIM, generation=3))
     draw = np.random.default_rng(2)
     odd = Item("odd", "/caf\udce9", None, {"n": 2**60, "f": 0.1, "t": "é"})
-    items = [*some_items(number, draw=draw), odd]
-    store.put(items, on("sphere", draw.standard_normal((number + 1, DIM))), {items[0].id: b"picture"})
+    items = [*some_items(number, draw=draw), odd, Item("unfiled")]
+    store.put(items, on("sphere", draw.standard_normal((number + 2, DIM))), {"unfiled": b"picture"})
     store.keep_model("f", {"model.json": b"{}"})
     store.write_fact("calibration", json.dumps({"sure": 0.9}))
     store.mark(Mark("q", None, items[0].id, True), b"asked")
@@ -34,7 +35,8 @@ def test_there_and_back_again(tmp_path, new_address, new_shards):
     for place in (new_address(), new_shards(), tmp_path / "back"):
         target = places.created(place, store.identity)
         copied = copy(store, target)
-        assert (copied.items, copied.digest, copied.resumed) == (301, digest(first), False)
+        assert (copied.items, copied.digest, copied.resumed) == (302, digest(first), False)
+        assert target.picture("unfiled") == b"picture"
         assert target.search(query, 9)[0].hits == answers[0].hits
         assert target.model_files("f") == {"model.json": b"{}"}
         assert target.read_fact("calibration") == first.read_fact("calibration")
@@ -67,9 +69,11 @@ def test_a_stopped_copy_goes_on(tmp_path, new_address, monkeypatch):
     target.close()
     again = places.opened(place)
     assert json.loads(again.read_fact(FACT))["after"] == list(store.listed())[149].id
-    copied = copy(store, again)
+    told = []
+    copied = copy(store, again, lambda name: (lambda *step: told.append(step)) if name == "copying" else None)
     assert copied.resumed
-    assert copied.items == 301
+    assert copied.items == 302
+    assert told == [(200, 302), (250, 302), (300, 302), (302, 302)]
     for one in (store, again):
         one.close()
 
@@ -81,7 +85,12 @@ def test_a_second_copy_follows_the_source(tmp_path, new_address):
     store.remove([gone])
     store.put([new], np.eye(1, DIM, dtype=np.float32))
     target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))
+    target.mark(Mark("q", None, "own", False))
+    store.mark(Mark("later", None, "new", False))
     copy(store, target)
+    marks = [[(mark.query, mark.item, mark.right) for mark in one.marks()] for one in (store, target)]
+    assert len(marks[0]) == 2
+    assert sorted(marks[1]) == sorted(marks[0])
     assert not target.with_ids([gone, "own"])
     assert digest(store) == digest(target)
     for one in (store, target):
@@ -102,12 +111,46 @@ def test_a_difference_is_noticed(tmp_path, new_address, monkeypatch):
         one.close()
 
 
+def test_items_too_many_are_noticed(tmp_path, monkeypatch):
+    store = source_of(tmp_path, number=3)
+    target = places.created(tmp_path / "target", store.identity)
+    target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))
+    monkeypatch.setattr(copying, "_remove_others", lambda *_: None)
+    with pytest.raises(UserError, match="the copy has 6 items, the source 5"):
+        copy(store, target)
+    for one in (store, target):
+        one.close()
+
+
+def test_a_digest_tells_everything_apart_but_the_kind_of_a_number(tmp_path):
+    whole = Item("a", "/a", "x", {"n": 1, "t": "1"}, "/root", Stamp(1, 2, "d"), added=5.0)
+    variants = [
+        (whole, 0, None), (replace(whole, id="b"), 0, None), (replace(whole, path="/b"), 0, None),
+        (replace(whole, label="y"), 0, None), (replace(whole, columns={"n": 2, "t": "1"}), 0, None),
+        (replace(whole, columns={"n": 1, "t": "2"}), 0, None), (replace(whole, root="/other"), 0, None),
+        (replace(whole, stamp=Stamp(1, 2, "e")), 0, None), (replace(whole, added=6.0), 0, None), (whole, 1, None),
+        (replace(whole, path=None), 0, b"one"), (replace(whole, path=None), 0, b"two"),
+    ]  # fmt: skip
+    found = [digest_of(tmp_path / str(number), *variant) for number, variant in enumerate(variants)]
+    assert len(set(found)) == len(variants)
+    assert digest_of(tmp_path / "again", replace(whole, columns={"n": 1.0, "t": "1"}), 0, None) == found[0]
+
+
+def digest_of(place, item, axis, picture):
+    store = places.created(place, Identity(None, "sphere", DIM))
+    store.put([item], np.eye(DIM, dtype=np.float32)[[axis]], {} if picture is None else {item.id: picture})
+    result = digest(store)
+    store.close()
+    return result
+
+
 def test_the_backup_of_a_server_is_a_folder(tmp_path, new_address):
     index = Index.create(new_address(), dim=DIM)
     index.store.put([Item("a", label="x")], np.eye(1, DIM, dtype=np.float32))
     (tmp_path / "kept").mkdir()
     index.store.backup(tmp_path / "kept" / "index.sqlite")
     kept = Index.open(tmp_path / "kept")
+    assert len(kept) == 1
     assert (
         kept.search(np.eye(1, DIM, dtype=np.float32)[0]).hits == index.search(np.eye(1, DIM, dtype=np.float32)[0]).hits
     )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -282,3 +283,30 @@ def test_check_names_what_is_wrong(store):
     raw.commit()
     raw.close()
     assert store.check() == ["1 item has no vector"]
+
+
+def test_one_thread_closes_the_connections_of_all(store):
+    filled(store)
+    worker = threading.Thread(target=store.count)
+    worker.start()
+    worker.join()
+    store.close()
+    assert store.count() == 200  # opened again where it is needed
+
+
+def test_space_of_what_was_removed_is_given_back(store):
+    filled(store, 2000)
+    store.remove([item.id for item in store.listed()][:1900])
+    store.close()  # the log is in the file then
+    before = (store.folder / FILE).stat().st_size
+    store.compact()
+    assert store.check() == []
+    store.close()
+    assert (store.folder / FILE).stat().st_size < before / 2
+
+
+def test_a_backup_that_cannot_be_written_names_its_file(store, tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(UserError, match=r"taken"):
+        store.backup(tmp_path / "taken")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "taken"]

@@ -197,3 +197,31 @@ def test_a_processor_that_multiplies_wrongly_is_not_used(monkeypatch):
 
     monkeypatch.setattr(torch, "_int_mm", lambda one, other: (one.int() @ other.int()).clamp(-32768, 32767))
     assert not dot_products._exact.__wrapped__(128)
+
+
+def test_products_are_those_of_integers():
+    from lookalike.search import dot_products
+
+    draw = np.random.default_rng(0)
+    queries, items = (draw.integers(-5, 6, (rows, 16), dtype=np.int8) for rows in (32, dot_products.ROWS))
+    assert np.array_equal(dot_products.products(queries, items), queries.astype(np.int32) @ items.astype(np.int32).T)
+
+
+def test_only_large_blocks_are_multiplied_by_the_processors_own_way(monkeypatch):
+    from lookalike.search import dot_products
+
+    monkeypatch.setattr(dot_products, "_exact", lambda width: width != 32)
+    least = (dot_products.LEAST, dot_products.ROWS, dot_products.NARROWEST)
+    assert dot_products.usable(*least)
+    for place in range(3):
+        assert not dot_products.usable(*(size - (number == place) for number, size in enumerate(least)))
+    assert not dot_products.usable(*least[:2], 18)
+    assert not dot_products.usable(*least[:2], 32)
+
+
+def test_hidden_scores_reach_no_floor():
+    from lookalike.search import scan
+
+    scores = np.array([-np.inf, 2.0, -1e38, -np.inf, 3.0], np.float32)
+    assert scan.places_above(scores, -np.inf).tolist() == [1, 2, 4]
+    assert scan.places_above(scores, 2.0).tolist() == [1, 4]

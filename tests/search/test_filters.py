@@ -36,6 +36,19 @@ def test_values_that_no_store_holds(value):
         parse({"brand": ["x", value]})
 
 
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ({"brand": []}, "names no value"), ({"brand": float("nan")}, "use null for a missing value"),
+        ({"brand": b"x"}, "give a text, a number or null"), ({"price": {"<": [1, 2]}}, "takes one number or text"),
+        ({"price": {"<": None}}, "takes one number or text"), ({"price": {"<<": 1}}, "operator for 'price'"),
+    ],
+)  # fmt: skip
+def test_conditions_that_mean_nothing_are_refused(condition, message):
+    with pytest.raises(UserError, match=message):
+        parse(condition)
+
+
 def test_the_largest_numbers():
     (condition,) = parse({"price": [2**63 - 1, -(2**63), 1e300, float("inf"), True]})
     assert len(condition.values) == 5

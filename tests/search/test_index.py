@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from lookalike.errors import UserError
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.generation import renew
-from lookalike.search.stores.places import model_folder
+from lookalike.search.items import Item
+from lookalike.search.stores.places import model_folder, shown
 from tests.search.conftest import photo
 
 
@@ -235,6 +237,55 @@ def test_a_lost_model_folder_is_made_again(index, held_out):
     assert third.model.fingerprint == index.model.fingerprint
     again.close()
     third.close()
+
+
+def test_an_index_is_there_once_it_is_made(new_place):
+    place = new_place()
+    assert not Index.exists(place)
+    with closing(Index.create(place, dim=3)) as index:
+        assert index.shown == shown(place)
+    assert Index.exists(place)
+
+
+def test_a_closed_index_has_no_file_open(tmp_path):
+    index = Index.create(tmp_path / "index", dim=3)
+    assert opened_below(tmp_path)
+    index.close()
+    assert not opened_below(tmp_path)
+
+
+def opened_below(folder):
+    """What this process has open there."""
+    targets = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+    return [target for target in targets if target.startswith(str(folder))]
+
+
+def test_nothing_is_removed_without_ids_or_a_condition(index):
+    with pytest.raises(UserError, match="say what to remove: ids, or a condition"):
+        index.remove()
+    assert index.remove(where="label=none") == 0
+    assert index.remove(["photos/figs/0.png"], where="label=dates") == 7
+
+
+def test_a_file_is_a_picture_even_where_an_item_has_its_name(tmp_path):
+    index = Index.create(tmp_path / "index", dim=3)
+    index.store.put([Item(str(tmp_path / "a"))], np.eye(1, 3, dtype=np.float32))
+    assert len(index.vectors_of([str(tmp_path / "a")])) == 1
+    (tmp_path / "a").write_bytes(b"no picture")
+    with pytest.raises(UserError, match="cannot be searched for"):
+        index.vectors_of([str(tmp_path / "a")])
+    index.close()
+
+
+def test_progress_of_classifying_ends_at_its_total(index, held_out):
+    told = []
+    assert len(index.classify(held_out / "figs", progress=lambda done, total: told.append((done, total)))) == 4
+    assert told == [(number, 4) for number in range(1, 5)]
+
+
+def test_passwords_are_not_shown():
+    assert "secret" not in shown("postgresql://me:secret@db/shop")
+    assert "me@db" in shown("postgresql://me:secret@db/shop")
 
 
 def test_an_empty_index_answers_with_nothing(tmp_path, model, held_out):

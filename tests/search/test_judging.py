@@ -59,6 +59,7 @@ def test_the_chance_is_that_of_the_first_labelled_hits(index, calibration, seed)
     for asked in ({"k": 1}, {"k": 50}, {"k": 3, "group": "label"}):
         answer = index.search(query, **asked)
         assert len(answer.hits) == asked["k"]
+        assert "group" not in asked or len({hit.label for hit in answer.hits}) == asked["k"]
         assert answer.chance == pytest.approx(expected, abs=1e-5)
         assert answer.verdict == calibration.verdict(0.0, answer.chance)
     even = index.search(query, k=2, where={"even": True})

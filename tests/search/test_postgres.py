@@ -1,6 +1,7 @@
 """An index on a real PostgreSQL: what a folder cannot show. Errors, restarts, approximate answers, replicas."""
 
 import threading
+import time
 from contextlib import closing
 
 import numpy as np
@@ -17,7 +18,7 @@ from lookalike.search.stores import StorageError, places
 from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.database import Database
-from lookalike.search.stores.postgres.troubles import explained
+from lookalike.search.stores.postgres.troubles import Trouble, explained, trouble_of
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8
@@ -92,6 +93,24 @@ def test_rights_and_a_missing_extension(postgres):
 )
 def test_troubles_of_a_server_say_what_to_do(error, message):
     assert message in str(explained(addresses("postgresql://me:secret@db/shop")[0], error))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), Trouble.STALE),
+        (psycopg.errors.FeatureNotSupported("something else"), Trouble.FINAL),
+        (psycopg.errors.SerializationFailure("could not serialize"), Trouble.CONFLICT),
+        (psycopg.errors.AdminShutdown("terminating connection"), Trouble.LOST),
+        (psycopg.errors.ConnectionException("gone"), Trouble.LOST),
+        (psycopg.InterfaceError("the connection is closed"), Trouble.LOST),
+        (psycopg.OperationalError("server closed the connection unexpectedly"), Trouble.LOST),
+        (psycopg.OperationalError('role "nobody" does not exist'), Trouble.FINAL),
+        (psycopg.errors.DiskFull("could not extend file"), Trouble.FINAL),
+    ],
+)
+def test_which_troubles_are_worth_another_try(error, kind):
+    assert trouble_of(error) is kind
 
 
 def too_long(connection):
@@ -281,7 +300,9 @@ def test_approximate_answers_agree_with_exact_ones(new_address, geometry, monkey
     assert len(store.search(vectors[:1], 10, filters.parse("brand=x"))[0].hits) == 10
     assert len(store.search(vectors[:1], 5, group="label")[0].hits) == 5
     assert same(store.search(vectors[:1], 400)[0], brute.search(vectors[0], 400))  # so many: exactly
+    assert store.database.read(building._sound)
     store.approximate(False)
+    assert not store.database.read(building._sound)
     assert store.describe()["answers"] == "exact"
     assert same(store.search(vectors[:1], 10)[0], brute.search(vectors[0], 10))
     store.close()
@@ -336,6 +357,48 @@ def _plan(snapshot, query):
     snapshot.connection.execute("SET LOCAL enable_seqscan = off")
     statement = f"EXPLAIN SELECT key FROM items_1 ORDER BY ({what}) {operator} {asked} LIMIT 32"
     return "\n".join(row[0] for row in snapshot.connection.execute(statement, (query,)))
+
+
+@pytest.mark.parametrize(
+    ("geometry", "expected"),
+    [
+        ("sphere", ("vector::halfvec(8)", "<#>", "halfvec_ip_ops")), ("none", ("vector", "<->", "vector_l2_ops")),
+        ("ball", ("vector::halfvec(8)", "<->", "halfvec_l2_ops")),
+    ],
+)  # fmt: skip
+def test_a_graph_is_over_half_precision_where_no_vector_is_long(geometry, expected):
+    assert approximate.indexed(Identity(None, geometry, DIM)) == expected
+
+
+def test_a_closed_store_has_no_connection_left(postgres, new_address):
+    clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid != pg_backend_pid()"
+    before = raw(postgres, clients).fetchone()
+    store = places.created(new_address(), Identity(None, "sphere", DIM))
+    assert store.count() == 0
+    assert raw(postgres, clients).fetchone() > before
+    store.close()
+    until = time.monotonic() + 20
+    while raw(postgres, clients).fetchone() > before and time.monotonic() < until:
+        time.sleep(0.05)
+    assert raw(postgres, clients).fetchone() <= before
+
+
+def test_tables_of_a_later_version_are_left_alone(new_address):
+    place = new_address()
+    with closing(places.created(place, Identity(None, "sphere", DIM))) as store:
+        store.write_fact("format", "99")
+    with pytest.raises(UserError, match=f"has format 99, this version reads {len(schema.STEPS)}: update lookalike"):
+        places.opened(place)
+
+
+def test_texts_that_no_index_of_the_server_holds_are_refused(new_address):
+    store = places.created(new_address(), Identity(None, "sphere", DIM))
+    for item, message in ((Item("é" * 1001), "the id 'é"), (Item("a", label="x" * 2001), "the label 'x")):
+        with pytest.raises(UserError, match=f"{message}.*is longer than 2,000 bytes: shorten it"):
+            store.put([item], np.zeros((1, DIM), np.float32))
+    store.put([Item("é" * 1000, label="x" * 2000, columns={"text": "y" * 5000})], np.zeros((1, DIM), np.float32))
+    assert store.count(filters.parse({"text": "y" * 5000})) == 1
+    store.close()
 
 
 def test_a_folder_needs_no_approximation(tmp_path):

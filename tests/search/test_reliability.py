@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lookalike.search.reliability import SPREAD, Curve, lowest_reliable
+from lookalike.search.reliability import SPREAD, Curve, even_odds, lowest_reliable
 from lookalike.search.trials import Trials
 
 
@@ -83,3 +83,12 @@ def test_a_few_classes_that_are_always_right_promise_nothing_for_the_others():
     assert curve.precision[:100].min() == 1.0
     assert curve.spread[:100].max() < SPREAD < curve.classes
     assert lowest_reliable(curve, 0.6)[0] is None
+
+
+def test_even_odds_are_where_right_answers_are_as_likely_as_wrong_ones():
+    scores = np.array([0.5, 0.1, 0.4, 0.2, 0.3])
+    right = np.array([True, False, True, False, True])
+    assert even_odds(scores, right, None) == 0.3
+    assert even_odds(scores, right, 0.25) == 0.25
+    assert even_odds(scores, right, 0.9) == 0.3
+    assert even_odds(scores, np.zeros(5, bool), None) == 0.5

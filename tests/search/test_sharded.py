@@ -1,6 +1,8 @@
 """Several servers as one index: the same answers, and nothing silently missing."""
 
+import re
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import psycopg
@@ -10,7 +12,9 @@ from lookalike.errors import UserError
 from lookalike.search import Index, filters
 from lookalike.search.items import Identity
 from lookalike.search.stores import StorageError, places, shard
-from lookalike.search.stores.shard import shard_of
+from lookalike.search.stores.shard import Shard, shard_of
+from lookalike.search.stores.sharded import Shards
+from lookalike.search.stores.sqlite import FILE, SqliteStore
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8
@@ -111,3 +115,79 @@ def test_a_column_has_one_kind_in_all_shards(place):
     assert [one.id for one in store.listed(filters.parse("rare=1"))] == [item.id]
     assert len(store.search(vectors[:1], 3, filters.parse("price=3"), group="rare")[0].hits) == 1
     store.close()
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Two shards in folders: what holds for servers holds for them."""
+    for number in (1, 2):
+        SqliteStore.create(tmp_path / f"{number}", Identity(None, "sphere", DIM)).close()
+    shards = Shards([partial(SqliteStore, tmp_path / f"{number}") for number in (1, 2)])
+    draw = np.random.default_rng(4)
+    shards.put(some_items(200, draw=draw), on("sphere", draw.standard_normal((200, DIM))))
+    yield shards
+    shards.close()
+
+
+def test_the_backup_of_shards_is_one_whole_index(folders, tmp_path):
+    (tmp_path / "kept").mkdir()
+    folders.backup(tmp_path / "kept" / FILE)
+    kept = SqliteStore(tmp_path / "kept")
+    assert list(kept.listed()) == list(folders.listed())
+    assert len(list(kept.listed())) == 200
+    kept.close()
+
+
+def sizes(shards, folder):
+    for one in shards.shards:
+        one.store.close()  # the log is in the file then
+    return [(folder / number / FILE).stat().st_size for number in "12"]
+
+
+def test_all_shards_are_compacted_checked_and_described(folders, tmp_path):
+    folders.remove([item.id for item in folders.listed()][:150])
+    before, _, after = sizes(folders, tmp_path), folders.compact(), sizes(folders, tmp_path)
+    assert all(new < old for new, old in zip(after, before, strict=True))
+    for one in folders.shards:
+        one.store.check = lambda: ["a trouble"]
+    assert folders.check() == ["shard 1 of 2: a trouble", "shard 2 of 2: a trouble"]
+    assert re.fullmatch(r"shard 1 of 2: index.sqlite .*; shard 2 of 2: index.sqlite .*", folders.describe()["on disk"])
+
+
+def test_progress_of_all_shards_is_one(folders, monkeypatch):
+    def approximate(_, on, progress):
+        assert on
+        progress(3, 5)
+
+    monkeypatch.setattr(SqliteStore, "approximate", approximate)
+    told = []
+    folders.approximate(True, lambda *step: told.append(step))
+    assert told == [(3, 5), (6, 10)]
+
+
+def test_closed_shards_have_no_thread_and_no_store_left(folders, monkeypatch):
+    closed = []
+    monkeypatch.setattr(SqliteStore, "close", lambda store: closed.append(store.folder.name))
+    folders.close()
+    assert sorted(closed) == ["1", "2"]
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        folders.count()
+    monkeypatch.undo()
+    for one in folders.shards:
+        one.store.close()
+
+
+def test_a_shard_that_is_down_is_left_alone_for_a_while(monkeypatch):
+    now, calls = [100.0], []
+    monkeypatch.setattr(shard.time, "monotonic", lambda: now[0])
+
+    def down():
+        calls.append(now[0])
+        raise StorageError("gone")
+
+    one = Shard("shard 1 of 1", down)
+    for now[0] in (100.0, 100.1, 104.9, 105.1):
+        with pytest.raises(StorageError, match="shard 1 of 1: gone"):
+            one.ask(lambda store: store)
+    assert calls == [100.0, 105.1]
+    one.close()

@@ -75,7 +75,8 @@ def compare(
     store: Store, queries: Queries, sizes: Counter[str], progress: Progress | None
 ) -> tuple[list[Trial], Quality]:
     """Every candidate beside plain search, in pairs of equal queries; the best that gains beyond the noise is kept."""
-    total = (1 + len(CANDIDATES)) * len(queries.labels)
+    possible = {name: way for name, way in CANDIDATES.items() if way.flip or store.identity.geometry == "sphere"}
+    total = (1 + len(possible)) * len(queries.labels)
     done = 0
 
     def answers(quality: Quality) -> list[Answer]:
@@ -94,7 +95,6 @@ def compare(
     rows = [
         Trial("plain search", float(base[:, 0].mean()), float(base[:, 1].mean()), 0.0, (0.0, 0.0), (0.0, 0.0), True)
     ]
-    possible = {name: way for name, way in CANDIDATES.items() if way.flip or store.identity.geometry == "sphere"}
     rows += [_beside(name, ways.measure(answers(way), queries.labels, sizes), base, queries.labels)
              for name, way in possible.items()]  # fmt: skip
     rule: ways.Rule = "vote" if _vote_gains(plain, queries.labels) else "nearest"

@@ -80,7 +80,7 @@ def look_alikes(
             answers = (other or store).search(vectors[start : start + TOGETHER], NEIGHBOURS)
             for item, answer in zip(items[start : start + TOGETHER], answers, strict=True):
                 near = [hit for hit in answer.hits if hit.similarity >= threshold]
-                pairs += [(item, hit.item, hit.similarity) for hit in near if other is not None or hit.id > item.id]
+                pairs += [(item, hit.item, hit.similarity) for hit in near if other is not None or hit.id != item.id]
             done += len(items[start : start + TOGETHER])
             if progress is not None:
                 progress(done, total)

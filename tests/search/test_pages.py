@@ -1,0 +1,139 @@
+"""Pages of a search, a calibration and duplicates: words and pictures of what is in the index, nothing from outside."""
+
+import base64
+import io
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from lookalike.search import Index
+from lookalike.search.calibrating import Calibrated
+from lookalike.search.calibration import calibrate
+from lookalike.search.items import Answer, Hit, Item
+from lookalike.search.pages import SHOWN, calibration_page, duplicates_page, search_page, sentences
+from lookalike.search.pictures import as_jpeg, thumbnail
+from lookalike.search.quality import Quality, Trial
+from lookalike.search.repeats import Group
+from lookalike.search.trials import among_themselves
+from tests.search.conftest import photo
+
+BARE, FILED, KEPT = Item("bare <b>"), "figs/1.png", Item("kept", label="dates")
+
+
+@pytest.fixture
+def index(tmp_path):
+    """Three items: without a picture, with a file, with a picture of its own."""
+    made = Index.create(tmp_path / "shop.index", dim=3)
+    photo("figs", 1, side=400).save(tmp_path / "1.png")
+    filed = Item(FILED, str(tmp_path / "1.png"), "figs")
+    made.store.put([BARE, filed, KEPT], np.eye(3, dtype=np.float32), {"kept": as_jpeg(np.asarray(photo("dates", 2)))})
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def found():
+    draw = np.random.default_rng(0)
+    vectors = np.repeat(draw.standard_normal((40, 8)), 6, axis=0) + 0.4 * draw.standard_normal((240, 8))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    trials = among_themselves(vectors, [f"class {row // 6}" for row in range(240)])
+    facts = {"items": 1234, "generation": 1, "date": "2026-11-17", "source": "index", "seen_in_training": True}
+    compared = [
+        Trial("plain search", 0.5, 0.25, 0.0, (0.0, 0.0), (0.0, 0.0), True),
+        Trial("flip", 0.625, 0.375, 0.125, (-0.0625, 0.25), (0.0, 0.1), False),
+    ]
+    return Calibrated(calibrate(trials, 0.8, **facts), Quality(flip=True), compared)
+
+
+def pictures(page):
+    """The pictures inside a page, by what they are called."""
+    tags = re.findall(r'<img src="data:image/jpeg;base64,([^"]*)" alt="([^"]*)"', page)
+    return {name: Image.open(io.BytesIO(base64.b64decode(content))) for content, name in tags}
+
+
+def cells(page):
+    return [re.findall("<t[dh]>(.*?)</t[dh]>", row) for row in re.findall("<tr>.*?</tr>", page)]
+
+
+def test_a_search_shows_the_query_and_every_hit(index):
+    items = {item.id: item for item in index.store.listed()}
+    hits = [Hit(items[FILED], 0.75), Hit(items["kept"], 0.5), Hit(items[BARE.id], -0.25)]
+    asked = as_jpeg(np.zeros((9, 5, 3), np.uint8))
+    page = search_page(index, [("one.png", asked, Answer(hits)), ("two.png", None, Answer([]))])
+    shown = pictures(page)
+    assert list(shown) == ["the query", FILED, "kept"]
+    assert shown["the query"].size == (5, 9)
+    assert shown[FILED].size == (256, 256)
+    assert "bare &lt;b&gt;" in page
+    assert f"{index.shown}: 3 items" in page
+    assert re.findall(r'<meter min="0" max="1" value="([^"]*)">', page) == ["0.7500", "0.5000", "0.0000"]
+    assert re.findall("<figcaption><strong>(.*?)</strong>", page) == [
+        "uncalibrated", "figs", "dates", "without a label", "uncalibrated",
+    ]  # fmt: skip
+    assert page.index("one.png") < page.index("two.png") < page.index("Nothing in the index answers this search.")
+    assert not re.search(r"(?:src|href)=\"(?!data:|#)", page)
+
+
+def test_a_verdict_comes_with_its_chance_and_meaning(index, found):
+    index.store.write_fact("calibration", json.dumps(found.calibration.as_json()))
+    page = search_page(index, [("one.png", None, Answer([], "sure", 0.875))])
+    assert "<strong>sure</strong> (chance 0.88) At least 80% of answers like this one are right." in page
+    assert "At least" not in search_page(index, [("one.png", None, Answer([]))])
+
+
+def test_a_calibration_in_words_and_as_a_table(index, found):
+    page = calibration_page(index, found)
+    assert all(line.split(":")[0] in page for line in sentences(found))
+    assert cells(page) == [
+        ["", "recall@1", "map@r", "difference", "95 % interval", "kept"],
+        ["plain search", "0.500", "0.250", "+0.000", "[+0.000, +0.000]", "yes"],
+        ["flip", "0.625", "0.375", "+0.125", "[-0.062, +0.250]", "no"],
+    ]
+    assert "<svg" in page
+    assert f"{index.shown}, 2026-11-17" in page
+
+
+def test_what_calibration_says(found):
+    sure, maybe, measured, seen, on = sentences(found)
+    calibration = found.calibration
+    assert sure.startswith(f"sure: from a chance of {calibration.sure:.3f} on {calibration.precision:.1%} of")
+    assert maybe.startswith(f"maybe: from a chance of {calibration.maybe:.3f} on")
+    assert measured.startswith("Measured with 240 pictures of 40 classes")
+    assert measured.endswith("among 1,234 items.")
+    assert "seen in training" in seen
+    assert on == "Switched on: flip."
+
+
+def test_what_calibration_says_where_nothing_is_sure_or_gains(found):
+    calibration = replace(found.calibration, sure=None, weights=(), seen_in_training=False)
+    never = Calibrated(calibration, Quality(), found.compared)
+    lines = sentences(never)
+    assert lines[0].startswith("sure: never. 40 classes like these do not promise 80% right answers")
+    assert lines[1].startswith("maybe: from a similarity of")
+    assert len(lines) == 4
+    assert lines[-1].startswith("No way to search gained")
+
+
+def test_duplicates_by_level(index):
+    items = list(index.store.listed())
+    many = tuple(Item(f"copy {number}", f"/gone/copy {number}") for number in range(SHOWN + 1))
+    page = duplicates_page(index, [Group("look-alike", tuple(items), 0.9375), Group("same bytes", many, 1.0)])
+    assert re.findall("<h2>(.*?)</h2>", page) == ["Same bytes", "Look-alike"]
+    assert page.count("1 groups") == 2
+    assert "similarity 0.9375" in page
+    assert f"copy {SHOWN - 1}" in page
+    assert f"copy {SHOWN}<" not in page
+    assert pictures(page)[FILED].size == (128, 128)
+    assert f"<strong>figs</strong> <small>{items[1].path}</small>" in page
+    assert "Every picture is there once." in duplicates_page(index, [])
+
+
+def test_a_thumbnail_is_none_where_there_is_no_picture(index, tmp_path):
+    assert thumbnail(index.store, BARE) is None
+    (tmp_path / "1.png").unlink()
+    assert thumbnail(index.store, index.store.items([FILED])[0]) is None
+    assert Image.open(io.BytesIO(thumbnail(index.store, KEPT, 20))).size == (20, 20)

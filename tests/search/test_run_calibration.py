@@ -1,0 +1,60 @@
+"""A run calibrates itself on its test classes, and an index made from its model starts with that."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lookalike.search import Index
+from lookalike.search.calibration import Calibration, calibrate
+from lookalike.search.model_copy import calibration_of_run
+from lookalike.search.run_calibration import TARGET, calibrate_run
+from lookalike.search.trials import among_themselves
+
+
+def cloud(classes=40, noise=0.2):
+    draw = np.random.default_rng(0)
+    vectors = np.repeat(draw.standard_normal((classes, 16)), 6, axis=0)
+    vectors = vectors + noise * draw.standard_normal(vectors.shape)
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors.astype(np.float32), [f"class {row // 6}" for row in range(len(vectors))]
+
+
+def test_a_run_is_calibrated_by_its_own_images(model):
+    found = calibrate_run(model, *cloud())
+    assert found.pop("fingerprint") == model.fingerprint
+    facts = {"items": 240, "generation": 1, "date": found["date"], "source": "run"}
+    assert Calibration.from_json(found) == calibrate(among_themselves(*cloud()), TARGET, **facts)
+
+
+def test_too_few_classes_and_other_geometries_have_no_calibration(model):
+    assert calibrate_run(replace(model, geometry="none"), *cloud()) is None
+    assert calibrate_run(model, *cloud(classes=3)) is None
+
+
+@pytest.fixture
+def run(tmp_path, model):
+    """A run with its model, whose result says what it measured."""
+
+    def made(**content):
+        model.save(tmp_path / "run" / "model")
+        (tmp_path / "run" / "result.json").write_text(json.dumps(content))
+        return tmp_path / "run" / "model"
+
+    return made
+
+
+def test_an_index_of_a_run_starts_with_its_calibration(run, model, tmp_path):
+    measured = calibrate_run(model, *cloud())
+    index = Index.create(tmp_path / "index", run(calibration=measured))
+    assert index.calibration.source == "run"
+    assert index.calibration.sure == measured["sure"]
+    index.close()
+
+
+def test_a_calibration_of_another_model_does_not_count(run, model, tmp_path):
+    for content in ({}, {"calibration": None}, {"calibration": {"fingerprint": "another", "sure": 0.5}}):
+        assert calibration_of_run(run(**content), model) is None
+    model.save(tmp_path / "alone")
+    assert calibration_of_run(tmp_path / "alone", model) is None
