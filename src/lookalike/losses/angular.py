@@ -36,14 +36,9 @@ class Angular(nn.Module):
     """
 
     def __init__(
-        self,
-        alpha: float = 45.0,
-        angular_weight: float = 2.0,
-        norm_weight: float = 0.005,
-        norm_squared: bool = False,
-        positives: Literal["mean", "one"] = "mean",
-        normalise: Geometry = "sphere",
-    ) -> None:
+        self, alpha: float = 45.0, angular_weight: float = 2.0, norm_weight: float = 0.005, norm_squared: bool = False,
+        positives: Literal["mean", "one"] = "mean", normalise: Geometry = "sphere",
+    ) -> None:  # fmt: skip
         super().__init__()
         check(0 < alpha < 90, f"alpha is an angle between 0 and 90 degrees, not {alpha}")
         check(positives in ("mean", "one"), f"positives must be 'mean' or 'one', not {positives!r}")

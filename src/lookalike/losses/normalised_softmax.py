@@ -31,13 +31,9 @@ class NormalisedSoftmax(nn.Module):
     """
 
     def __init__(
-        self,
-        classes: int,
-        dim: int,
-        temperature: float = 0.05,
-        learning_rate: float = 1e-5,
+        self, classes: int, dim: int, temperature: float = 0.05, learning_rate: float = 1e-5,
         normalise: Geometry = "sphere",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         check_positive(temperature=temperature)
         self.temperature, self.learning_rate = temperature, learning_rate

@@ -30,14 +30,9 @@ class ProxyAnchor(nn.Module):
     """
 
     def __init__(
-        self,
-        classes: int,
-        dim: int,
-        alpha: float = 32.0,
-        delta: float = 0.1,
-        rate_factor: float = 100.0,
+        self, classes: int, dim: int, alpha: float = 32.0, delta: float = 0.1, rate_factor: float = 100.0,
         normalise: Geometry = "sphere",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         check_at_least(1, classes=classes, dim=dim)
         check_positive(alpha=alpha)

@@ -32,12 +32,9 @@ class Quadruplet(nn.Module):
     """
 
     def __init__(
-        self,
-        margin: float = 1.0,
-        second_margin: float = 0.5,
-        generator: torch.Generator | None = None,
+        self, margin: float = 1.0, second_margin: float = 0.5, generator: torch.Generator | None = None,
         normalise: Geometry = "sphere",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         check_at_least(0, margin=margin, second_margin=second_margin)
         self.margin, self.second_margin, self.generator = margin, second_margin, generator
@@ -62,12 +59,9 @@ class Quadruplet(nn.Module):
         return self.of_similarities(similarities, targets, lengths, between) + taint(embeddings, candidates)
 
     def of_similarities(
-        self,
-        similarities: Float[Tensor, "n m"],
-        targets: Quadruplets,
-        lengths: Squares = None,
+        self, similarities: Float[Tensor, "n m"], targets: Quadruplets, lengths: Squares = None,
         between: Float[Tensor, " t"] | None = None,
-    ) -> Value:
+    ) -> Value:  # fmt: skip
         """`between` is d_nl; None: read from the similarities, which are then those of the batch with itself."""
         apart, triplets = distances(similarities, lengths), targets.triplets
         near, far = apart[triplets.anchor, triplets.positive], apart[triplets.anchor, triplets.negative]

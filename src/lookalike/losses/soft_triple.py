@@ -67,18 +67,10 @@ class SoftTriple(nn.Module):
     """
 
     def __init__(
-        self,
-        classes: int,
-        dim: int,
-        centres: int = 2,
-        scale: float = 8.0,
-        temperature: float = 0.1,
-        margin: float = 0.01,
-        centre_weight: float = 0.2,
-        learning_rate: float | None = 1e-5,
-        rate_factor: float = 100.0,
-        normalise: Geometry = "sphere",
-    ) -> None:
+        self, classes: int, dim: int, centres: int = 2, scale: float = 8.0, temperature: float = 0.1,
+        margin: float = 0.01, centre_weight: float = 0.2, learning_rate: float | None = 1e-5,
+        rate_factor: float = 100.0, normalise: Geometry = "sphere",
+    ) -> None:  # fmt: skip
         super().__init__()
         check_at_least(1, classes=classes, dim=dim)
         check(centres >= 1, f"a class needs at least 1 centre, not {centres}")

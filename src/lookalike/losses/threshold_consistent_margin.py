@@ -26,13 +26,9 @@ class ThresholdConsistentMargin(nn.Module):
     """
 
     def __init__(
-        self,
-        positive_margin: float = 0.9,
-        negative_margin: float = 0.5,
-        positive_weight: float = 1.0,
-        negative_weight: float = 1.0,
-        normalise: Geometry = "sphere",
-    ) -> None:
+        self, positive_margin: float = 0.9, negative_margin: float = 0.5, positive_weight: float = 1.0,
+        negative_weight: float = 1.0, normalise: Geometry = "sphere",
+    ) -> None:  # fmt: skip
         super().__init__()
         check_at_least(0, positive_weight=positive_weight, negative_weight=negative_weight)
         self.positive_margin, self.negative_margin = positive_margin, negative_margin
