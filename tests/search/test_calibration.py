@@ -45,6 +45,14 @@ def test_trials_are_those_of_loops():
     assert trials.present.tolist() == [row[3] for row in expected]
 
 
+def test_an_image_alone_in_its_class_is_asked_only_without_it():
+    vectors, labels = space(3, each=4)
+    trials = among_themselves(vectors[:9], labels[:9])
+    asked = list(zip(trials.classes, trials.present.tolist(), strict=True))
+    assert [present for label, present in asked if label == "class 2"] == [False]
+    assert [present for label, present in asked if label == "class 0"] == [True] * 4 + [False] * 4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [0.8, 0.9])
 def test_a_threshold_holds_on_other_classes(target):

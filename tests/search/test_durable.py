@@ -310,3 +310,9 @@ def test_a_backup_that_cannot_be_written_names_its_file(store, tmp_path):
     with pytest.raises(UserError, match=r"taken"):
         store.backup(tmp_path / "taken")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "taken"]
+
+
+def test_an_index_of_a_later_version_is_left_alone(store):
+    store.write_fact("format", "99")
+    with pytest.raises(UserError, match=r"has format 99, this version reads .*: update lookalike"):
+        SqliteStore(store.folder)
