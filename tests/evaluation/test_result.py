@@ -104,6 +104,9 @@ def test_confusions_leave_out_what_is_ignored():
     labels, groups = ["ant", "ant", "bee", "cat", "dog"], [0, 1, 0, 2, 3]
     assert evaluate(vectors, labels).confused()[0][1] == "bee"
     assert evaluate(vectors, labels, ignore=groups).confused()[0][1] == "cat"
+    hidden = np.zeros((5, 5), bool)
+    hidden[0, 2] = True
+    assert evaluate(vectors, labels, ignore=hidden).confused()[0] == ("ant", "cat", 2)
 
 
 def test_the_table_has_a_row_per_family_and_a_column_per_k():

@@ -28,7 +28,7 @@ BARE, FILED, KEPT = Item("bare <b>"), "figs/1.png", Item("kept", label="dates")
 def index(tmp_path):
     """Three items: without a picture, with a file, with a picture of its own."""
     made = Index.create(tmp_path / "shop.index", dim=3)
-    photo("figs", 1, side=400).save(tmp_path / "1.png")
+    photo("figs", 1, side=400).resize((400, 200)).save(tmp_path / "1.png")
     filed = Item(FILED, str(tmp_path / "1.png"), "figs")
     made.store.put([BARE, filed, KEPT], np.eye(3, dtype=np.float32), {"kept": as_jpeg(np.asarray(photo("dates", 2)))})
     yield made
@@ -67,7 +67,8 @@ def test_a_search_shows_the_query_and_every_hit(index):
     shown = pictures(page)
     assert list(shown) == ["the query", FILED, "kept"]
     assert shown["the query"].size == (5, 9)
-    assert shown[FILED].size == (256, 256)
+    assert shown[FILED].size == (256, 128)
+    assert page.count("<figure>") == page.count("</figure>") == 5
     assert "bare &lt;b&gt;" in page
     assert f"{index.shown}: 3 items" in page
     assert re.findall(r'<meter min="0" max="1" value="([^"]*)">', page) == ["0.7500", "0.5000", "0.0000"]
@@ -127,7 +128,7 @@ def test_duplicates_by_level(index):
     assert "similarity 0.9375" in page
     assert f"copy {SHOWN - 1}" in page
     assert f"copy {SHOWN}<" not in page
-    assert pictures(page)[FILED].size == (128, 128)
+    assert pictures(page)[FILED].size == (128, 64)
     assert f"<strong>figs</strong> <small>{items[1].path}</small>" in page
     assert "Every picture is there once." in duplicates_page(index, [])
 

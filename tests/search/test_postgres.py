@@ -391,6 +391,12 @@ def test_tables_of_a_later_version_are_left_alone(new_address):
         places.opened(place)
 
 
+def test_a_graph_is_built_although_nobody_watches():
+    with building.Steps(None).watched(Database(addresses("postgresql://me@db/shop")[0]), "items_1"):
+        pass
+    assert list(building.Steps(None).each("abc", 1)) == ["a", "b", "c"]
+
+
 def test_texts_that_no_index_of_the_server_holds_are_refused(new_address):
     store = places.created(new_address(), Identity(None, "sphere", DIM))
     for item, message in ((Item("é" * 1001), "the id 'é"), (Item("a", label="x" * 2001), "the label 'x")):

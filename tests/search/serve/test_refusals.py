@@ -1,0 +1,37 @@
+"""Refusals: their status, their sentence, when to try again."""
+
+import sqlite3
+
+from lookalike.errors import UserError
+from lookalike.search.serve.refusals import busy, internal, no_item, not_ready, of_mistake, shortened
+from lookalike.search.stores import StorageError
+
+
+def test_a_mistake_is_a_sentence():
+    for text, sentence in (("say what", "Say what."), ("why?", "Why?"), ("É is no id.", "É is no id."), ("", ".")):
+        refused = of_mistake(UserError(text))
+        assert (refused.status, refused.message) == (400, sentence)
+
+
+def test_trouble_of_the_storage_stays_inside():
+    damaged = UserError("'/srv/index.sqlite' is locked")
+    damaged.__cause__ = sqlite3.OperationalError("database is locked")
+    for trouble in (StorageError("postgresql://me@db is down"), damaged):
+        refused = of_mistake(trouble)
+        assert (refused.status, refused.headers) == (503, {"Retry-After": "5"})
+        assert "db" not in refused.message
+        assert "srv" not in refused.message
+
+
+def test_who_may_try_again_is_told_when():
+    assert (busy(7).status, busy(7).headers) == (429, {"Retry-After": "7"})
+    assert (not_ready().status, not_ready().headers) == (503, {"Retry-After": "2"})
+    assert internal().status == 500
+
+
+def test_names_are_quoted_but_not_at_length():
+    assert (shortened("x" * 80), shortened("x" * 81)) == ("x" * 80, f"{'x' * 80}…")
+    assert no_item("a").message.startswith("There is no item 'a'.")
+    assert no_item("a").content("r1") == {
+        "error": {"code": "not_found", "message": no_item("a").message, "request_id": "r1"}
+    }
