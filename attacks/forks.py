@@ -15,11 +15,11 @@ SUBREAPER, DEATH_SIGNAL = 36, 1  # of prctl
 TICK, MEMORY = 0.25, 8 << 30  # seconds, bytes
 
 
-def in_fork(work: Callable[[], bool], seconds: int, patience: float | None = None) -> bool | None:
+def in_fork(work: Callable[[], bool], seconds: int) -> bool | None:
     """What `work` returned (False if it raised), None if it did not come to an end.
 
-    A busy machine changes nothing: a loop without end is cut off by its processor time (`seconds`), a lock that nobody
-    opens by the time in which no process of the fork was ready to run (`patience`, as many seconds if it is not given).
+    A busy machine changes nothing: a loop without end is cut off by its processor time, a lock that nobody opens by
+    the time in which no process of the fork was ready to run.
     """
     prctl = ctypes.CDLL(None).prctl
     prctl(SUBREAPER, 1, 0, 0, 0)  # what the fork leaves behind becomes a child of this process
@@ -35,7 +35,7 @@ def in_fork(work: Callable[[], bool], seconds: int, patience: float | None = Non
         finally:
             os._exit(1)
     handle, idle = os.pidfd_open(child), 0.0
-    while not select.select([handle], [], [], TICK)[0] and idle < (patience or seconds):
+    while not select.select([handle], [], [], TICK)[0] and idle < seconds:
         idle = idle if _ready() else idle + TICK
     over = select.select([handle], [], [], 0)[0]
     os.close(handle)

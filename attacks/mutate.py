@@ -145,13 +145,14 @@ def make_empty_database(folder: Path) -> None:
 
 def report(chosen: list[Mutant], done: Results) -> None:
     tried = [done[mutant.key] for mutant in chosen if mutant.key in done]
-    print(f"{'room':<12}{'mutants':>9}{'tried':>7}{'killed':>8}{'survived':>10}{'unreached':>11}{'score':>8}")
+    outcomes = ("killed", "survived", "unreached", "undecided")
+    print(f"{'room':<12}{'mutants':>9}{'tried':>7}{''.join(f'{outcome:>11}' for outcome in outcomes)}{'score':>8}")
     for room in (*dict.fromkeys(mutant.room for mutant in chosen), "all"):
         every = sum(room in (mutant.room, "all") for mutant in chosen)
         counts = Counter(line["outcome"] for line in tried if room in (line["room"], "all"))
         score = f"{counts['killed'] / counts.total():.1%}" if counts else "-"
-        columns = f"{counts['killed']:>8}{counts['survived']:>10}{counts['unreached']:>11}{score:>8}"
-        print(f"{room:<12}{every:>9}{counts.total():>7}{columns}")
+        columns = "".join(f"{counts[outcome]:>11}" for outcome in outcomes)
+        print(f"{room:<12}{every:>9}{counts.total():>7}{columns}{score:>8}")
     for line in tried:
         if line["outcome"] != "killed":
             print(f"{line['outcome']}: {line['file']} {line['function']} {line['change']}")

@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -130,32 +130,41 @@ class Trials:
             os.dup2(silent, number)
 
     def judge(self, mutant: Mutant, known: Reach, seconds: float) -> dict[str, object]:
-        """killed (and by which test), survived, unreached, or not tried because it could not be put in place."""
+        """killed (and by which test), survived, unreached, not tried because it could not be put in place, or
+        undecided: the tests did not end, and without the mutant they do not end in that time either."""
         names, total = choose(mutant, known, seconds)
         if not names:
             return {"outcome": "unreached"}
-        copy, last = self.scratch / "source" / "lookalike" / mutant.file, self.scratch / "last"
-        last.unlink(missing_ok=True)
+        copy, limit = self.scratch / "source" / "lookalike" / mutant.file, int(60 + 10 * total)
+        self.last.unlink(missing_ok=True)
         copy.write_text(ast.unparse(mutant.tree), encoding="utf-8")
-
-        def attempt() -> bool:
-            self.settle()
-            swap(mutant)
-            last.write_text(names[0])
-            for name in self.run(names):
-                last.write_text(name)
-                if self.failed:
-                    self.items[name].session._setupstate.teardown_exact(None)
-                    return False
-            return True
-
-        passed = in_fork(attempt, int(60 + 10 * total), patience=30 + 5 * total)
+        passed = in_fork(lambda: self._pass(names, mutant), limit)
         shutil.copy2(SOURCE / mutant.file, copy)
         if passed:
             return {"outcome": "survived", "tests": len(names)}
-        if not last.exists():
+        if not self.last.exists():
             return {"outcome": "not tried"}
-        return {"outcome": "killed", "by": last.read_text(), "ended": passed is not None}
+        result = {"outcome": "killed", "by": self.last.read_text(), "ended": passed is not None}
+        if passed is None and in_fork(lambda: self._pass(names), limit) is None:
+            result["outcome"] = "undecided"
+        return result
+
+    def _pass(self, names: Sequence[str], mutant: Mutant | None = None) -> bool:
+        """Whether the tests pass, with the mutant in the place of its function; `last` holds the name of the latest."""
+        self.settle()
+        if mutant is not None:
+            swap(mutant)
+        self.last.write_text(names[0])
+        for name in self.run(names):
+            self.last.write_text(name)
+            if self.failed:
+                self.items[name].session._setupstate.teardown_exact(None)
+                return False
+        return True
+
+    @property
+    def last(self) -> Path:
+        return self.scratch / "last"
 
 
 def choose(mutant: Mutant, known: Reach, seconds: float) -> tuple[list[str], float]:
