@@ -41,25 +41,30 @@ class _Widened(torch.autograd.Function):
 
 
 class _Sphere(torch.autograd.Function):
-    """e = z / ‖z‖, and 0 with gradient 0 for a zero row.
+    """e = z / ‖z‖, and 0 with gradient 0 for a zero row; and ‖z‖, n × 1, without a gradient.
 
     A row is first divided by its largest entry: then no square over- or underflows.
     """
 
     @staticmethod
-    def forward(ctx: Any, vectors: Tensor) -> Tensor:
+    def forward(ctx: Any, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.set_materialize_grads(False)
         largest = torch.maximum(vectors.amax(1, keepdim=True), vectors.amin(1, keepdim=True).neg_())
         unit = vectors / torch.where(largest > 0, largest, 1.0)
         # the largest entry is now 1, so only a zero row is shorter than 1
         lengths = torch.linalg.vector_norm(unit, dim=1, keepdim=True).clamp_(min=1)
         unit.div_(lengths)
         # bounded: 1 / length of the shortest rows is infinite, and 0 times that would be NaN
-        inverse = torch.where(largest > 0, 1 / (largest * lengths), 0.0).clamp_(max=1 / SHORTEST)
+        lengths = largest * lengths
+        inverse = torch.where(largest > 0, 1 / lengths, 0.0).clamp_(max=1 / SHORTEST)
         ctx.save_for_backward(unit, inverse)
-        return unit
+        ctx.mark_non_differentiable(lengths)
+        return unit, lengths
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+    def backward(ctx: Any, gradient: Tensor | None, _: None) -> Tensor | None:
+        if gradient is None:
+            return None
         unit, inverse = ctx.saved_tensors
         along = (gradient * unit).sum(1, keepdim=True)
         return torch.addcmul(gradient, unit, along, value=-1).mul_(inverse)
@@ -79,11 +84,10 @@ def normalise(vectors: Float[Tensor, "n d"], geometry: Geometry) -> Float[Tensor
         vectors = _Widened.apply(vectors)  # type: ignore[no-untyped-call]
     if geometry == "none":
         return vectors
-    unit: Tensor = _Sphere.apply(vectors)  # type: ignore[no-untyped-call]
+    unit, lengths = _Sphere.apply(vectors)  # type: ignore[no-untyped-call]
     if geometry == "sphere":
-        return unit
-    # so that a row that is not finite becomes NaN here, too
-    return torch.where(norms(vectors.detach())[:, None] <= 1, vectors, unit)
+        return unit  # type: ignore[no-any-return]
+    return torch.where(lengths <= 1, vectors, unit)  # a row that is not finite has no length, and becomes NaN here, too
 
 
 def norms(vectors: Float[Tensor, "n d"], squared: bool = False) -> Float[Tensor, " n"]:
@@ -166,14 +170,19 @@ def compare(
     return result
 
 
-def squares(
+Squares = tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None
+
+
+def compare_with_squares(
     rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None, geometry: Geometry
-) -> tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None:
-    """‖e‖² of embeddings and candidates in a geometry; None on the sphere, where every one is 1."""
+) -> tuple[Float[Tensor, "n m"], Squares]:
+    """What distances are made of: similarities, and ‖e‖² of both sides; None on the sphere, where every one is 1."""
     if geometry == "sphere":
-        return None
-    left = norms(normalise(rows, geometry), squared=True)
-    return left, left if columns is None else norms(normalise(columns, geometry), squared=True)
+        return compare(rows, columns, geometry), None
+    rows, columns = normalise(rows, geometry), None if columns is None else normalise(columns, geometry)
+    similarities = compare(rows, columns, "none" if geometry == "none" else None)
+    left = norms(rows, squared=True)
+    return similarities, (left, left if columns is None else norms(columns, squared=True))
 
 
 class _Euclid(torch.autograd.Function):
@@ -198,9 +207,6 @@ class _Euclid(torch.autograd.Function):
         return slope.neg(), 0.5 * slope if ctx.needs_input_grad[1] else None
 
 
-Squares = tuple[Float[Tensor, " n"], Float[Tensor, " m"]] | None
-
-
 def distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:
     """Euclidean distances from similarities: d² = ‖a‖² + ‖b‖² − 2S, on the unit sphere (lengths None) 2 − 2S.
 
@@ -216,7 +222,7 @@ def distances_between(
     rows: Float[Tensor, "n d"], columns: Float[Tensor, "m d"] | None, geometry: Geometry
 ) -> Float[Tensor, "n m"]:
     """Euclidean distances of embeddings to candidates (None: to one another) in a geometry."""
-    return distances(compare(rows, columns, geometry), squares(rows, columns, geometry))
+    return distances(*compare_with_squares(rows, columns, geometry))
 
 
 def squared_distances(similarities: Float[Tensor, "n m"], lengths: Squares = None) -> Float[Tensor, "n m"]:

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
 from lookalike.errors import UserError, check
-from lookalike.geometry import Geometry, compare, squares
+from lookalike.geometry import Geometry, compare, compare_with_squares
 from lookalike.label_sets import LabelSets
 from lookalike.labels import Labels, as_labels, joint_labels, joint_sets, several
 from lookalike.targets import Candidates, Classes, Embeddings, Pairs, Quadruplets, Targets, Triplets, Value
@@ -109,9 +109,8 @@ def value_of_distances(
 ) -> Value:
     """The same by distances: the equation also takes the squared lengths of both sides; or sampled triplets."""
     targets = as_pairs(targets, embeddings, candidates, or_triplets=or_triplets)
-    similarities = compare(embeddings, candidates, loss.normalise)
-    value = loss.of_similarities(similarities, targets, squares(embeddings, candidates, loss.normalise))
-    return value + taint(embeddings, candidates)
+    similarities, lengths = compare_with_squares(embeddings, candidates, loss.normalise)
+    return loss.of_similarities(similarities, targets, lengths) + taint(embeddings, candidates)
 
 
 def slots_of_positives(pairs: Pairs) -> tuple[Integer[Tensor, "n p"], Bool[Tensor, "n p"]]:

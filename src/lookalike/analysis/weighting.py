@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from lookalike import losses
 from lookalike.errors import check
-from lookalike.geometry import compare, distances_between, squares
+from lookalike.geometry import compare_with_squares, distances_between
 from lookalike.loss_inputs import as_pairs, is_labels
 from lookalike.targets import Pairs, Quadruplets, Targets, Triplets
 
@@ -73,8 +73,7 @@ def pair_gradients(
     """
     of_similarities = _equation(loss)
     with torch.no_grad():
-        similarities = compare(embeddings, candidates, loss.normalise)  # type: ignore[arg-type]
-        lengths = squares(embeddings, candidates, loss.normalise)  # type: ignore[arg-type]
+        similarities, lengths = compare_with_squares(embeddings, candidates, loss.normalise)  # type: ignore[arg-type]
     extra: dict[str, Any] = {"lengths": lengths} if "lengths" in inspect.signature(of_similarities).parameters else {}
     fixed = _fixed(loss, embeddings, targets, candidates)
     if isinstance(fixed, Quadruplets) and candidates is not None:

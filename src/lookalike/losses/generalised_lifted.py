@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from lookalike.errors import check, check_at_least
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, mean_norm, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare_with_squares, distances, mean_norm
 from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import log_sum_exp
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
@@ -47,8 +47,8 @@ class GeneralisedLifted(nn.Module):
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         pairs = as_pairs(targets, embeddings, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        value = self.of_similarities(similarities, pairs, squares(embeddings, candidates, self.normalise))
+        similarities, lengths = compare_with_squares(embeddings, candidates, self.normalise)
+        value = self.of_similarities(similarities, pairs, lengths)
         norm = self.norm_weight * mean_norm(embeddings, self.norm_squared)
         return value + norm + taint(embeddings, candidates)
 

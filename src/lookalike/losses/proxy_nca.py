@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from lookalike.errors import check_at_least, check_positive
-from lookalike.geometry import Geometry, check_geometry, compare, squared_distances, squares
+from lookalike.geometry import Geometry, check_geometry, compare_with_squares, squared_distances
 from lookalike.loss_inputs import as_classes
 from lookalike.losses.learnt import at_rate_factor
 from lookalike.targets import Embeddings, Targets, Value
@@ -44,8 +44,7 @@ class ProxyNCA(nn.Module):
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)
-        similarities = compare(embeddings, self.proxies, self.normalise)
-        apart = self.scale**2 * squared_distances(similarities, squares(embeddings, self.proxies, self.normalise))
+        apart = self.scale**2 * squared_distances(*compare_with_squares(embeddings, self.proxies, self.normalise))
         if len(self.proxies) == 1:
             return 0.0 * apart.sum()
         own = apart.gather(1, labels[:, None]).squeeze(1)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from lookalike.choices import pick
 from lookalike.errors import UserError, check_at_least
-from lookalike.geometry import Geometry, Squares, check_geometry, compare, distances, distances_between, squares
+from lookalike.geometry import Geometry, Squares, check_geometry, compare_with_squares, distances, distances_between
 from lookalike.loss_inputs import as_pairs, as_triplets, is_labels, taint
 from lookalike.miners.distance_weighted import DistanceWeighted
 from lookalike.reductions import mean_where
@@ -50,8 +50,7 @@ class Quadruplet(nn.Module):
 
     def forward(self, embeddings: Embeddings, targets: Targets, candidates: Candidates = None) -> Value:
         targets = self.sampled(embeddings, targets, candidates)
-        similarities = compare(embeddings, candidates, self.normalise)
-        lengths = squares(embeddings, candidates, self.normalise)
+        similarities, lengths = compare_with_squares(embeddings, candidates, self.normalise)
         between = None
         if candidates is not None:
             foreign, other = candidates[targets.triplets.negative], candidates[targets.other]

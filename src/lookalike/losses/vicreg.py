@@ -15,7 +15,15 @@ import torch
 from torch import Tensor, nn
 
 from lookalike.errors import check_at_least, check_positive
-from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, squared_distances, squares
+from lookalike.geometry import (
+    SATURATION,
+    Geometry,
+    check_geometry,
+    compare,
+    compare_with_squares,
+    normalise,
+    squared_distances,
+)
 from lookalike.loss_inputs import as_pairs, taint
 from lookalike.reductions import mean_where
 from lookalike.targets import Candidates, Embeddings, Targets, Value
@@ -45,7 +53,7 @@ class VICReg(nn.Module):
         pairs = as_pairs(targets, embeddings, candidates)
         rows = normalise(embeddings, self.normalise)
         columns = None if candidates is None else normalise(candidates, self.normalise)
-        apart = squared_distances(compare(rows, columns, "none"), squares(rows, columns, "none"))
+        apart = squared_distances(*compare_with_squares(rows, columns, "none"))
         value = self.invariance * mean_where(apart, pairs.positive) / max(1, rows.shape[1])
         everyone, present = torch.ones_like(rows[:, 0]), (pairs.positive | pairs.negative).any(0).to(rows.dtype)
         value = value + self._spread(rows, everyone) + self._spread(rows if columns is None else columns, present)
