@@ -1,13 +1,14 @@
 """Answers from an approximate index of pgvector (HNSW: Malkov, Yashunin, TPAMI 2020); `building` makes it.
 
-On the sphere and in the ball the graph is built over half precision, which halves it: it only names candidates.
+On the sphere and in the ball the graph is built over half precision, which halves it: it only names candidates. The
+server scores these in float32 and sends the best of them; so the order of half precision costs no hit.
 
 A filter that leaves few rows is answered exactly over those; the graph would lose most of them. Of n items the filter
 leaves m: the graph passes about n/m items for every one it may name, an exact look scores m. They cost the same where
 m² is about a thousand n, but the graph loses hits long before: those of a tenth of a million items were found at
 recall@10 0.757, six times as fast. So an exact look serves three times as many. Beyond that the graph is asked for four
-times the candidates: it stops when it has them, and of 20,000 items those of a tenth were found at 0.92 by 16
-candidates, at 0.99 by 64.
+times the candidates, and sends all of them: it stops when it has them, and of 20,000 items those of a tenth were found
+at 0.92 by 16 candidates, at 0.99 by 64.
 """
 
 import json
@@ -22,6 +23,7 @@ import numpy as np
 from jaxtyping import Float32
 from psycopg.pq import TransactionStatus
 
+from lookalike.search.filters import Filter
 from lookalike.search.items import Identity
 from lookalike.search.stores.postgres import rows
 from lookalike.search.stores.postgres.database import Connection, Snapshot
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 FEW = 120  # × √n: rows that a filter leaves of n, so that every one is scored
 COUNTED = 60.0  # seconds for which the size of a filter is believed
 FILTERS = 1000  # whose sizes are remembered
-SPARE = 16  # candidates at least
+LEAST = 16  # candidates at least
+SPARE = 6  # candidates beyond the hits that are sent: float32 and float64 may order them otherwise
 MORE = 4  # times as many for each of a filter and groups
 MOST = 300  # hits: beyond them the graph is no faster
 SAMPLE, NEIGHBOURS = 100, 10
@@ -49,7 +52,14 @@ class Graph:
     date: str
 
     def width_for(self, search: "Search") -> int:
-        return min(1000, max(self.width, named_by(search)))
+        return min(1000, max(self.width, self.candidates(search)))
+
+    def candidates(self, search: "Search") -> int:
+        """How many the graph names."""
+        if search.plain:
+            return min(2 * search.k + 20, max(self.width, search.k + SPARE))
+        more = (MORE if search.filtered else 1) * (MORE if search.group is not None else 1)
+        return more * max(LEAST, search.k + search.k // 2)
 
     def __str__(self) -> str:
         return (f"approximate (HNSW, ef {self.width}): recall@{NEIGHBOURS} {self.recall:.3f} on {SAMPLE} of "
@@ -66,12 +76,21 @@ def _read(text: str) -> Graph:
 
 
 class Memory:
-    """What is remembered from one search to the next: which filters leave few items, by counts of the last minute (a
-    wrong guess costs time, never an answer), and how widely each connection searches the graph."""
+    """What is remembered from one search to the next: filters as SQL, which of them leave few items, by counts of the
+    last minute (a wrong guess costs time, never an answer), and how widely each connection searches the graph."""
 
     def __init__(self) -> None:
+        self._clauses: dict[tuple[str, Filter], str] = {}
         self._few: dict[tuple[int, str], tuple[float, bool]] = {}
         self._widths: WeakKeyDictionary[Connection, int] = WeakKeyDictionary()
+
+    def clause(self, snapshot: Snapshot, where: Filter) -> str:
+        key = snapshot.state, where
+        if key not in self._clauses:
+            if len(self._clauses) >= FILTERS:
+                self._clauses.clear()
+            self._clauses[key] = rows.literal_clause(snapshot, where)
+        return self._clauses[key]
 
     def few(self, search: "Search", graph: Graph) -> bool:
         key, now = (search.snapshot.identity.generation, search.condition), time.monotonic()
@@ -108,12 +127,6 @@ def graph_for(search: "Search", memory: Memory) -> Graph | None:
     return graph
 
 
-def named_by(search: "Search") -> int:
-    """How many candidates the graph names."""
-    more = (MORE if search.filtered else 1) * (MORE if search.group is not None else 1)
-    return more * max(SPARE, search.k + search.k // 2)
-
-
 def indexed(identity: Identity) -> tuple[str, str, str]:
     """What the graph is over, the operator that compares, and the class of operators."""
     half = identity.geometry != "none"
@@ -122,13 +135,16 @@ def indexed(identity: Identity) -> tuple[str, str, str]:
     return (what, "<#>", f"{kind}_ip_ops") if identity.geometry == "sphere" else (what, "<->", f"{kind}_l2_ops")
 
 
-def candidates(query: Float32[np.ndarray, " d"], search: "Search") -> list[tuple[Any, ...]] | None:
-    """What the graph names, nothing where it has given up early; None where the index is not as it was known."""
+def candidates(query: Float32[np.ndarray, " d"], search: "Search", graph: Graph) -> list[tuple[Any, ...]] | None:
+    """The best that the graph names, nothing where it gave up early; None where the index is not as it was known."""
     what, operator, _ = indexed(search.snapshot.identity)
-    number = named_by(search)
+    number = graph.candidates(search)
+    sent = min(number, search.k + SPARE) if search.plain else number
     name = "id" if search.group is None else f"({search.group} IS NULL, coalesce({search.group}, {search.empty}))::text"
     point = "%s" if what == "vector" else f"%s::halfvec({search.snapshot.identity.dim})"
-    near = f"""SELECT ctid AS place, 0 AS score FROM {search.table} WHERE {search.allowed}
+    near = f"""SELECT *, {search.score} AS score FROM {search.table} WHERE {search.allowed}
                ORDER BY ({what}) {operator} {point} LIMIT {number}"""
-    named = search.look(search.at_places(near, name), (*search.left_out_values, query))
-    return named if named is None or len(named) == number else []
+    best = f"""SELECT score, {name} AS name, vector_send(vector), {search.columns} FROM ({near}) AS near
+               ORDER BY score DESC LIMIT {sent}"""
+    named = search.look(best, (query, *search.left_out_values, query))
+    return named if named is None or len(named) == sent else []

@@ -22,7 +22,7 @@ from lookalike.search.stores.postgres.approximate import NEIGHBOURS, SAMPLE, Gra
 from lookalike.search.stores.postgres.database import Connection, Database, Snapshot
 from lookalike.search.stores.postgres.searching import Search
 
-WIDTHS = (40, 80, 160, 320, 640)
+WIDTHS = (20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640, 896)
 AGREEMENT = 0.99
 HALF, WHOLE = 4000, 2000  # dimensions of a graph over halfvec and over vector
 MEMORY = 1 << 20  # kilobytes that building may take, where the server allows less by default

@@ -68,10 +68,19 @@ class Search:
     def spherical(self) -> bool:
         return self.snapshot.identity.geometry == "sphere"
 
+    @property
+    def plain(self) -> bool:
+        """Whether the nearest of all items are meant."""
+        return not self.filtered and self.group is None
+
+    @property
+    def score(self) -> str:
+        return "inner_product(vector, %s)" if self.spherical else "-0.5 * power(l2_distance(vector, %s), 2)"
+
     def answer(self, query: Query, graph: Graph | None) -> Answer | None:
         """From the graph if there is one and it finds enough, else exactly; None where the index has changed."""
         if graph is not None:
-            named = approximate.candidates(query, self)
+            named = approximate.candidates(query, self, graph)
             best = None if named is None else self._best(named, query)
             if best is None or len(best) == self.k:
                 return None if best is None else self._worded(best, certified=False)
@@ -93,24 +102,25 @@ class Search:
 
     def _named(self, query: Query, slack: Slack, number: int, floor: float | None) -> list[Row] | None:
         """The best by the server's scores, or all from a floor on, no more than so many with the same vector."""
-        score = "inner_product(vector, %s)" if self.spherical else "-0.5 * power(l2_distance(vector, %s), 2)"
         which, floors = (f"ORDER BY score DESC LIMIT {number}", []) if floor is None else ("WHERE score >= %s", [floor])
         if self.group is not None:
             rounding = (2 * slack.absolute, 2 * slack.relative)
-            return self.look(self._groups(score, which), (query, *self.left_out_values, *floors, *rounding))
-        source = f"{score} AS score FROM {self.table} WHERE {self.allowed}"
+            return self.look(self._groups(which), (query, *self.left_out_values, *floors, *rounding))
+        source = f"{self.score} AS score FROM {self.table} WHERE {self.allowed}"
         if floor is None:
-            named = self.at_places(f"SELECT ctid AS place, {source} {which}")
+            named = f"""SELECT score, id AS name, vector_send(vector), {self.columns}
+                        FROM (SELECT ctid AS place, {source} {which}) AS near
+                        JOIN {self.table} ON {self.table}.ctid = place"""
         else:
             named = f"""SELECT score, id AS name, vector_send(vector), {self.columns} FROM (SELECT *, row_number() OVER
                             (PARTITION BY vector ORDER BY id) AS rank FROM (SELECT *, {source}) AS scored {which})
                             AS ranked WHERE rank <= {number}"""
         return self.look(named, (query, *self.left_out_values, *floors))
 
-    def _groups(self, score: str, which: str) -> str:
+    def _groups(self, which: str) -> str:
         """The best of each group by the server's scores, and whatever rounding may have put behind it."""
         return f"""WITH scored AS MATERIALIZED (SELECT key, {self.group} IS NULL AS missing,
-                       coalesce({self.group}, {self.empty}) AS value, {score} AS own FROM {self.table}
+                       coalesce({self.group}, {self.empty}) AS value, {self.score} AS own FROM {self.table}
                        WHERE {self.allowed}),
                    best AS (SELECT * FROM (SELECT missing, value, max(own) AS score FROM scored
                        GROUP BY missing, value) AS groups {which}),
@@ -119,11 +129,6 @@ class Search:
                    SELECT score, name, vector_send(vector), {self.columns} FROM
                        (SELECT *, (missing, value)::text AS name, row_number() OVER (PARTITION BY vector, missing, value
                        ORDER BY id) AS rank FROM near JOIN {self.table} USING (key)) AS ranked WHERE rank = 1"""
-
-    def at_places(self, near: str, name: str = "id") -> str:
-        """The rows at the places that a statement names with their scores."""
-        return f"""SELECT score, {name} AS name, vector_send(vector), {self.columns} FROM ({near}) AS near
-                   JOIN {self.table} ON {self.table}.ctid = place"""
 
     def look(self, statement: str, parameters: Sequence[Any]) -> list[Row] | None:
         """What a statement names, or None where the index is not as it was known when it looked."""
@@ -186,7 +191,7 @@ def search(
     empty = "''" if group is None or snapshot.names[group][1] == "text" else "0"
     if leave_out:
         rows.check_known(snapshot, leave_out, {item.id for item in rows.with_ids(snapshot, leave_out)})
-    one = Search(snapshot, k, rows.literal_clause(snapshot, where), leave_out, column, empty, bool(where))
+    one = Search(snapshot, k, memory.clause(snapshot, where), leave_out, column, empty, bool(where))
     graph = approximate.graph_for(one, memory)
     answers = []
     with plans_kept(snapshot.connection):
