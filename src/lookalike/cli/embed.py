@@ -71,6 +71,7 @@ def run(
         part = dataset if split is None else dataset.where(split=split)
         return embed_shards.work(loaded, part, out, shards, computed_by, lease, as_json)
     check(not as_json, "--json is for shards: leave it out, or give --shards")
+    check(lease is None, "--lease is for shards: leave it out, or give --shards")
     images = readable_images(dataset, split)
     with bar("embedding") as progress:
         vectors = embed(loaded, images, progress, computed_by)

@@ -17,7 +17,7 @@ from lookalike.search.evidence import HITS, of_hits
 from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Answer, Hit, Vectors
 from lookalike.search.quality import CANDIDATES, DEPTH, Quality, Trial, improved, label_of
-from lookalike.search.stores import Store
+from lookalike.search.stores import Store, complete
 from lookalike.search.trials import Trials
 
 MOST = 500  # queries that candidates are compared on
@@ -84,7 +84,7 @@ def compare(
         result = []
         vectors = queries.flipped if quality.flip else queries.vectors
         for row in range(len(queries.labels)):
-            result.append(improved(store, vectors[row : row + 1], DEPTH, quality, leave_out=queries.itself[row]))
+            result.append(_improved(store, vectors[row : row + 1], DEPTH, quality, leave_out=queries.itself[row]))
             done += 1
             if progress is not None:
                 progress(done, total)
@@ -127,17 +127,24 @@ def ask(store: Store, queries: Queries, quality: Quality, progress: Progress | N
     rows: list[trials.Row] = []
     for row, label in enumerate(queries.labels):
         vector = vectors[row : row + 1]
-        hits = improved(store, vector, HITS, quality, where, leave_out=queries.itself[row]).hits
+        hits = _improved(store, vector, HITS, quality, where, leave_out=queries.itself[row]).hits
         if hits and sizes[label] > len(queries.itself[row]):
             rows.append(_row(store, label, hits, present=True))
         if any(hit.label == label for hit in hits):
             others = (*where, Condition("label", "!=", (label,)))
-            hits = improved(store, vector, HITS, quality, others).hits
+            hits = _improved(store, vector, HITS, quality, others).hits
         if hits:
             rows.append(_row(store, label, hits, present=False))
         if progress is not None:
             progress(row + 1, len(queries.labels))
     return trials.as_trials(rows)
+
+
+def _improved(
+    store: Store, vector: Vectors, k: int, quality: Quality, where: Filter = (), leave_out: Sequence[str] = ()
+) -> Answer:
+    """An answer of all shards: measured on some of them, nothing would hold for all."""
+    return complete([improved(store, vector, k, quality, where, leave_out=leave_out)])[0]
 
 
 def _row(store: Store, label: str, hits: Sequence[Hit], present: bool) -> trials.Row:

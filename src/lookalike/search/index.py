@@ -25,7 +25,7 @@ from lookalike.search.model_copy import calibration_of_run, load_model, model_co
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import Box, combined, pixels_of, placed
 from lookalike.search.sources import Entry, Source
-from lookalike.search.stores import Store, places
+from lookalike.search.stores import Store, complete, places
 from lookalike.search.stores.places import Place
 from lookalike.search.update import BATCH, Progress, Update, prune, update
 
@@ -57,8 +57,7 @@ class Index:
             return Index(places.created(place, Identity(None, geometry, dim)), place)  # type: ignore[arg-type]
         loaded = model if isinstance(model, Model) else Model.load(model)
         index = Index(places.created(place, identity_of(loaded)), place)
-        index.store.keep_model(loaded.fingerprint, model_content(loaded))
-        index._model = loaded
+        index.keep_model(loaded)
         known = None if isinstance(model, Model) else calibration_of_run(Path(model), loaded)
         if known is not None:
             index.store.write_fact("calibration", json.dumps(known))
@@ -106,6 +105,11 @@ class Index:
         if self._model is None or self._model.fingerprint != fingerprint:
             self._model = load_model(self.store, fingerprint, places.model_folder(self.place))
         return self._model
+
+    def keep_model(self, model: Model) -> None:
+        """Keep the files of the index's `model` with it, so that nobody needs another copy."""
+        self.store.keep_model(model.fingerprint, model_content(model))
+        self._model = model
 
     def check_model(self, model: Model) -> None:
         """Refuse a `model` whose vectors cannot be compared with those of the index."""
@@ -157,11 +161,10 @@ class Index:
 
     def ready(self) -> None:
         """Bring the cache up to date, so that the next search need not."""
-        if len(self):
-            self.store.search(np.eye(1, self.identity.dim, dtype=np.float32), 1)
+        self.store.search(np.eye(1, self.identity.dim, dtype=np.float32), 1)
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
-        """The label of every readable picture, by the rule that calibration found best."""
+        """The label of every readable picture, by the rule that calibration found best; refused without all shards."""
         quality, result = self.quality, []
         listing = sources.listing(source)
         for place, entry in enumerate(listing.entries):
@@ -169,7 +172,7 @@ class Index:
                 pixels = entry.pixels() if entry.pixels is not None else pixels_of(entry.item.path)
             except (UserError, UnreadableError):
                 continue
-            answer = self.search(pixels)
+            (answer,) = complete([self.search(pixels)])
             label, similarity = label_of(answer.hits, quality.rule)
             result.append(Classified(entry.item.path or entry.item.id, label, similarity, answer.verdict))
             if progress is not None:

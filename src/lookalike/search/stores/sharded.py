@@ -41,7 +41,8 @@ class Shards:
         self._threads = ThreadPoolExecutor(count, "shard")
         replies = self._tried(lambda store: store.identity)
         identities = [identity for identity in replies if isinstance(identity, Identity)]
-        check(bool(identities), "none of the shards answers: are their servers running?")
+        if not identities:
+            raise StorageError(f"none of the shards answers; {replies[0]}")
         generations = {identity.generation for identity in identities}
         check(len(set(identities)) == len(generations), "the shards hold vectors of different models: not one index")
 
