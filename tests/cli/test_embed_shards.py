@@ -54,6 +54,8 @@ def test_refusals_are_one_line(lookalike, model, photos, tmp_path):
     lookalike("embed", model, other, "--out", out).refused("other images (72 of small photos; here are 4 of few)")
     lookalike("embed", model, photos, "--out", out, "--shards", 4).refused("leave out --shards")
     lookalike("embed", "--out", out).refused("give a model and images")
+    for option in (("--json",), ("--lease", 5)):
+        lookalike("embed", model, photos, "--out", tmp_path / "one.npz", *option).refused(f"{option[0]} is for shards")
     lookalike("embed", "--out", tmp_path, "--status").refused("there are no shards in")
     lookalike("index", tmp_path / "other", out, "--out", tmp_path / "index").refused("another model")
 

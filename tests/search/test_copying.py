@@ -116,8 +116,43 @@ def test_items_too_many_are_noticed(tmp_path, monkeypatch):
     target = places.created(tmp_path / "target", store.identity)
     target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))
     monkeypatch.setattr(copying, "_remove_others", lambda *_: None)
-    with pytest.raises(UserError, match="the copy has 6 items, the source 5"):
+    with pytest.raises(UserError, match="the copy has 6 items, its source 5"):
+        copy(store, target, replace_items=True)
+    for one in (store, target):
+        one.close()
+
+
+def test_a_copy_catches_up_with_what_came_before_the_place_where_it_stopped(tmp_path, monkeypatch):
+    store = source_of(tmp_path, number=3)
+    target = places.created(tmp_path / "target", store.identity)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(copying, "_copy_marks", stop)
+    with pytest.raises(KeyboardInterrupt):
         copy(store, target)
+    monkeypatch.undo()
+    store.put([Item("early")], np.eye(1, DIM, dtype=np.float32))
+    with pytest.raises(UserError, match=r"the copy has 5 items, its source 6.*the same command brings it up to date"):
+        copy(store, target)
+    assert copy(store, target).items == 6
+    for one in (store, target):
+        one.close()
+
+
+def test_items_of_an_index_that_is_no_copy_are_not_replaced(tmp_path):
+    store = source_of(tmp_path, number=3)
+    target = places.created(tmp_path / "target", store.identity)
+    target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))
+    with pytest.raises(UserError, match="the target is not a copy: 1 own items would be lost; copy to a new place"):
+        copy(store, target)
+    assert [item.id for item in target.listed()] == ["own"]
+    copy(store, target, replace_items=True)
+    target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))
+    assert copy(store, target).items == 5  # it is a copy now
+    with pytest.raises(UserError, match="the target is not a copy: 5 own items"):
+        copy(target, store)
     for one in (store, target):
         one.close()
 

@@ -3,10 +3,12 @@
 import threading
 import time
 from contextlib import closing
+from urllib.parse import quote
 
 import numpy as np
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from attacks.disks import fill_disk
 from attacks.servers import kill_once
@@ -47,6 +49,11 @@ def raw(postgres, statement):
         ("POSTGRES?colour=red", "the address cannot be read"),
         ("NOBODY", "the server does not know this user"),
         ("NOWHERE", "there is no such database: make it with createdb"),
+        ("POSTGRES?sslmode=nonsense", "the address cannot be read: write postgresql://user@host/database"),
+        ("POSTGRES x", "the address cannot be read: write postgresql://user@host/database"),
+        ("postgresql://me:s%zsecret@host/db", "the address cannot be read: write postgresql://user@host/database"),
+        ("mysql://me:secret@host/db", "an index is in a folder or at an address postgresql://…, not at mysql://…"),
+        ("Postgresql://me:secret@host/db", "not at Postgresql://…"),
     ],
 )
 def test_what_is_wrong_is_one_line_without_the_password(postgres, address, message):
@@ -59,20 +66,52 @@ def test_what_is_wrong_is_one_line_without_the_password(postgres, address, messa
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("password", ["se#secret", "12/secret", "se?secret", "12?secret", "a[secret", "a]b[secret",
+                                      "a@secret", "[a]/secret", "a:[b]#secret"])  # fmt: skip
+def test_a_password_with_a_sign_that_ends_it_is_not_shown(password):
+    for host in ("host/db", "one,two:5432/db"):
+        with pytest.raises(UserError, match=r"the address cannot be read: .*user's name or password as %23") as refused:
+            Index.open(f"postgresql://me:{password}@{host}")
+        assert "secret" not in str(refused.value)
+        (address,) = addresses(f"postgresql://me:{quote(password, safe='')}@{host}")
+        assert address.shown == f"postgresql://me@{host}"
+        assert conninfo_to_dict(address.url)["password"] == password
+
+
+@pytest.mark.parametrize("text", ["postgresql://[::1]:5432/db", "postgresql://a:1,b:2/db?user=me@corp", "postgresql://",
+                                  "postgresql://me@[::1],b/db", "postgresql:///db?host=/run"])  # fmt: skip
+def test_what_libpq_reads_is_an_address(text):
+    assert [address.shown for address in addresses(text)] == [text.replace("@corp", "%40corp")]
+    assert conninfo_to_dict(addresses(text)[0].url) == conninfo_to_dict(text)
+
+
+def test_blanks_between_shards_are_no_part_of_them():
+    assert [one.url for one in addresses("postgresql://a/x, postgresql://b/x")] == [
+        "postgresql://a/x", "postgresql://b/x",
+    ]  # fmt: skip
+
+
 def test_rights_and_a_missing_extension(postgres):
     for statement in ("CREATE DATABASE bare", "CREATE ROLE guest LOGIN", "REVOKE CREATE ON DATABASE bare FROM PUBLIC"):
         raw(postgres, statement)
     bare = postgres.address.removesuffix("postgres") + "bare"
     guest = bare.replace("postgres@", "guest@")
-    with pytest.raises(StorageError, match=r"permission denied|has not the rights"):
+    with pytest.raises(StorageError, match=r"may not add the extension"):
         places.created(guest, Identity(None, "sphere", DIM))
+    hidden = f"{bare}?options=-c%20extension_control_path%3D/nowhere"
+    with pytest.raises(StorageError, match="the server has no extension 'vector': install pgvector there"):
+        places.created(hidden, Identity(None, "sphere", DIM))
     store, _, vectors = filled(bare)
+    with pytest.raises(StorageError, match="this user does not have the rights for that: to make an index"):
+        places.created(f"{guest}?index=other", Identity(None, "sphere", DIM))
+    with pytest.raises(UserError, match='may not see the index: its owner runs GRANT USAGE ON SCHEMA "lookalike"'):
+        places.opened(guest)
     with psycopg.connect(bare, autocommit=True) as connection:
         connection.execute("GRANT USAGE ON SCHEMA lookalike TO guest")
         connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA lookalike TO guest")
     reader = places.opened(guest)
     assert len(reader.search(vectors[:1], 5)[0].hits) == 5
-    with pytest.raises(StorageError, match="this user has not the rights for that"):
+    with pytest.raises(StorageError, match="this user does not have the rights for that"):
         reader.remove(["item-000001"])
     for one in (reader, store):
         one.close()
@@ -106,6 +145,8 @@ def test_troubles_of_a_server_say_what_to_do(error, message):
         (psycopg.InterfaceError("the connection is closed"), Trouble.LOST),
         (psycopg.OperationalError("server closed the connection unexpectedly"), Trouble.LOST),
         (psycopg.OperationalError('role "nobody" does not exist'), Trouble.FINAL),
+        (psycopg.OperationalError('FATAL: pg_hba.conf rejects connection for host "[local]"'), Trouble.FINAL),
+        (psycopg.OperationalError("failed to resolve host 'db'"), Trouble.LOST),  # names come and go, too
         (psycopg.errors.DiskFull("could not extend file"), Trouble.FINAL),
     ],
 )

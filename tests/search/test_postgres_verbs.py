@@ -4,8 +4,12 @@ import json
 
 import pytest
 
+from lookalike.cli import index as cli_index
 from lookalike.search import Index
+from lookalike.search.index import identity_of
 from lookalike.search.items import Mark
+from lookalike.search.model_copy import model_content
+from lookalike.search.stores import places
 from tests.cli.processes import Lookalike
 from tests.search.serve.client import Server
 from tests.search.serve.conftest import encoded
@@ -46,8 +50,19 @@ def test_the_verbs(lookalike, saved, photos, held_out, new_address, tmp_path):
     assert "6 items removed, 30 are left" in lookalike("remove", place, "--where", "label=figs").out
     copied = lookalike("copy", place, tmp_path / "copy.index", "--json")
     assert json.loads(copied.out)["items"] == 30, copied.error
+    lookalike("copy", place, place).refused("both are the same index: give another place for the copy")
+    lookalike("copy", place, folder).refused("the target is not a copy: 36 own items would be lost")
+    assert json.loads(lookalike("copy", place, folder, "--replace", "--json").out)["items"] == 30
     assert lookalike("status", place, "--backup", tmp_path / "backup.sqlite").code == 0
     lookalike("search", "postgresql://me:secret@127.0.0.1:1/x", query).refused("the server does not answer")
+
+
+def test_an_index_that_was_stopped_before_it_had_its_model_gets_it(saved, photos, model, new_place):
+    place = new_place()
+    places.created(place, identity_of(model)).close()
+    index = cli_index._opened(str(saved), photos, str(place), False, False)
+    assert index.store.model_files(model.fingerprint).keys() == model_content(model).keys()
+    index.close()
 
 
 @pytest.mark.slow

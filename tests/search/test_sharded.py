@@ -2,16 +2,21 @@
 
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import psycopg
 import pytest
 
+from lookalike.cli import search as cli_search
 from lookalike.errors import UserError
 from lookalike.search import Index, filters
 from lookalike.search.items import Identity
+from lookalike.search.repeats import repeats
 from lookalike.search.stores import StorageError, places, shard
+from lookalike.search.stores.postgres.address import addresses
+from lookalike.search.stores.postgres.store import PostgresStore
 from lookalike.search.stores.shard import Shard, shard_of
 from lookalike.search.stores.sharded import Shards
 from lookalike.search.stores.sqlite import FILE, SqliteStore
@@ -94,6 +99,61 @@ def test_a_shard_that_is_down_is_said_or_refused(postgres, place, monkeypatch):
         assert same(one.store.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
         assert one.search(vectors[0], k=5).missing == ()
         one.close()
+
+
+def test_a_shard_that_is_down_is_never_silently_missing(postgres, place, model, photos, held_out, monkeypatch):
+    """Labels, thresholds and duplicates of some shards would look like those of all."""
+    monkeypatch.setattr(places, "SHORT", 0.2)
+    monkeypatch.setattr(shard, "REST", 0.0)
+    index = Index.create(place, model)
+    index.add(photos)
+    index.calibrate(held_out, 0.6)
+    with closed(postgres):
+        index.ready()  # a server starts without it
+        query = str(held_out / "figs" / "101.png")
+        output = cli_search._as_table(index, query, index.search(query))
+        assert "shard 2 of 2 does not answer: its items are missing below" in output
+        assert "figs" in output
+        with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this takes all of them"):
+            index.classify(held_out)
+    whole = index.store.search
+    monkeypatch.setattr(index.store, "search", lambda *query: [replace(one, missing=("shard 2 of 2",))
+                                                               for one in whole(*query)])  # fmt: skip
+    # as if it went down after the count and the list
+    for ask in (lambda: index.calibrate(held_out, 0.6), lambda: repeats(index.store, 0.9)):
+        with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this takes all of them"):
+            ask()
+    index.close()
+
+
+def test_why_no_shard_answers_is_said(place):
+    filled(place, 5)[0].close()
+    wrong = place.replace("postgres@", "nobody@")
+    with pytest.raises(StorageError, match=r"none of the shards answers; shard 1 of 2: .* does not know this user"):
+        Index.open(wrong)
+
+
+def test_shards_of_which_some_were_made_are_completed(postgres, place, new_address):
+    identity = Identity(None, "sphere", DIM)
+    with closed(postgres), pytest.raises(StorageError):
+        places.created(place, identity)
+    first, second = place.split(",")
+    one, _ = (addresses(part)[0] for part in (first, second))
+    PostgresStore.create(one, identity, {places.SHARD: "1 of 2"})  # and stopped
+    assert not places.exists(place)
+    with pytest.raises(UserError, match="there is an index already"):
+        places.created(place, replace(identity, dim=DIM + 1))
+    store = places.created(place, identity)
+    store.put(some_items(9), on("sphere", np.random.default_rng(0).standard_normal((9, DIM))))
+    store.close()
+    assert places.exists(place)
+    third = new_address()
+    for taken in (place, f"{first},{third}"):  # nothing that holds items is taken for a beginning
+        with pytest.raises(UserError, match="there is an index already"):
+            places.created(taken, identity)
+    assert not places.exists(third)
+    with pytest.raises(UserError, match="is shard 1 of 2: give all shards, in their order"):
+        places.created(f"{third},{first}", identity)
 
 
 def test_shards_in_another_order_or_number_are_refused(place):

@@ -8,14 +8,19 @@ from typing import Annotated
 import typer
 
 from lookalike.cli.bars import bar
-from lookalike.errors import UserError
+from lookalike.errors import UserError, check
 
 EXAMPLE = "lookalike copy shop.index 'postgresql://me@server/shop'"
 
 
 def run(
     source: Annotated[str, typer.Argument(metavar="INDEX", help="The index to copy: a folder or an address.")],
-    target: Annotated[str, typer.Argument(metavar="INDEX", help="A new place, or an unfinished copy to continue.")],
+    target: Annotated[
+        str, typer.Argument(metavar="INDEX", help="A new place, or a copy to finish or to bring up to date.")
+    ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace the items of a target that is not a copy yet.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
 ) -> None:
     """Copy a whole index between folders, PostgreSQL servers and shards; an interrupted copy is continued.
@@ -23,17 +28,14 @@ def run(
     At the end both sides are counted and read through, and their digests compared.
     """
     from lookalike.search.stores import places
-    from lookalike.search.stores.copying import FACT, copy
+    from lookalike.search.stores.copying import copy
 
+    check(places.shown(source) != places.shown(target), "both are the same index: give another place for the copy")
     begin = places.opened(source)
-    if places.exists(target):
-        end = places.opened(target)
-    else:
-        end = places.created(target, begin.identity)
-        end.write_fact(FACT, json.dumps({"after": ""}))
+    end = places.opened(target) if places.exists(target) else places.created(target, begin.identity)
     try:
         with ExitStack() as shown:
-            result = copy(begin, end, lambda name: shown.enter_context(bar(name)))
+            result = copy(begin, end, lambda name: shown.enter_context(bar(name)), replace)
     except KeyboardInterrupt:
         raise UserError("stopped; what is copied stays, the same command continues") from None
     finally:

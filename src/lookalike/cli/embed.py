@@ -1,7 +1,7 @@
 """`lookalike embed MODEL DATA`: images as vectors, by one process or by many."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,69 +15,84 @@ from lookalike.errors import UserError, check
 EXAMPLE = "lookalike embed run/model photos/ --out photos.npz"
 
 
-def run(
-    model: Annotated[
-        Path | None, typer.Argument(metavar="MODEL", help="The folder of a saved model, such as run/model.")
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DATA",
-            help="Class folders, a table, a name or name=folder; or unlabelled: a flat folder, one file, '*.jpg'.",
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", help="The .npz file to write, or the folder of the shards.")] = Path(
-        "embeddings.npz"
+ModelFolder = Annotated[
+    Path | None, typer.Argument(metavar="MODEL", help="The folder of a saved model, such as run/model.")
+]
+Images = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DATA",
+        help="Class folders, a table, a name or name=folder; or unlabelled: a flat folder, one file, '*.jpg'.",
     ),
-    split: Annotated[str | None, typer.Option("--split", help="Only train, validation or test.")] = None,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")] = "cpu",
-    backend: Annotated[
-        str,
-        typer.Option("--backend", help="torch, onnx (about twice as fast on a CPU), or auto: onnx where it agrees."),
-    ] = "auto",
-    shards: Annotated[
-        int | None, typer.Option("--shards", help="Divide the work: start the same command as often as you like.")
-    ] = None,
-    lease: Annotated[
-        float | None,
-        typer.Option("--lease", help="A worker loses its shard after this many seconds without a sign of life [300]."),
-    ] = None,
-    status: Annotated[bool, typer.Option("--status", help="Only say how far the workers on --out have got.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
-) -> None:
+]
+Out = Annotated[Path, typer.Option("--out", help="The .npz file to write, or the folder of the shards.")]
+Split = Annotated[str | None, typer.Option("--split", help="Only train, validation or test.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda, mps.")]
+BackendName = Annotated[
+    str, typer.Option("--backend", help="torch, onnx (about twice as fast on a CPU), or auto: onnx where it agrees.")
+]
+Shards = Annotated[
+    int | None, typer.Option("--shards", help="Divide the work: start the same command as often as you like.")
+]
+Lease = Annotated[
+    float | None,
+    typer.Option("--lease", help="A worker loses its shard after this many seconds without a sign of life [300]."),
+]
+Status = Annotated[bool, typer.Option("--status", help="Only say how far the workers on --out have got.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")]
+
+
+def run(
+    model: ModelFolder = None, source: Images = None, out: Out = Path("embeddings.npz"), split: Split = None,
+    device: Device = "cpu", backend: BackendName = "auto", shards: Shards = None, lease: Lease = None,
+    status: Status = False, as_json: AsJson = False,
+) -> None:  # fmt: skip
     """Embed all images of DATA.
 
     The file holds the arrays `embeddings`, `paths` (absolute), `fingerprint` (of the model) and, where the images have
     them, `labels`; `lookalike evaluate` and `lookalike index` read it. With --shards, --out is a folder that any number
     of workers on any machines fill together, and that both read as well.
     """
-    from lookalike.data.formats.unlabelled import NO_LABEL, unlabelled
-    from lookalike.features import embed
-    from lookalike.features.shards import is_shards
-    from lookalike.models import Model
-    from lookalike.runs.embeddings import columns, save_arrays
-
     if status:
         return embed_shards.show(out, as_json)
     if model is None or source is None:
         raise UserError("give a model and images, as in: lookalike embed run/model photos/; or ask with --status")
+    from lookalike.data.formats.unlabelled import unlabelled
+    from lookalike.features.shards import is_shards
+
     keep_memory()
-    loaded = Model.load(model, device=device)
-    computed_by = loaded.backend(backend)  # type: ignore[arg-type]
-    if computed_by.note:
-        typer.echo(computed_by.note, err=True)
+    loaded, computed_by = _loaded(model, device, backend)
     dataset = unlabelled(source) or data.load(source)
     if shards is not None or is_shards(out):
         part = dataset if split is None else dataset.where(split=split)
         return embed_shards.work(loaded, part, out, shards, computed_by, lease, as_json)
-    check(not as_json, "--json is for shards: leave it out, or give --shards")
-    images = readable_images(dataset, split)
+    for option, used in (("--json", as_json), ("--lease", lease is not None)):
+        check(not used, f"{option} is for shards: leave it out, or give --shards")
+    return _embed(loaded, computed_by, readable_images(dataset, split), out)
+
+
+def _loaded(folder: Path, device: str, backend: str) -> tuple[Any, Any]:
+    """The model, and what computes it."""
+    from lookalike.models import Model
+
+    model = Model.load(folder, device=device)
+    computed_by = model.backend(backend)  # type: ignore[arg-type]
+    if computed_by.note:
+        typer.echo(computed_by.note, err=True)
+    return model, computed_by
+
+
+def _embed(model: Any, backend: Any, images: Any, out: Path) -> None:
+    """All images into one file."""
+    from lookalike.data.formats.unlabelled import NO_LABEL
+    from lookalike.features import embed
+    from lookalike.runs.embeddings import columns, save_arrays
+
     with bar("embedding") as progress:
-        vectors = embed(loaded, images, progress, computed_by)
+        vectors = embed(model, images, progress, backend)
     arrays = columns(vectors, images)
     if images.label_names == NO_LABEL:
         del arrays["labels"]
-    save_arrays(out, arrays, fingerprint=loaded.fingerprint)
+    save_arrays(out, arrays, fingerprint=model.fingerprint)
     skipped = f"; {len(images.problems):,} unreadable files left out" if images.problems else ""
     typer.echo(f"{len(vectors):,} × {vectors.shape[1]} embeddings in {out}{skipped}")
-    return None

@@ -67,6 +67,8 @@ def _opened(model: str, first: Path, out: str, new_generation: bool, prune: bool
     if loaded is None or not new_generation:
         if loaded is not None:
             index.check_model(loaded)
+            if not len(index):  # the try that made it may have been stopped before it had the model
+                index.keep_model(loaded)
         return index
     with bar("embedding everything again") as progress:
         gone = renew(index, loaded, prune, progress)

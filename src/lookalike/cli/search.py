@@ -91,7 +91,8 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
     else:
         chance = "" if answer.chance is None else f", chance {answer.chance:.2f}"
         lines.append(f"{answer.verdict}{chance}: {calibration.meaning(answer.verdict)}")
-        stale = calibration.stale(len(index), index.identity.generation)
+        # where a shard is missing nobody knows how many items there are
+        stale = None if answer.missing else calibration.stale(len(index), index.identity.generation)
         lines += [f"calibrate again: {stale}"] if stale else []
     rows = [["similarity", "label", "item"]]
     rows += [[f"{hit.similarity:.4f}", hit.label or "", hit.path or hit.id] for hit in answer.hits]

@@ -13,12 +13,16 @@ from lookalike.evaluation.statistics import bootstrap
 from lookalike.search import quality as ways
 from lookalike.search import trials
 from lookalike.search.calibration import Calibration, calibrate
+from lookalike.search.classifying import readable
 from lookalike.search.evidence import HITS, of_hits
 from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Answer, Hit, Vectors
 from lookalike.search.quality import CANDIDATES, DEPTH, Quality, Trial, improved, label_of
-from lookalike.search.stores import Store
+from lookalike.search.queries import means
+from lookalike.search.sources import Entry
+from lookalike.search.stores import Store, complete
 from lookalike.search.trials import Trials
+from lookalike.search.update import BATCH, Encode
 
 MOST = 500  # queries that candidates are compared on
 Progress = Callable[[int, int], None]
@@ -38,6 +42,26 @@ class Queries:
         places = [int(row) for row in rows]
         return Queries(self.vectors[places], self.flipped[places], [self.labels[row] for row in places],
                        [self.itself[row] for row in places])  # fmt: skip
+
+
+def queries_of(entries: Sequence[Entry], store: Store, encode: Encode, progress: Progress | None) -> Queries:
+    """The readable ones of labelled images as vectors, with those of their mirror images."""
+    plain, mirrored, labels, itself = [], [], [], []
+    for start in range(0, len(entries), BATCH):
+        read = [(entry.item, readable(entry)) for entry in entries[start : start + BATCH]]
+        batch = [(item, pixels) for item, pixels in read if pixels is not None]
+        for item, _ in batch:
+            labels.append(str(item.label))
+            same = store.at_paths([item.path]) if item.path is not None else {}
+            itself.append([other.id for other in same.values()])
+        if batch:
+            plain.append(encode([pixels for _, pixels in batch]))
+            mirrored.append(encode([pixels.flip(2) for _, pixels in batch]))
+        if progress is not None:
+            progress(min(start + BATCH, len(entries)), len(entries))
+    check(bool(plain), "none of the images can be read")
+    vectors = np.concatenate(plain)
+    return Queries(vectors, means(vectors, np.concatenate(mirrored), store.identity.geometry), labels, itself)
 
 
 @dataclass(frozen=True)
@@ -84,7 +108,7 @@ def compare(
         result = []
         vectors = queries.flipped if quality.flip else queries.vectors
         for row in range(len(queries.labels)):
-            result.append(improved(store, vectors[row : row + 1], DEPTH, quality, leave_out=queries.itself[row]))
+            result.append(_improved(store, vectors[row : row + 1], DEPTH, quality, leave_out=queries.itself[row]))
             done += 1
             if progress is not None:
                 progress(done, total)
@@ -127,17 +151,24 @@ def ask(store: Store, queries: Queries, quality: Quality, progress: Progress | N
     rows: list[trials.Row] = []
     for row, label in enumerate(queries.labels):
         vector = vectors[row : row + 1]
-        hits = improved(store, vector, HITS, quality, where, leave_out=queries.itself[row]).hits
+        hits = _improved(store, vector, HITS, quality, where, leave_out=queries.itself[row]).hits
         if hits and sizes[label] > len(queries.itself[row]):
             rows.append(_row(store, label, hits, present=True))
         if any(hit.label == label for hit in hits):
             others = (*where, Condition("label", "!=", (label,)))
-            hits = improved(store, vector, HITS, quality, others).hits
+            hits = _improved(store, vector, HITS, quality, others).hits
         if hits:
             rows.append(_row(store, label, hits, present=False))
         if progress is not None:
             progress(row + 1, len(queries.labels))
     return trials.as_trials(rows)
+
+
+def _improved(
+    store: Store, vector: Vectors, k: int, quality: Quality, where: Filter = (), leave_out: Sequence[str] = ()
+) -> Answer:
+    """An answer of all shards: measured on some of them, nothing would hold for all."""
+    return complete([improved(store, vector, k, quality, where, leave_out=leave_out)])[0]
 
 
 def _row(store: Store, label: str, hits: Sequence[Hit], present: bool) -> trials.Row:

@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 
 from lookalike.errors import UserError, check
-from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.search import calibrating, filters, sources, vectors
-from lookalike.search.calibrating import Calibrated, Queries
+from lookalike.search.calibrating import Calibrated
 from lookalike.search.calibration import Calibration
+from lookalike.search.classifying import classify
 from lookalike.search.filters import Filter, Where
-from lookalike.search.items import Answer, Classified, Identity, Item, Vectors
+from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.judging import answered
+from lookalike.search.loading import load
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
-from lookalike.search.quality import Quality, improved, label_of
-from lookalike.search.queries import Box, combined, pixels_of, placed
-from lookalike.search.sources import Entry, Source
+from lookalike.search.quality import Quality, improved
+from lookalike.search.queries import Box, combined, means, pixels_of, placed
+from lookalike.search.sources import Source
 from lookalike.search.stores import Store, places
 from lookalike.search.stores.places import Place
-from lookalike.search.update import BATCH, Progress, Update, prune, update
+from lookalike.search.update import Progress, Update, prune, update
 
-BULK = 10_000  # vectors of one transaction
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
 
@@ -57,8 +57,7 @@ class Index:
             return Index(places.created(place, Identity(None, geometry, dim)), place)  # type: ignore[arg-type]
         loaded = model if isinstance(model, Model) else Model.load(model)
         index = Index(places.created(place, identity_of(loaded)), place)
-        index.store.keep_model(loaded.fingerprint, model_content(loaded))
-        index._model = loaded
+        index.keep_model(loaded)
         known = None if isinstance(model, Model) else calibration_of_run(Path(model), loaded)
         if known is not None:
             index.store.write_fact("calibration", json.dumps(known))
@@ -107,6 +106,11 @@ class Index:
             self._model = load_model(self.store, fingerprint, places.model_folder(self.place))
         return self._model
 
+    def keep_model(self, model: Model) -> None:
+        """Keep the files of the index's `model` with it, so that nobody needs another copy."""
+        self.store.keep_model(model.fingerprint, model_content(model))
+        self._model = model
+
     def check_model(self, model: Model) -> None:
         """Refuse a `model` whose vectors cannot be compared with those of the index."""
         check(
@@ -129,52 +133,15 @@ class Index:
 
     def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
-        files, result = vectors.files(place), Update(unreadable=vectors.unreadable(place))
-        for number, file in enumerate(files):
-            items, raw, fingerprint = vectors.read(file)
-            content = placed(raw, self.identity.geometry)
-            own = self.identity.fingerprint
-            check(
-                fingerprint in (None, own), f"the vectors in '{place.name}' come from another model than this index's"
-            )
-            for start in range(0, len(items), BULK):
-                self._put(items[start : start + BULK], content[start : start + BULK], result)
-                if progress is not None and len(files) == 1:
-                    progress(min(start + BULK, len(items)), len(items))
-            if progress is not None and len(files) > 1:
-                progress(number + 1, len(files))
-        return result
-
-    def _put(self, items: Sequence[Item], content: Vectors, result: Update) -> None:
-        """Write what is new or different; a file that is as it was has the vector that it had."""
-        known = {item.id: item for item in self.store.with_ids([item.id for item in items])}
-        rows = [row for row, item in enumerate(items) if item.stamp is None or item != known.get(item.id)]
-        if rows:
-            self.store.put([items[row] for row in rows], content[rows])
-        new = sum(items[row].id not in known for row in rows)
-        result.added, result.changed = result.added + new, result.changed + len(rows) - new
-        result.unchanged += len(items) - len(rows)
+        return load(self.store, place, progress)
 
     def ready(self) -> None:
         """Bring the cache up to date, so that the next search need not."""
-        if len(self):
-            self.store.search(np.eye(1, self.identity.dim, dtype=np.float32), 1)
+        self.store.search(np.eye(1, self.identity.dim, dtype=np.float32), 1)
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
-        """The label of every readable picture, by the rule that calibration found best."""
-        quality, result = self.quality, []
-        listing = sources.listing(source)
-        for place, entry in enumerate(listing.entries):
-            try:
-                pixels = entry.pixels() if entry.pixels is not None else pixels_of(entry.item.path)
-            except (UserError, UnreadableError):
-                continue
-            answer = self.search(pixels)
-            label, similarity = label_of(answer.hits, quality.rule)
-            result.append(Classified(entry.item.path or entry.item.id, label, similarity, answer.verdict))
-            if progress is not None:
-                progress(place + 1, len(listing.entries))
-        return result
+        """The label of every readable picture, by the rule that calibration found best; refused without all shards."""
+        return classify(sources.listing(source), self.search, self.quality.rule, progress)
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
@@ -245,37 +212,12 @@ class Index:
         )
         labelled = [entry for entry in listing.entries if entry.item.label is not None]
         check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
-        queries = self._queries(labelled, stage("embedding the images"))
+        queries = calibrating.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         seen = bool(set(queries.labels) & set(self.model.classes))
         result = calibrating.run(self.store, queries, precision, seen, stage, plain)
         self.store.write_fact("calibration", json.dumps(result.calibration.as_json()))
         self.store.write_fact("quality", json.dumps(result.quality.as_json()))
         return result
-
-    def _queries(self, entries: Sequence[Entry], progress: Progress | None) -> Queries:
-        """Labelled images as vectors, with those of their mirror images."""
-        plain, mirrored, labels, itself = [], [], [], []
-        for start in range(0, len(entries), BATCH):
-            batch = []
-            for entry in entries[start : start + BATCH]:
-                try:
-                    pixels = entry.pixels() if entry.pixels is not None else pixels_of(entry.item.path)
-                except (UserError, UnreadableError):
-                    continue
-                batch.append(pixels)
-                labels.append(str(entry.item.label))
-                same = self.store.at_paths([entry.item.path]) if entry.item.path is not None else {}
-                itself.append([item.id for item in same.values()])
-            if batch:
-                plain.append(self._encode(batch))
-                mirrored.append(self._encode([pixels.flip(2) for pixels in batch]))
-            if progress is not None:
-                progress(min(start + BATCH, len(entries)), len(entries))
-        check(bool(plain), "none of the images can be read")
-        vectors, other = np.concatenate(plain), np.concatenate(mirrored)
-        both = np.concatenate([combined(np.stack(pair), None, self.identity.geometry)
-                               for pair in zip(vectors, other, strict=True)])  # fmt: skip
-        return Queries(vectors, both, labels, itself)
 
     def search_many(
         self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
@@ -288,24 +230,22 @@ class Index:
 
         `box`: the part of each picture that counts.
         """
-        result: list[Any] = [None] * len(queries)
-        images: dict[int, Any] = {}
+        result: dict[int, Any] = {}
         for place, query in enumerate(queries):
             if _is_vector(query):
                 result[place] = placed(np.asarray(query, np.float32)[None], self.identity.geometry)[0]
             elif isinstance(query, str) and box is None and self._is_item(query):
                 result[place] = self.store.vectors([query])[0]
-            else:
-                images[place] = pixels_of(query, box)
+        images = {place: pixels_of(query, box) for place, query in enumerate(queries) if place not in result}
         if images:
-            embedded = self._encode(list(images.values()))
-            if flip:
-                mirrored = self._encode([pixels.flip(2) for pixels in images.values()])
-                pairs = zip(embedded, mirrored, strict=True)
-                embedded = np.concatenate([combined(np.stack(pair), None, self.identity.geometry) for pair in pairs])
-            for place, vector in zip(images, embedded, strict=True):
-                result[place] = vector
-        return np.stack(result)
+            result |= dict(zip(images, self._embedded(list(images.values()), flip), strict=True))
+        return np.stack([result[place] for place in range(len(queries))])
+
+    def _embedded(self, images: Sequence[Any], flip: bool) -> Vectors:
+        vectors = self._encode(images)
+        if not flip:
+            return vectors
+        return means(vectors, self._encode([pixels.flip(2) for pixels in images]), self.identity.geometry)
 
     def _is_item(self, text: str) -> bool:
         return not Path(text).is_file() and bool(self.store.with_ids([text]))

@@ -86,3 +86,8 @@ def combined(
         check(length > 0, "the examples cancel each other out: leave out some of them")
         vector = vector / length
     return np.asarray(vector[None], np.float32)
+
+
+def means(one: Vectors, other: Vectors, geometry: Geometry) -> Vectors:
+    """The mean of each row of `one` with the same row of `other`, such as that of its mirror image."""
+    return np.concatenate([combined(np.stack(pair), None, geometry) for pair in zip(one, other, strict=True)])

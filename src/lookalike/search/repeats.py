@@ -16,7 +16,7 @@ from lookalike.data import Dataset, near_duplicate_groups
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.search.items import Item
-from lookalike.search.stores import Store
+from lookalike.search.stores import Store, complete
 
 TOGETHER = 64  # items of one search
 NEIGHBOURS = 20  # that are looked at per item
@@ -77,7 +77,7 @@ def look_alikes(
     pairs: list[tuple[Item, Item, float]] = []
     for items, vectors in store.scan():
         for start in range(0, len(items), TOGETHER):
-            answers = (other or store).search(vectors[start : start + TOGETHER], NEIGHBOURS)
+            answers = complete((other or store).search(vectors[start : start + TOGETHER], NEIGHBOURS))
             for item, answer in zip(items[start : start + TOGETHER], answers, strict=True):
                 near = [hit for hit in answer.hits if hit.similarity >= threshold]
                 pairs += [(item, hit.item, hit.similarity) for hit in near if other is not None or hit.id != item.id]

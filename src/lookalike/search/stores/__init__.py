@@ -17,6 +17,14 @@ class StorageError(UserError):
     """Trouble of a store itself (not there, no rights, no room): nothing is wrong with what was asked."""
 
 
+def complete(answers: Sequence[Answer]) -> Sequence[Answer]:
+    """Answers of all shards, for whatever would be wrong without a word where some are missing."""
+    missing = next((answer.missing for answer in answers if answer.missing), None)
+    if missing is not None:
+        raise StorageError(f"{', '.join(missing)} does not answer, and this takes all of them: try again later")
+    return answers
+
+
 @runtime_checkable
 class Store(Protocol):
     """Items with their vectors, durably: whatever a method has returned from survives a crash."""

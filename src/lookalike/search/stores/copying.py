@@ -17,6 +17,7 @@ from lookalike.search.items import Item, Value, Vectors
 from lookalike.search.stores import Store
 
 FACT = "copy"  # where an unfinished copy has come to
+COPIED = "copied"  # the digest of a finished one: what it holds may be replaced by a later copy
 FACTS = ("calibration", "quality")
 BATCH = 1_000  # items of one change
 Progress = Callable[[int, int], None]
@@ -32,16 +33,27 @@ class Copied:
     resumed: bool
 
 
-def copy(source: Store, target: Store, stage: Stage = lambda _: None) -> Copied:
-    """Make the target equal to the source; where it has items of its own already, they are replaced."""
-    check(_same(source, target), "the target holds vectors of another model or generation: copy to a new place")
+def copy(source: Store, target: Store, stage: Stage = lambda _: None, replace_items: bool = False) -> Copied:
+    """Make the target equal to the source.
+
+    A target that is not a copy and has items of its own is refused, unless `replace_items` gives them up.
+    """
+    check(_same(source, target), "the target holds vectors of another model: copy to a new place")
     begun = target.read_fact(FACT)
+    if begun is None and target.read_fact(COPIED) is None and not replace_items:
+        count = target.count()
+        check(
+            count == 0,
+            f"the target is not a copy: {count:,} own items would be lost; copy to a new place, or --replace them",
+        )
     after = "" if begun is None else str(json.loads(begun)["after"])
+    target.write_fact(FACT, json.dumps({"after": after}))
     _copy_documents(source, target)
     _copy_items(source, target, after, stage("copying"))
     _remove_others(source, target)
     _copy_marks(source, target)
     result = Copied(target.count(), _compared(source, target, stage), bool(after))
+    target.write_fact(COPIED, result.digest)
     target.write_fact(FACT, None)
     return result
 
@@ -110,15 +122,13 @@ def _copy_marks(source: Store, target: Store) -> None:
 
 
 def _compared(source: Store, target: Store, stage: Stage) -> str:
-    """The digest of both; refused where counts or digests differ."""
-    counts = source.count(), target.count()
-    hint = "the source was changed meanwhile; the same command brings the copy up to date"
-    check(counts[0] == counts[1], f"the copy has {counts[1]:,} items, the source {counts[0]:,}: {hint}")
-    own = digest(source, stage("reading the source"))
-    if own != digest(target, stage("reading the copy")):
-        target.write_fact(FACT, json.dumps({"after": ""}))  # from the beginning
-        raise UserError(f"the copy differs from its source: {hint}")
-    return own
+    """The digest of both; refused where counts or digests differ, and the next copy begins again."""
+    own, (count, copied) = digest(source, stage("reading the source")), (source.count(), target.count())
+    if count == copied and own == digest(target, stage("reading the copy")):
+        return own
+    target.write_fact(FACT, json.dumps({"after": ""}))
+    trouble = "differs from its source" if count == copied else f"has {copied:,} items, its source {count:,}"
+    raise UserError(f"the copy {trouble}: the source was changed meanwhile; the same command brings it up to date")
 
 
 def digest(store: Store, progress: Progress | None = None) -> str:

@@ -4,9 +4,10 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 from lookalike.errors import UserError
 
@@ -18,6 +19,8 @@ SETTINGS = (
     "temp_store = MEMORY",
     "cache_size = -16384",  # kilobytes, for each thread; behind it is that of the system
 )
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 class Database:
@@ -66,6 +69,22 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    def read(
+        self, work: Callable[Concatenate[sqlite3.Connection, Parameters], Result], *args: Parameters.args,
+        **settings: Parameters.kwargs,
+    ) -> Result:  # fmt: skip
+        """Work on one snapshot."""
+        with self.reading() as connection:
+            return work(connection, *args, **settings)
+
+    def write(
+        self, work: Callable[Concatenate[sqlite3.Connection, Parameters], Result], *args: Parameters.args,
+        **settings: Parameters.kwargs,
+    ) -> Result:  # fmt: skip
+        """One change."""
+        with self.writing() as connection:
+            return work(connection, *args, **settings)
 
     def close(self) -> None:
         for connection in self._all:

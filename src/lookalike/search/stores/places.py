@@ -1,5 +1,7 @@
 """Where an index can be: a folder, or the address of a PostgreSQL server (of several: its shards)."""
 
+from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,18 +29,30 @@ def opened(place: Place, complete: bool = False) -> Store:
 
 
 def created(place: Place, identity: Identity) -> Store:
-    """A new, empty store."""
+    """A new, empty store; of several shards those that an earlier, stopped try has made already are taken as they are.
+
+    A place that holds anything else is refused before any shard is made.
+    """
     if not is_address(place):
         return SqliteStore.create(Path(place), identity)
     every = addresses(str(place))
-    for address in every:
-        taken = _postgres().exists(address)
-        check(not taken, f"{address.shown}: there is an index already: open it, or give another name with ?index=NAME")
-    for number, address in enumerate(every, start=1):
-        store = _postgres().create(address, identity)
-        store.write_fact(SHARD, _numbered(number, len(every)))
-        store.close()
+    missing = [number for number, address in enumerate(every, start=1) if not _begun(address, number, every, identity)]
+    check(bool(missing), f"{shown(place)}: there is an index already: open it, or give other names with ?index=NAME")
+    for number in missing:
+        shard = _numbered(number, len(every))
+        _postgres().create(every[number - 1], identity, {} if shard is None else {SHARD: shard})
     return opened(place)
+
+
+def _begun(address: Address, number: int, every: Sequence[Address], identity: Identity) -> bool:
+    """Whether a stopped try has made this shard: an empty one."""
+    if not _postgres().exists(address):
+        return False
+    taken = f"{address.shown}: there is an index already: open it, or give another name with ?index=NAME"
+    check(len(every) > 1, taken)
+    with closing(_shard(address, number, len(every))) as store:
+        check(store.identity == identity and store.count() == 0, taken)
+    return True
 
 
 def _numbered(number: int, count: int) -> str | None:
@@ -58,9 +72,10 @@ def _shard(address: Address, number: int, count: int) -> Store:
 
 
 def exists(place: Place) -> bool:
+    """Whether there is an index, with all its shards."""
     if not is_address(place):
         return (Path(place) / FILE).is_file()
-    return any(_postgres().exists(address) for address in addresses(str(place)))
+    return all(_postgres().exists(address) for address in addresses(str(place)))
 
 
 def shown(place: Place) -> str:

@@ -9,11 +9,9 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +19,7 @@ from lookalike.errors import check
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
 from lookalike.search.stores import StorageError, Store
+from lookalike.search.stores.fan_out import FanOut
 from lookalike.search.stores.fields import check_batch, kinds_of
 from lookalike.search.stores.merging import merged, summed
 from lookalike.search.stores.shard import Shard, shard_of
@@ -28,7 +27,6 @@ from lookalike.search.stores.shard import Shard, shard_of
 EVERY = 1 << 40  # values of a column: all of them
 BLOCK = 5_000
 ATTEMPTS = 5  # to find all shards in one generation
-Result = TypeVar("Result")
 
 
 class Shards:
@@ -37,59 +35,17 @@ class Shards:
     def __init__(self, openers: Sequence[Callable[[], Store]], complete: bool = False) -> None:
         count = len(openers)
         self.shards = [Shard(f"shard {number} of {count}", open_) for number, open_ in enumerate(openers, start=1)]
-        self.complete = complete
-        self._threads = ThreadPoolExecutor(count, "shard")
-        replies = self._tried(lambda store: store.identity)
+        self.complete, self._ask = complete, FanOut(self.shards)
+        replies = self._ask.tried(lambda store, _: store.identity)
         identities = [identity for identity in replies if isinstance(identity, Identity)]
-        check(bool(identities), "none of the shards answers: are their servers running?")
+        if not identities:
+            raise StorageError(f"none of the shards answers; {replies[0]}")
         generations = {identity.generation for identity in identities}
         check(len(set(identities)) == len(generations), "the shards hold vectors of different models: not one index")
 
-    def _all(self, work: Callable[[Store], Result]) -> list[Result]:
-        """Every shard at once; one that does not answer is an error."""
-        return list(self._threads.map(lambda shard: shard.ask(work), self.shards))
-
-    def _tried(self, work: Callable[[Store], Result]) -> list[Result | StorageError]:
-        """Every shard at once, with its trouble in the place of a result."""
-
-        def one(shard: Shard) -> Result | StorageError:
-            try:
-                return shard.ask(work)
-            except StorageError as error:
-                return error
-
-        return list(self._threads.map(one, self.shards))
-
-    def _any(self, work: Callable[[Store], Result]) -> Result:
-        """The first shard that answers."""
-        for shard in self.shards[:-1]:
-            try:
-                return shard.ask(work)
-            except StorageError:
-                continue
-        return self.shards[-1].ask(work)
-
-    def _own(self, id_: str) -> Shard:
-        return self.shards[shard_of(id_, len(self.shards))]
-
-    def _parts(self, ids: Sequence[str]) -> list[list[int]]:
-        """The places of ids that belong to each shard."""
-        parts: list[list[int]] = [[] for _ in self.shards]
-        for place, id_ in enumerate(ids):
-            parts[shard_of(id_, len(self.shards))].append(place)
-        return parts
-
-    def _divided(
-        self, ids: Sequence[str], work: Callable[[Store, list[int]], Result]
-    ) -> list[tuple[list[int], Result]]:
-        """Work on the shards that hold these ids, each with the places of its own."""
-        parts = [(shard, places) for shard, places in zip(self.shards, self._parts(ids), strict=True) if places]
-        results = self._threads.map(lambda part: part[0].ask(lambda store: work(store, part[1])), parts)
-        return [(places, result) for (_, places), result in zip(parts, list(results), strict=True)]
-
     @property
     def identity(self) -> Identity:
-        return self._any(lambda store: store.identity)
+        return self._ask.any(lambda store: store.identity)
 
     def put(
         self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None,
@@ -106,7 +62,7 @@ class Shards:
             own = {item.id: pictures[item.id] for item in some if pictures and item.id in pictures}
             store.put(some, vectors[places], own, generation)
 
-        self._divided([item.id for item in items], part)
+        self._ask.divided([item.id for item in items], part)
 
     def _know(self, items: Sequence[Item]) -> None:
         """A column that is new or has its first text is so in every shard, before any item."""
@@ -117,55 +73,50 @@ class Shards:
             self.know(new)
 
     def know(self, kinds: Mapping[str, Kind]) -> None:
-        self._all(lambda store: store.know(kinds))
+        self._ask.all(lambda store: store.know(kinds))
 
     def remove(self, ids: Sequence[str]) -> int:
-        return sum(count for _, count in self._divided(ids, lambda store, own: store.remove([ids[one] for one in own])))
+        return sum(
+            count for _, count in self._ask.divided(ids, lambda store, own: store.remove([ids[one] for one in own]))
+        )
 
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
     ) -> list[Answer]:
-        parts = self._parts(leave_out)
-
-        def part(number: int) -> list[Answer] | StorageError:
-            own = [leave_out[place] for place in parts[number]]
-            try:
-                return self.shards[number].ask(lambda store: store.search(queries, k, where, group, own))
-            except StorageError as error:
-                return error
-
+        parts = self._ask.parts(leave_out)
+        own = [[leave_out[place] for place in places] for places in parts]
         for _ in range(ATTEMPTS):
-            replies = list(self._threads.map(part, range(len(self.shards))))
-            answers = [part for part in replies if not isinstance(part, StorageError)]
-            troubles = [error for error in replies if isinstance(error, StorageError)]
+            replies = self._ask.tried(lambda store, place: store.search(queries, k, where, group, own[place]))
+            answers = [reply for reply in replies if not isinstance(reply, StorageError)]
+            troubles = {shard.name: reply for shard, reply in zip(self.shards, replies, strict=True)
+                        if isinstance(reply, StorageError)}  # fmt: skip
             if troubles and (self.complete or not answers):
-                raise troubles[0]
-            missing = [
-                one.name for one, part in zip(self.shards, replies, strict=True) if isinstance(part, StorageError)
-            ]
+                raise next(iter(troubles.values()))
             if len({answer.generation for part in answers for answer in part}) <= 1:
-                return [merged(each, k, group, missing) for each in zip(*answers, strict=True)]
+                return [merged(each, k, group, list(troubles)) for each in zip(*answers, strict=True)]
             time.sleep(0.1)  # a switch is under way
         raise StorageError("the shards are between two generations: run lookalike index --new-generation to its end")
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         result = np.empty((len(ids), self.identity.dim), np.float32)
-        for places, rows in self._divided(ids, lambda store, own: store.vectors([ids[one] for one in own])):
+        for places, rows in self._ask.divided(ids, lambda store, own: store.vectors([ids[one] for one in own])):
             result[places] = rows
         return result
 
     def items(self, ids: Sequence[str]) -> list[Item]:
         by_place: dict[int, Item] = {}
-        for places, items in self._divided(ids, lambda store, own: store.items([ids[one] for one in own])):
+        for places, items in self._ask.divided(ids, lambda store, own: store.items([ids[one] for one in own])):
             by_place |= dict(zip(places, items, strict=True))
         return [by_place[place] for place in range(len(ids))]
 
     def with_ids(self, ids: Sequence[str]) -> list[Item]:
-        parts = self._divided(ids, lambda store, own: store.with_ids([ids[one] for one in own]))
+        parts = self._ask.divided(ids, lambda store, own: store.with_ids([ids[one] for one in own]))
         return [item for _, items in parts for item in items]
 
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
-        return {path: item for part in self._all(lambda store: store.at_paths(paths)) for path, item in part.items()}
+        return {
+            path: item for part in self._ask.all(lambda store: store.at_paths(paths)) for path, item in part.items()
+        }
 
     def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
         def rows(shard: Shard) -> Iterator[tuple[Item, np.ndarray]]:
@@ -181,21 +132,21 @@ class Shards:
         return heapq.merge(*parts, key=lambda item: item.id)
 
     def picture(self, id_: str) -> bytes | None:
-        return self._own(id_).ask(lambda store: store.picture(id_))
+        return self.shards[shard_of(id_, len(self.shards))].ask(lambda store: store.picture(id_))
 
     def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
-        parts = self._divided(ids, lambda store, own: store.pictures([ids[one] for one in own]))
+        parts = self._ask.divided(ids, lambda store, own: store.pictures([ids[one] for one in own]))
         return {one: content for _, part in parts for one, content in part.items()}
 
     def count(self, where: Filter = ()) -> int:
-        return sum(self._all(lambda store: store.count(where)))
+        return sum(self._ask.all(lambda store: store.count(where)))
 
     def distinct(self, column: str) -> int:
         return len(self._counts(column))
 
     def _counts(self, column: str) -> Counter[Value]:
         total: Counter[Value] = Counter()
-        for part in self._all(lambda store: store.counted(column, EVERY)):
+        for part in self._ask.all(lambda store: store.counted(column, EVERY)):
             total.update(dict(part))
         return total
 
@@ -203,22 +154,24 @@ class Shards:
         return sorted(self._counts(column).items(), key=lambda pair: (-pair[1], pair[0]))[:most]
 
     def version(self) -> str:
-        return ".".join("?" if isinstance(one, StorageError) else one for one in self._tried(lambda s: s.version()))
+        return ".".join(
+            "?" if isinstance(one, StorageError) else one for one in self._ask.tried(lambda store, _: store.version())
+        )
 
     def newest(self, count: int) -> list[Item]:
-        every = [item for items in self._all(lambda store: store.newest(count)) for item in items]
+        every = [item for items in self._ask.all(lambda store: store.newest(count)) for item in items]
         return sorted(every, key=lambda item: -(item.added or 0.0))[:count]
 
     def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
         result: dict[Value, Item] = {}
-        for part in self._all(lambda store: store.first_of(column, values)):
+        for part in self._ask.all(lambda store: store.first_of(column, values)):
             for value, item in part.items():
                 if value not in result or _age(item) < _age(result[value]):
                     result[value] = item
         return result
 
     def extent(self, column: str) -> tuple[Value, Value]:
-        ends = [end for pair in self._all(lambda store: store.extent(column)) for end in pair if end is not None]
+        ends = [end for pair in self._ask.all(lambda store: store.extent(column)) for end in pair if end is not None]
         return (min(ends), max(ends)) if ends else (None, None)
 
     def mark(self, mark: Mark, picture: bytes | None = None) -> int:
@@ -237,11 +190,11 @@ class Shards:
         return self.shards[0].ask(lambda store: store.query_picture(query))
 
     def check(self) -> list[str]:
-        faults = zip(self.shards, self._all(lambda store: store.check()), strict=True)
+        faults = zip(self.shards, self._ask.all(lambda store: store.check()), strict=True)
         return [f"{shard.name}: {line}" for shard, lines in faults for line in lines]
 
     def compact(self) -> None:
-        self._all(lambda store: store.compact())
+        self._ask.all(lambda store: store.compact())
 
     def backup(self, file: Path) -> None:
         from lookalike.search.stores.copying import into_file
@@ -249,29 +202,29 @@ class Shards:
         into_file(self, file)
 
     def columns(self) -> Mapping[str, Kind]:
-        return self._any(lambda store: store.columns())
+        return self._ask.any(lambda store: store.columns())
 
     def read_fact(self, name: str) -> str | None:
-        return self._any(lambda store: store.read_fact(name))
+        return self._ask.any(lambda store: store.read_fact(name))
 
     def write_fact(self, name: str, text: str | None) -> None:
-        self._all(lambda store: store.write_fact(name, text))
+        self._ask.all(lambda store: store.write_fact(name, text))
 
     def begin_generation(self, identity: Identity) -> Identity:
-        return self._all(lambda store: store.begin_generation(identity))[0]
+        return self._ask.all(lambda store: store.begin_generation(identity))[0]
 
     def next_generation(self) -> Identity | None:
-        return self._any(lambda store: store.next_generation())
+        return self._ask.any(lambda store: store.next_generation())
 
     def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
-        parts = self._all(lambda store: store.unfilled(generation, count, after))
+        parts = self._ask.all(lambda store: store.unfilled(generation, count, after))
         return sorted((item for part in parts for item in part), key=lambda item: item.id)[:count]
 
     def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
-        self._divided(ids, lambda store, own: store.fill(generation, [ids[one] for one in own], vectors[own]))
+        self._ask.divided(ids, lambda store, own: store.fill(generation, [ids[one] for one in own], vectors[own]))
 
     def switch(self, generation: int) -> int:
-        missing = sum(len(part) for part in self._all(lambda store: store.unfilled(generation, EVERY)))
+        missing = sum(len(part) for part in self._ask.all(lambda store: store.unfilled(generation, EVERY)))
         if missing:
             return missing
         for shard in reversed(self.shards):  # the first one speaks for all: it goes last
@@ -281,27 +234,25 @@ class Shards:
         return missing
 
     def model_files(self, fingerprint: str) -> dict[str, bytes]:
-        return self._any(lambda store: store.model_files(fingerprint))
+        return self._ask.any(lambda store: store.model_files(fingerprint))
 
     def keep_model(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
-        self._all(lambda store: store.keep_model(fingerprint, files))
+        self._ask.all(lambda store: store.keep_model(fingerprint, files))
 
     def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:
-        parts = zip(self.shards, summed(progress, len(self.shards)), strict=True)
-        list(self._threads.map(lambda part: part[0].ask(lambda store: store.approximate(on, part[1])), parts))
+        parts = summed(progress, len(self.shards))
+        self._ask.each(lambda store, place: store.approximate(on, parts[place]))
 
     def describe(self) -> dict[str, str]:
         lines: dict[str, list[str]] = {}
-        for shard, reply in zip(self.shards, self._tried(lambda store: store.describe()), strict=True):
+        for shard, reply in zip(self.shards, self._ask.tried(lambda store, _: store.describe()), strict=True):
             words = {"down": str(reply)} if isinstance(reply, StorageError) else reply
             for what, text in words.items():
                 lines.setdefault(what, []).append(text if what == "down" else f"{shard.name}: {text}")
         return {what: "; ".join(texts) for what, texts in lines.items()}
 
     def close(self) -> None:
-        self._threads.shutdown()
-        for shard in self.shards:
-            shard.close()
+        self._ask.close()
 
 
 def _age(item: Item) -> tuple[float, str]:

@@ -5,45 +5,35 @@ its key for life and a changed item gets a new one, so the segments only ask for
 those removed since.
 """
 
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from lookalike import files
 from lookalike.errors import UserError, check, unknown
-from lookalike.search.filters import Filter, Kind, as_sql
+from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
-from lookalike.search.stores import GenerationError, generations, marks, rows, snapshot
+from lookalike.search.stores import (
+    GenerationError,
+    contents,
+    filling,
+    listing,
+    marks,
+    rows,
+    schema,
+    snapshot,
+    upkeep,
+)
 from lookalike.search.stores.cache import Cache
-from lookalike.search.stores.database import Database, connect, explained, sizes
+from lookalike.search.stores.database import Database, sizes
 from lookalike.search.stores.fields import check_batch, checked
 from lookalike.search.stores.generations import identity_of, insert_vectors
+from lookalike.search.stores.schema import FORMAT
 from lookalike.search.stores.segments import View
 
-FILE, FORMAT = "index.sqlite", "1"
+FILE = "index.sqlite"
 BLOCK = 10_000  # rows of one step of a scan
-SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE generations (number INTEGER PRIMARY KEY, fingerprint TEXT, geometry TEXT NOT NULL, dim INTEGER NOT NULL,
-                          current INTEGER NOT NULL);
-CREATE TABLE models (fingerprint TEXT, name TEXT, content BLOB NOT NULL, PRIMARY KEY (fingerprint, name));
-CREATE TABLE columns (position INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL);
-CREATE TABLE items (key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, path, label TEXT, root TEXT,
-                    size INTEGER, modified INTEGER, digest TEXT, added REAL NOT NULL);
-CREATE INDEX items_path ON items (path);
-CREATE INDEX items_label ON items (label);
-CREATE TABLE changes (number INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL, time REAL NOT NULL);
-CREATE TABLE removals (key INTEGER PRIMARY KEY, change INTEGER NOT NULL);
-CREATE INDEX removals_change ON removals (change);
-CREATE TABLE pictures (key INTEGER PRIMARY KEY, content BLOB NOT NULL);
-"""
 
 
 class SqliteStore:
@@ -70,18 +60,7 @@ class SqliteStore:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"cannot make the folder '{folder}' ({error.strerror}): choose another place") from None
-        partial = folder / f".{FILE}{files.PARTIAL}"
-        with explained(partial):
-            connection = connect(partial)
-            connection.executescript(f"BEGIN; {SCHEMA}")
-            connection.execute("INSERT INTO facts VALUES ('format', ?)", (FORMAT,))
-            generations.begin(connection, identity, current=True)
-            connection.execute("INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time()))
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA journal_mode = DELETE")  # one file, until it has its name
-            connection.close()
-        partial.rename(folder / FILE)
-        files.sync_folder(folder)
+        schema.create(folder / FILE, identity)
         return SqliteStore(folder)
 
     def close(self) -> None:
@@ -89,8 +68,7 @@ class SqliteStore:
 
     @property
     def identity(self) -> Identity:
-        with self.database.reading() as connection:
-            return identity_of(connection)
+        return self.database.read(lambda connection: identity_of(connection))
 
     def put(
         self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None,
@@ -143,196 +121,103 @@ class SqliteStore:
             return view
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
-        with self.database.reading() as connection:
-            identity, keys = identity_of(connection), rows.keys_of(connection, ids)
-            return rows.vectors_of(connection, identity.generation, [keys[one] for one in ids], identity.dim)
+        return self.database.read(listing.vectors_of, ids)
 
     def items(self, ids: Sequence[str]) -> list[Item]:
-        with self.database.reading() as connection:
-            keys = rows.keys_of(connection, ids)
-            return rows.select(connection, np.array([keys[one] for one in ids], np.int64))
+        return self.database.read(listing.items, ids)
 
     def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
-        while True:
-            with self.database.reading() as connection:
-                identity = identity_of(connection)
-                clause, parameters = as_sql(where, rows.names_of(connection))
-                block = connection.execute(
-                    f"SELECT key, id FROM items WHERE id > ? AND {clause} ORDER BY id LIMIT {BLOCK}",
-                    (after or "", *parameters),
-                ).fetchall()
-                if not block:
-                    return
-                keys = np.array([key for key, _ in block], np.int64)
-                items = rows.select(connection, keys)
-                vectors = rows.vectors_of(connection, identity.generation, keys.tolist(), identity.dim)
-            yield items, vectors
-            after = block[-1][1]
+        last = after or ""
+        while (block := self.database.read(listing.scanned, where, last, BLOCK))[0]:
+            yield block
+            last = block[0][-1].id
 
     def with_ids(self, ids: Sequence[str]) -> list[Item]:
-        with self.database.reading() as connection:
-            keys = rows.keys_of(connection, ids, complete=False)
-            return rows.select(connection, np.array(list(keys.values()), np.int64))
+        return self.database.read(listing.with_ids, ids)
 
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
-        with self.database.reading() as connection:
-            items = rows.select(connection, rows.keys_at(connection, paths))
-        return {item.path: item for item in items if item.path is not None}
+        return self.database.read(listing.at_paths, paths)
 
     def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:
-        while True:
-            with self.database.reading() as connection:
-                clause, parameters = as_sql(where, rows.names_of(connection))
-                statement = f"SELECT key FROM items WHERE id > ? AND {clause} ORDER BY id LIMIT {BLOCK}"
-                keys = np.fromiter((row[0] for row in connection.execute(statement, (after, *parameters))), np.int64)
-                block = rows.select(connection, keys)
-            if not block:
-                return
+        while block := self.database.read(listing.listed, where, after, BLOCK):
             yield from block
             after = block[-1].id
 
     def picture(self, id_: str) -> bytes | None:
-        with self.database.reading() as connection:
-            key = rows.keys_of(connection, [id_])[id_]
-            row = connection.execute("SELECT content FROM pictures WHERE key = ?", (key,)).fetchone()
-            return None if row is None else bytes(row[0])
+        return self.database.read(contents.picture, id_)
 
     def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
-        with self.database.reading() as connection:
-            keys = rows.keys_of(connection, ids, complete=False)
-            question = "SELECT content FROM pictures WHERE key = ?"
-            contents = {one: connection.execute(question, (key,)).fetchone() for one, key in keys.items()}
-            return {one: bytes(row[0]) for one, row in contents.items() if row is not None}
+        return self.database.read(contents.pictures, ids)
 
     def begin_generation(self, identity: Identity) -> Identity:
-        with self.database.writing() as connection:
-            for (number,) in connection.execute("SELECT number FROM generations WHERE current = 0").fetchall():
-                connection.execute("DELETE FROM generations WHERE number = ?", (number,))
-                connection.execute(f"DROP TABLE vectors_{number}")
-            identity = replace(identity, generation=identity_of(connection).generation + 1)
-            generations.begin(connection, identity, current=False)
-        return identity
+        return self.database.write(filling.begin_next, identity)
 
     def next_generation(self) -> Identity | None:
-        with self.database.reading() as connection:
-            return identity_of(connection, current=False)
+        return self.database.read(lambda connection: identity_of(connection, current=False))
 
     def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
-        with self.database.reading() as connection:
-            statement = f"""SELECT key FROM items WHERE id > ? AND key NOT IN (SELECT key FROM vectors_{generation})
-                            ORDER BY id LIMIT ?"""
-            keys = np.fromiter((row[0] for row in connection.execute(statement, (after, count))), np.int64)
-            return rows.select(connection, keys)
+        return self.database.read(filling.unfilled, generation, count, after)
 
     def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
-        with self.database.writing() as connection:
-            identity = identity_of(connection, current=False)
-            assert identity is not None and identity.generation == generation  # noqa: PT018
-            keys = rows.keys_of(connection, ids, complete=False)  # some may have been removed meanwhile
-            named = zip(ids, checked(vectors, len(ids), identity.dim), strict=True)
-            statement = f"INSERT OR REPLACE INTO vectors_{generation} VALUES (?, ?)"
-            connection.executemany(statement, [(keys[one], vector.tobytes()) for one, vector in named if one in keys])
+        self.database.write(filling.fill, generation, ids, vectors)
 
     def switch(self, generation: int) -> int:
-        with self.database.writing() as connection:
-            old = identity_of(connection).generation
-            missing = connection.execute(
-                f"SELECT count(*) FROM items WHERE key NOT IN (SELECT key FROM vectors_{generation})"
-            ).fetchone()[0]
-            if not missing:
-                connection.execute("DELETE FROM generations WHERE number = ?", (old,))
-                connection.execute("UPDATE generations SET current = 1 WHERE number = ?", (generation,))
-                connection.execute(f"DROP TABLE vectors_{old}")
-            return int(missing)
+        return self.database.write(filling.switch, generation)
 
     def count(self, where: Filter = ()) -> int:
-        with self.database.reading() as connection:
-            clause, parameters = as_sql(where, rows.names_of(connection))
-            return int(connection.execute(f"SELECT count(*) FROM items WHERE {clause}", parameters).fetchone()[0])
+        return self.database.read(listing.count, where)
 
     def distinct(self, column: str) -> int:
-        with self.database.reading() as connection:
-            name = rows.physical(connection, column)
-            return int(connection.execute(f"SELECT count(DISTINCT {name}) FROM items").fetchone()[0])
+        return self.database.read(listing.distinct, column)
 
     def columns(self) -> Mapping[str, Kind]:
-        with self.database.reading() as connection:
-            return {name: kind for name, (_, kind) in rows.names_of(connection).items()}
+        return self.database.read(listing.columns)
 
     def know(self, kinds: Mapping[str, Kind]) -> None:
-        with self.database.writing() as connection:
-            rows.make_columns(connection, kinds)
+        self.database.write(rows.make_columns, kinds)
 
     def version(self) -> str:
         with self.database.reading() as connection:
             return str(connection.execute("SELECT token FROM changes ORDER BY number DESC LIMIT 1").fetchone()[0])
 
     def newest(self, count: int) -> list[Item]:
-        with self.database.reading() as connection:
-            keys = connection.execute("SELECT key FROM items ORDER BY key DESC LIMIT ?", (count,))
-            return rows.select(connection, np.fromiter((row[0] for row in keys), np.int64))
+        return self.database.read(listing.newest, count)
 
     def counted(self, column: str, most: int) -> list[tuple[Value, int]]:
-        with self.database.reading() as connection:
-            name = rows.physical(connection, column)
-            statement = f"""SELECT {name}, count(*) AS times FROM items WHERE {name} IS NOT NULL GROUP BY {name}
-                            ORDER BY times DESC, {name} LIMIT ?"""
-            return [(value, int(times)) for value, times in connection.execute(statement, (most,))]
+        return self.database.read(listing.counted, column, most)
 
     def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
-        with self.database.reading() as connection:
-            statement = f"SELECT min(key) FROM items WHERE {rows.physical(connection, column)} = ?"
-            keys = [connection.execute(statement, (value,)).fetchone()[0] for value in values]
-            known = [(value, key) for value, key in zip(values, keys, strict=True) if key is not None]
-            items = rows.select(connection, np.array([key for _, key in known], np.int64))
-            return {value: item for (value, _), item in zip(known, items, strict=True)}
+        return self.database.read(listing.first_of, column, values)
 
     def extent(self, column: str) -> tuple[Value, Value]:
-        with self.database.reading() as connection:
-            name = rows.physical(connection, column)
-            least, most = (f"SELECT {which}({name}) FROM items" for which in ("min", "max"))  # one each: by the index
-            return connection.execute(least).fetchone()[0], connection.execute(most).fetchone()[0]
+        return self.database.read(listing.extent, column)
 
     def mark(self, mark: Mark, picture: bytes | None = None) -> int:
-        with self.database.writing() as connection:
-            return marks.add(connection, mark, picture)
+        return self.database.write(marks.add, mark, picture)
 
     def unmark(self, number: int) -> bool:
-        with self.database.writing() as connection:
-            return marks.remove(connection, number)
+        return self.database.write(marks.remove, number)
 
     def marks(self) -> list[Mark]:
-        with self.database.reading() as connection:
-            return marks.every(connection)
+        return self.database.read(marks.every)
 
     def marked(self) -> int:
-        with self.database.reading() as connection:
-            return marks.count(connection)
+        return self.database.read(marks.count)
 
     def query_picture(self, query: str) -> bytes | None:
-        with self.database.reading() as connection:
-            return marks.picture(connection, query)
+        return self.database.read(marks.picture, query)
 
     def read_fact(self, name: str) -> str | None:
-        with self.database.reading() as connection:
-            row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-            return None if row is None else str(row[0])
+        return self.database.read(contents.read_fact, name)
 
     def write_fact(self, name: str, text: str | None) -> None:
-        with self.database.writing() as connection:
-            connection.execute("DELETE FROM facts WHERE name = ?", (name,))
-            if text is not None:
-                connection.execute("INSERT INTO facts VALUES (?, ?)", (name, text))
+        self.database.write(contents.write_fact, name, text)
 
     def model_files(self, fingerprint: str) -> dict[str, bytes]:
-        with self.database.reading() as connection:
-            return dict(connection.execute("SELECT name, content FROM models WHERE fingerprint = ?", (fingerprint,)))
+        return self.database.read(contents.model_files, fingerprint)
 
-    def keep_model(self, fingerprint: str, content: Mapping[str, bytes]) -> None:
-        with self.database.writing() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO models VALUES (?, ?, ?)", [(fingerprint, *file) for file in content.items()]
-            )
+    def keep_model(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
+        self.database.write(contents.keep_model, fingerprint, files)
 
     def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:  # noqa: ARG002
         check(not on, "an index in a folder is exact and needs no approximation: that is for indexes on PostgreSQL")
@@ -342,40 +227,14 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """What is wrong with the truth, one line each."""
-        with self.database.reading() as connection:
-            lines = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            generation = identity_of(connection).generation
-            for what, statement in (
-                ("no vector", f"SELECT count(*) FROM items WHERE key NOT IN (SELECT key FROM vectors_{generation})"),
-                (
-                    "a vector but no entry",
-                    f"SELECT count(*) FROM vectors_{generation} WHERE key NOT IN (SELECT key FROM items)",
-                ),
-            ):
-                count = connection.execute(statement).fetchone()[0]
-                lines += [f"{count} item{'s have' if count > 1 else ' has'} {what}"] if count else []
-        return lines
+        return self.database.read(upkeep.troubles)
 
     def compact(self) -> None:
         """Give back the space of what was removed, and merge all segments into one."""
-        with self.database.writing() as connection:
-            connection.execute("DELETE FROM removals")
-            connection.execute("DELETE FROM changes")
-        with explained(self.database.file):
-            self.database.connection().execute("VACUUM")
+        upkeep.compact(self.database)
         with self.database.reading() as connection:
             self._refreshed(connection)
 
     def backup(self, file: Path) -> None:
         """A copy of the truth as of now, in one file, while others read and write."""
-        partial = file.with_name(f".{file.name}{files.PARTIAL}")
-        try:
-            with explained(file), closing(sqlite3.connect(partial)) as copy:
-                self.database.connection().backup(copy)
-            files.sync(partial)
-            partial.replace(file)
-            files.sync_folder(file.parent)
-        except OSError as error:
-            raise files.cannot_write(file, error) from error
-        finally:
-            partial.unlink(missing_ok=True)
+        upkeep.backup(self.database, file)

@@ -4,7 +4,7 @@
 taken is its format. A step that was released is never changed: a new one is added.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import psycopg
@@ -41,13 +41,13 @@ STEPS: Sequence[Sequence[str]] = (
 TYPES = {"text": 'text COLLATE "C"', "number": "numeric"}
 
 
-def create(database: Database, identity: Identity) -> None:
-    """A new, empty index."""
+def create(database: Database, identity: Identity, facts: Mapping[str, str]) -> None:
+    """A new index without items, with these facts."""
     check(identity.dim <= WIDEST, f"pgvector holds at most {WIDEST:,} dimensions, this model has {identity.dim:,}")
-    database.plain(lambda connection: _create(connection, database.address, identity))
+    database.plain(lambda connection: _create(connection, database.address, identity, facts))
 
 
-def _create(connection: Connection, address: Address, identity: Identity) -> None:
+def _create(connection: Connection, address: Address, identity: Identity, facts: Mapping[str, str]) -> None:
     with connection.transaction():
         _add_extension(connection)
         check(
@@ -58,6 +58,7 @@ def _create(connection: Connection, address: Address, identity: Identity) -> Non
             psycopg.sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(psycopg.sql.Identifier(address.index))
         )
         _take_steps(connection, 0)
+        connection.cursor().executemany("INSERT INTO facts VALUES (%s, %s)", list(facts.items()))
         begin(Snapshot(connection, identity, 0.0, None, None, {}, ""), identity, current=True)
         connection.execute(CHANGED)
 
@@ -80,10 +81,21 @@ def opened(database: Database) -> None:
     shown, index = database.address.shown, database.address.index
     if not database.plain(lambda connection: there(connection, index)):
         raise UserError(f"there is no index at {shown}: make one with lookalike index MODEL DATA --out '{shown}'")
+    check(
+        database.plain(lambda connection: _allowed(connection, index)),
+        f'{shown}: this user may not see the index: its owner runs GRANT USAGE ON SCHEMA "{index}", and GRANT SELECT '
+        f'ON ALL TABLES IN SCHEMA "{index}"',
+    )
     version = database.plain(_format)
     check(version <= len(STEPS), f"{shown} has format {version}, this version reads {len(STEPS)}: update lookalike")
     if version < len(STEPS):
         database.plain(_migrate)
+
+
+def _allowed(connection: Connection, index: str) -> bool:
+    """Whether this user may use the schema: without the right its tables seem not to be there."""
+    row = connection.execute("SELECT has_schema_privilege(%s, 'USAGE')", (index,)).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _format(connection: Connection) -> int:

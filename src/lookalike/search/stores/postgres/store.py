@@ -38,11 +38,10 @@ class PostgresStore:
         self.database.note_changes()
 
     @staticmethod
-    def create(address: Address, identity: Identity) -> "PostgresStore":
-        """A new, empty index."""
+    def create(address: Address, identity: Identity, facts: Mapping[str, str] | None = None) -> None:
+        """A new index without items, with these facts."""
         with closing(Database(address)) as database:
-            schema.create(database, identity)
-        return PostgresStore(address)
+            schema.create(database, identity, facts or {})
 
     @staticmethod
     def exists(address: Address) -> bool:

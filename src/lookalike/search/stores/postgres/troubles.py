@@ -26,13 +26,19 @@ REFUSED = (  # what a server says before there is a connection, and what it mean
     ("no password supplied", "the server asks for a password: put it into the address, or set PGPASSWORD"),
     ("role .* does not exist", "the server does not know this user: check the address"),
     ("database .* does not exist", "there is no such database: make it with createdb"),
-    ("no pg_hba.conf entry", "the server does not let this user in from here: its pg_hba.conf says who may"),
+    ("pg_hba.conf", "the server does not let this user in from here: its pg_hba.conf says who may"),
     ("permission denied for database", "this user may not connect to the database: GRANT CONNECT lets it"),
-    ("invalid (connection option|URI|percent-encoded)", "the address cannot be read: postgresql://user@host/database"),
-    ("invalid (port|integer) ", "the address cannot be read: postgresql://user@host/database"),
+    (
+        "invalid (connection option|URI|percent-encoded|port|integer|\\w+ value)|unexpected spaces",
+        "the address cannot be read: write postgresql://user@host/database, with options of libpq after a ?",
+    ),
 )
 MEANINGS = (  # of the codes of errors, the first that fits
-    ("42501", "this user has not the rights for that: GRANT CREATE ON DATABASE, or ask the owner of the index"),
+    (
+        "42501",
+        "this user does not have the rights for that: to make an index takes GRANT CREATE ON DATABASE, to search "
+        "and to change one the rights on its schema",
+    ),
     ("25006", "this server is a replica and only reads: add its primary to the address, as in //primary,replica/"),
     ("53100", "the disk of the server is full: free some space and repeat the command, nothing is lost"),
     ("53200", "the server is out of memory: repeat the command when it is less busy"),
@@ -71,6 +77,8 @@ def _meaning(error: psycopg.Error, text: str, code: str) -> str | None:
     refusal = _refusal(str(error)) if not code else None
     if refusal is not None:
         return refusal
+    if code == "42501" and "extension" in text:
+        return f"this user may not add the extension: let an administrator run CREATE EXTENSION vector there ({text})"
     if "vector" in text and code in ("0A000", "58P01", "42704"):
         return f"the server has no extension 'vector': install pgvector there ({text})"
     if trouble_of(error) is Trouble.LOST:
