@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lookalike import files
@@ -129,3 +131,35 @@ def test_all_files_of_a_folder_have_the_same_readers(tmp_path, mask):
         os.umask(before)
     modes = {file.stat().st_mode & 0o777 for file in (tmp_path / "model").rglob("*") if file.is_file()}
     assert modes == {0o666 & ~mask}
+
+
+READERS = (files.read_text, files.read_json, files.read_array, files.read_arrays)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_only_ordinary_files_of_some_size_are_read(tmp_path, read):
+    """Neither waits for ever nor fills the memory: an OSError or a ValueError at once."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "sparse").touch()
+    os.truncate(tmp_path / "sparse", 1 << 41)
+    for place in (tmp_path / "pipe", tmp_path / "loop", tmp_path / "sparse", tmp_path, Path("/dev/zero")):
+        with pytest.raises((OSError, ValueError)):
+            read(place)
+
+
+def test_damaged_content_is_a_value_error(tmp_path):
+    file = tmp_path / "file"
+    for content in (b"[" * 100_000, b"{", b"\xff\xfe", b""):
+        file.write_bytes(content)
+        for read in (files.read_json, files.read_array, files.read_arrays):
+            with pytest.raises(ValueError, match=r"."):
+                read(file)
+    np.save(tmp_path / "small.npy", np.zeros(3))
+    promising = (tmp_path / "small.npy").read_bytes().replace(b"(3,)", b"(9999999999999,)")
+    file.write_bytes(promising)
+    with pytest.raises(ValueError, match=r"."):
+        files.read_array(file)
+    assert files.read_array(tmp_path / "small.npy").tolist() == [0, 0, 0]
+    file.write_text('{"a": [1]}')
+    assert files.read_json(file) == {"a": [1]}

@@ -79,15 +79,23 @@ def loaded(kind: str, key: str, build: Callable[[Path], None], load: Callable[[P
     """
     place = built(kind, key, build)
     try:
-        return load(place)
+        return _load(place, load)
     except Exception:  # a damaged file fails in whatever way its reader does
         with lock(place.parent / f"{key}.lock"):
             try:
-                return load(place)  # another process has built it again
+                return _load(place, load)  # another process has built it again
             except Exception:
                 shutil.rmtree(place, ignore_errors=True)
                 _build(place, build)
         return load(place)
+
+
+def _load(place: Path, load: Callable[[Path], Content]) -> Content:
+    """What `load` reads; pipes and devices in the place of files would keep it waiting."""
+    for file in place.rglob("*"):
+        if not file.is_file() and not file.is_dir():
+            raise ValueError(f"{file} is not an ordinary file")
+    return load(place)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ after a crash, sees the old content or the new, never half of it.
 """
 
 import errno
+import json
 import os
 import shutil
 import stat
@@ -19,6 +20,7 @@ import numpy as np
 from lookalike.errors import UserError
 
 PARTIAL = ".partial"  # ends the name of everything that is not finished
+LARGEST_TEXT = 1 << 28  # bytes; the log of a very long run has some millions
 
 
 @contextmanager
@@ -154,6 +156,30 @@ def open_regular(path: Path) -> Iterator[IO[bytes]]:
         raise OSError(errno.ENXIO, "it is not an ordinary file")
     with os.fdopen(handle, "rb") as file:
         yield file
+
+
+def read_text(path: Path) -> str:
+    """The text of an ordinary file; whatever is wrong is an OSError or a ValueError."""
+    return read_regular(path, LARGEST_TEXT).decode("utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; whatever is wrong is an OSError or a ValueError."""
+    try:
+        return json.loads(read_text(path))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_array(path: Path) -> Any:
+    """The array of an .npy file; whatever is wrong is an OSError or a ValueError."""
+    try:
+        with open_regular(path) as file:
+            return np.load(file, allow_pickle=False)
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # an empty file, a header that promises more than there is memory
+        raise ValueError(str(error) or type(error).__name__) from error
 
 
 def read_arrays(path: Path) -> dict[str, Any]:

@@ -30,6 +30,8 @@ def check_embeddings(embeddings: Tensor, candidates: Tensor | None = None) -> No
     for name, vectors in (("embeddings", embeddings), ("candidates", candidates)):
         if vectors is None:
             continue
+        check(isinstance(vectors, Tensor), f"{name} must be a torch tensor, not {type(vectors).__name__}")
+        check(vectors.layout == torch.strided, f"{name} must be a dense tensor: call .to_dense() on them")
         check(vectors.dim() == 2, f"{name} must be a matrix n × d, not of shape {tuple(vectors.shape)}")
         check(vectors.is_floating_point(), f"{name} must be floating point, not {vectors.dtype}: call .float() on them")
     if candidates is not None:
@@ -37,6 +39,12 @@ def check_embeddings(embeddings: Tensor, candidates: Tensor | None = None) -> No
             candidates.shape[1] == embeddings.shape[1],
             f"candidates have {candidates.shape[1]} dimensions, embeddings {embeddings.shape[1]}: they must agree",
         )
+
+
+def _plain(embeddings: Tensor) -> bool:
+    """Whether they need no closer look: this is asked in every step, `check_embeddings` finds the words."""
+    dense = isinstance(embeddings, Tensor) and embeddings.layout == torch.strided
+    return dense and embeddings.dim() == 2 and embeddings.is_floating_point()
 
 
 def taint(embeddings: Tensor, candidates: Tensor | None = None) -> Tensor:
@@ -66,7 +74,7 @@ def as_pairs(
     """The pairs a loss works on, from pairs or plain labels, checked against the embeddings; or sampled triplets."""
     if or_triplets and isinstance(targets, Triplets):
         return as_triplets(targets, embeddings, candidates)
-    if candidates is not None or embeddings.dim() != 2 or not embeddings.is_floating_point():
+    if candidates is not None or not _plain(embeddings):
         check_embeddings(embeddings, candidates)
     if isinstance(targets, Triplets | Quadruplets | Classes):
         raise UserError(f"this loss takes labels or Pairs, not {type(targets).__name__}")
@@ -157,7 +165,7 @@ def as_triplets(targets: Triplets, embeddings: Tensor, candidates: Tensor | None
 
 def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
     """The class of every sample, from plain labels or Classes; `weights` are the loss's own: classes × … × dim."""
-    if embeddings.dim() != 2 or not embeddings.is_floating_point():
+    if not _plain(embeddings):
         check_embeddings(embeddings)
     classes, dim = weights.shape[0], weights.shape[-1]
     if embeddings.shape[1] != dim:

@@ -1,6 +1,7 @@
 """`lookalike analyse`: tables, JSON, files, and mistakes in one line."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -93,6 +94,10 @@ def test_batch_of_a_folder(tmp_path):
     assert {"class_balanced.svg", "class_balanced_images.png", "batch_distances.json"} <= written
     np.save(tmp_path / "few.npy", np.zeros((2, 3), "f4"))
     assert "one row per image" in mistake("batch", "class_balanced", *settings, "--embeddings", tmp_path / "few.npy")
+    os.mkfifo(tmp_path / "pipe.npy")
+    for path in (tmp_path / "pipe.npy", "/dev/zero"):
+        reason = mistake("batch", "class_balanced", *settings, "--embeddings", path)
+        assert "it is not an ordinary file" in reason
 
 
 def test_batch_mistakes():

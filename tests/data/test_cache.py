@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lookalike import data
-from lookalike.cache import built, cache_folder
+from lookalike.cache import built, cache_folder, loaded
 from lookalike.data.images.decoded_cache import Decoded, decoded
 from lookalike.data.images.digests import content_digests, pixel_digest
 from lookalike.errors import UserError
@@ -233,3 +233,17 @@ def test_damaged_glyphs_are_drawn_again():
     again = data.glyphs(size=8)
     assert (again.labels == expected.labels).all()
     assert (again.images.open(77).decode() == expected.images.open(77).decode()).all()
+
+
+def test_a_pipe_in_the_place_of_a_kept_file_is_built_again():
+    def build(folder):
+        (folder / "note.txt").write_text("kept")
+
+    def load(folder):
+        return (folder / "note.txt").read_text()
+
+    file = built("notes", "pipe", build) / "note.txt"
+    file.unlink()
+    os.mkfifo(file)
+    assert loaded("notes", "pipe", build, load) == "kept"
+    assert file.is_file()

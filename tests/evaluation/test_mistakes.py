@@ -33,6 +33,7 @@ def holed(value, row=2):
         (GOOD[0], LABELS, {}, "must be a matrix n × d"),
         (GOOD.astype(int), LABELS, {}, "must be floating point"),
         (GOOD.tolist(), LABELS, {}, "must be a torch tensor or numpy array, not list"),
+        (torch.tensor(GOOD).to_sparse(), LABELS, {}, "must be a dense tensor: call .to_dense"),
         (GOOD, LABELS[:3], {}, "3 labels for 4 embeddings"),
         (GOOD, "abcd", {}, "not one string"),
         (GOOD, 7, {}, "one value per row"),

@@ -84,7 +84,10 @@ def test_saving_loses_nothing():
     for name, values in result.per_query.items():
         assert back.per_query[name].tobytes() == values.tobytes()
     assert json.loads(result.to_json())["metrics"]["recall@1"] == result["recall@1"]
-    for wrong in ("{}", "[1]", "nonsense"):
+    content = json.loads(result.to_json())
+    without = json.dumps({name: value for name, value in content.items() if name != "labels"})
+    damaged = [json.dumps(content | {"per_query": value}) for value in (3, {"recall@1": "eJw="}, {"recall@1": 7})]
+    for wrong in ("{}", "[1]", "nonsense", "[" * 100_000, without, *damaged):
         with pytest.raises(UserError, match="not a saved result"):
             Result.from_json(wrong)
 

@@ -84,7 +84,7 @@ def test_the_claim_of_a_process_that_is_gone_is_free_at_once(tmp_path):
     assert Claims(tmp_path, 1e9).take("7")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1]", '{"host": 3}', '{"process": -1}', "\udce9"])
+@pytest.mark.parametrize("content", ["", "{", "[1]", "[" * 9000, '{"host": 3}', '{"process": -1}', "\udce9"])
 def test_a_damaged_claim_ends_with_its_lease(tmp_path, clock, content):
     (tmp_path / "7").write_bytes(content.encode("utf-8", "surrogateescape"))
     worker = Claims(tmp_path, 60.0)

@@ -140,9 +140,10 @@ def test_folders_that_are_not_shards_are_refused(photos, tmp_path):
         work(folder(photos), tmp_path / "file", 3)
     with pytest.raises(UserError, match="there are no shards in"):
         Shards.open(tmp_path)
-    (tmp_path / "new" / "shards.json").write_text("{}")
-    with pytest.raises(UserError, match="cannot be read"):
-        Shards.open(tmp_path / "new")
+    for damaged in ("{}", "[" * 100_000):
+        (tmp_path / "new" / "shards.json").write_text(damaged)
+        with pytest.raises(UserError, match="cannot be read"):
+            Shards.open(tmp_path / "new")
 
 
 def test_unreadable_images_are_listed_once_and_the_others_are_as_before(photos, tmp_path):

@@ -1,5 +1,6 @@
 """Recipes: every key can be set and is checked, whatever is misspelt is refused with the nearest name."""
 
+import os
 from dataclasses import MISSING, fields, is_dataclass
 from typing import get_args, get_origin, get_type_hints
 
@@ -150,6 +151,13 @@ def test_files(tmp_path):
     assert "\n" not in str(raised.value)
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match="is not a recipe"):
+        load(file)
+    for content in ("a = " + "[" * 50_000, "a" * 100):
+        file.write_text(content)
+        with pytest.raises(UserError, match="is not a recipe"):
+            load(file)
+    os.truncate(file, 1 << 40)  # a sparse file: nothing of it is read
+    with pytest.raises(UserError, match=r"is not a recipe .*it has more than"):
         load(file)
     file.write_text('[loss]\nname = "triplet"\nmargin = 0.1\n[sampler]\nname = "class_balanced"\n')
     assert load(file, ["seed=3"]).seed == 3

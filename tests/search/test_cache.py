@@ -75,6 +75,17 @@ def test_another_format_is_not_read(cache, view):
     assert cache.load(2, spherical=False) is None
 
 
+@pytest.mark.parametrize("name", ["segments.json", "segment.json"])
+def test_lists_that_have_no_end_are_not_read(cache, view, name):
+    cache.save(view)
+    for file in cache.folder.rglob(name):
+        file.write_text("[" * 100_000)
+        assert cache.load(2, spherical=False) is None
+        file.unlink()
+        file.symlink_to("/dev/zero")
+        assert cache.load(2, spherical=False) is None
+
+
 def test_a_view_stays_in_memory_where_it_cannot_be_written(cache, view, tmp_path):
     with files.lock(_made(cache.folder) / "lock", seconds=0) as mine:
         assert mine

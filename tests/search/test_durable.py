@@ -115,7 +115,7 @@ def filled(store, number=200):
 @pytest.mark.parametrize(
     "name", ["items.npy", "vectors.npy", "keys.npy", "offsets.npy", "segment.json", "segments.json"]
 )
-@pytest.mark.parametrize("harm", ["flip", "truncate", "delete"])
+@pytest.mark.parametrize("harm", ["flip", "truncate", "delete", "pipe"])
 def test_a_damaged_cache_heals_itself(store, name, harm):
     brute, vectors = filled(store)
     store.search(vectors[:1], 3)
@@ -123,6 +123,9 @@ def test_a_damaged_cache_heals_itself(store, name, harm):
     content = bytearray(file.read_bytes())
     if harm == "delete":
         file.unlink()
+    elif harm == "pipe":
+        file.unlink()
+        os.mkfifo(file)
     elif harm == "truncate":
         file.write_bytes(content[: len(content) // 2])
     else:
@@ -161,6 +164,9 @@ def test_a_damaged_truth_is_named(store):
     file = store.folder / FILE
     file.write_bytes(b"no longer a database" + file.read_bytes()[20:])
     with pytest.raises(UserError, match=r"index\.sqlite.*damaged: restore it from a backup"):
+        SqliteStore(store.folder)
+    file.write_bytes(b"")  # to SQLite that is an empty database
+    with pytest.raises(UserError, match=r"index\.sqlite.*the file is not an index: restore it from a backup"):
         SqliteStore(store.folder)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.calibration import Calibration, calibrate
 from lookalike.search.model_copy import calibration_of_run
@@ -56,5 +57,10 @@ def test_an_index_of_a_run_starts_with_its_calibration(run, model, tmp_path):
 def test_a_calibration_of_another_model_does_not_count(run, model, tmp_path):
     for content in ({}, {"calibration": None}, {"calibration": {"fingerprint": "another", "sure": 0.5}}):
         assert calibration_of_run(run(**content), model) is None
+    (tmp_path / "run" / "result.json").write_text("[1]")
+    assert calibration_of_run(tmp_path / "run" / "model", model) is None
+    (tmp_path / "run" / "result.json").write_text("{")
+    with pytest.raises(UserError, match=r"result\.json' is not JSON"):
+        calibration_of_run(tmp_path / "run" / "model", model)
     model.save(tmp_path / "alone")
     assert calibration_of_run(tmp_path / "alone", model) is None

@@ -86,6 +86,10 @@ def test_a_run_names_its_test_images(tmp_path):
     found = listing(run)
     assert (found.root, found.several) == (str(run), False)
     assert [entry.item.label for entry in found.entries] == ["figs", "figs"]
+    for damaged, message in (("[data", "is not a recipe"), ("data = 3", "holds files that are not as a run writes")):
+        (run / "recipe.toml").write_text(damaged)
+        with pytest.raises(UserError, match=message):
+            listing(run)
     (run / "recipe.toml").write_text("seed = 1\n")
     with pytest.raises(UserError, match="was made from a dataset in memory"):
         listing(run)

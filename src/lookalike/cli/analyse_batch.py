@@ -24,6 +24,7 @@ from lookalike.analysis.example import example
 from lookalike.cli.bars import bar
 from lookalike.errors import UserError, check
 from lookalike.features import centred_pixels
+from lookalike.files import read_array
 
 EXAMPLE = "lookalike analyse batch class_balanced category_pairs --data glyphs --out figures/"
 
@@ -90,10 +91,8 @@ def _facts(dataset: data.Dataset | None, embeddings: Path | None, names: list[st
 
 
 def _read(path: Path, rows: int) -> Tensor:
-    import numpy as np
-
     try:
-        vectors = torch.from_numpy(np.load(path, allow_pickle=False)).float()
+        vectors = torch.from_numpy(read_array(path)).float()
     except (OSError, ValueError, TypeError) as error:
         raise UserError(f"'{path}' holds no embeddings ({error}): give a .npy file of n × d numbers") from None
     check(

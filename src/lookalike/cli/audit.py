@@ -11,7 +11,7 @@ from lookalike.cli.arguments import Data
 from lookalike.cli.bars import bar
 from lookalike.data.audit.audit import Audit
 from lookalike.errors import UserError, check
-from lookalike.files import write_text
+from lookalike.files import read_array, write_text
 
 EXAMPLE = "lookalike audit photos/ --out audit.json"
 
@@ -66,11 +66,10 @@ def _partial(source: str) -> dict[str, Any]:
 
 
 def _vectors(path: Path) -> Any:
-    import numpy as np
     import torch
 
     try:
-        return torch.from_numpy(np.load(path, allow_pickle=False)).float()
+        return torch.from_numpy(read_array(path)).float()
     except (OSError, ValueError, TypeError) as error:
         raise UserError(f"'{path}' cannot be read as embeddings ({error}): give a .npy file of n × d numbers") from None
 

@@ -25,6 +25,7 @@ def as_vectors(vectors: Tensor | NDArray[Any], name: str = "embeddings") -> Tens
         vectors = torch.from_numpy(_plain(vectors))
     check(isinstance(vectors, Tensor), f"{name} must be a torch tensor or numpy array, not {type(vectors).__name__}")
     vectors = vectors.detach()
+    check(vectors.layout == torch.strided, f"{name} must be a dense tensor: call .to_dense() on them")
     check(vectors.dim() == 2, f"{name} must be a matrix n × d, not of shape {tuple(vectors.shape)}")
     check_embeddings(vectors)
     check(vectors.numel() > 0, f"{name} are empty (shape {tuple(vectors.shape)}): give at least one vector")

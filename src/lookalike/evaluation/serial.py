@@ -53,10 +53,17 @@ def hashable(value: Any) -> Hashable:
 def load(text: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"this is not a saved result: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError(f"this is not a saved result: 'format' should be '{FORMAT}'")
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise UserError(f"this is not a saved result: 'format' should be '{FORMAT}'")
+        return _parts(content)
+    except UserError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"this is not a saved result, or it is damaged ({reason}): save it again") from None
+
+
+def _parts(content: dict[str, Any]) -> dict[str, Any]:
     categories, sets = content["categories"], content.get("sets")
     return {
         "values_by_name": content["metrics"],

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.errors import UserError
-from lookalike.files import write_once, write_text
+from lookalike.files import read_regular, write_once, write_text
 
 LEASE = 300.0  # seconds: a worker without a sign of life for so long counts as dead
 RENEWALS = 10  # within a lease
+LARGEST = 1 << 20  # bytes of a claim
 
 
 class Claims:
@@ -102,7 +103,7 @@ class Claims:
 def read(folder: Path, name: str) -> str | None:
     """What a claim says; None where there is none. Opening the file makes a network filesystem look again."""
     try:
-        return (folder / name).read_text(encoding="utf-8", errors="replace")
+        return read_regular(folder / name, LARGEST).decode("utf-8", "replace")
     except OSError:
         return None
 
@@ -111,6 +112,6 @@ def facts_of(content: str) -> dict[str, Any]:
     """Host, process, token and progress of a claim; nothing where it is damaged."""
     try:
         facts = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}

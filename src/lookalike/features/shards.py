@@ -22,7 +22,7 @@ from lookalike.data import Dataset
 from lookalike.data.images.source import Files, Source
 from lookalike.data.string_column import StringColumn
 from lookalike.errors import UserError, check
-from lookalike.files import read_arrays, write_once
+from lookalike.files import open_regular, read_arrays, read_json, write_once
 from lookalike.values import dataclass_of
 
 PLAN, CLAIMS = "shards.json", "claims"
@@ -91,7 +91,7 @@ class Shards:
         """A `folder` that workers have begun."""
         check(is_shards(folder), f"there are no shards in '{folder}': make them with lookalike embed --shards")
         try:
-            content = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+            content = read_json(folder / PLAN)
             return Shards(folder, dataclass_of(Plan, content, "the plan"))
         except (OSError, ValueError) as error:
             raise UserError(f"'{folder / PLAN}' cannot be read ({error}): choose another folder") from None
@@ -135,8 +135,12 @@ class Shards:
     def unreadable(self) -> Iterator[tuple[int, str, str]]:
         """The images that could not be read, each once: the shard, the name, and why."""
         for number in sorted(self.finished()):
-            with self._refusing(number), np.load(self.path(number), allow_pickle=False) as shard:  # reads one array
-                listed = json.loads(str(shard["unreadable"]))
+            with (
+                self._refusing(number),
+                open_regular(self.path(number)) as file,
+                np.load(file, allow_pickle=False) as shard,
+            ):
+                listed = json.loads(str(shard["unreadable"]))  # the other arrays are not read
             yield from ((number, name, reason) for name, reason in listed)
 
     @contextmanager

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from lookalike.cache import loaded
 from lookalike.errors import UserError, check, unknown
+from lookalike.files import read_json
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import onnx_graph
 
@@ -111,7 +112,7 @@ def _session(network: Normalised, inputs: tuple[int, ...], fingerprint: str | No
 
 def _read(folder: Path) -> tuple[Graph, onnx_graph.Session | None]:
     """The graph as it was exported, and its session where it can be used; a bit that has changed is a ValueError."""
-    facts = json.loads((folder / CHECK).read_text(encoding="utf-8"))
+    facts = read_json(folder / CHECK)
     if facts.pop("digest") != _digest(folder / GRAPH):
         raise ValueError(f"{folder / GRAPH} is damaged")
     graph = Graph(folder / GRAPH, **facts)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from lookalike.errors import UserError, check, unknown
+from lookalike.files import read_text
 from lookalike.recipe.overrides import Tree, overridden
 from lookalike.recipe.settings import Recipe
 from lookalike.values import checked
@@ -23,8 +24,8 @@ def tree(path: str | Path) -> Tree:
     path = Path(path)
     check(path.is_file(), f"there is no recipe '{path}': give a .toml file, such as one in recipes/")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return tomllib.loads(read_text(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"'{path}' is not a recipe ({error})") from None
 
 

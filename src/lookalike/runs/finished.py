@@ -3,7 +3,6 @@
 A folder that holds only `test.npz` (the embeddings of the test images) is enough: then they are measured here.
 """
 
-import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lookalike import files
 from lookalike.errors import UserError, check
 from lookalike.evaluation import Result, evaluate
 from lookalike.runs.embeddings import Arrays, read_embeddings
@@ -70,7 +70,7 @@ def read(path: Path) -> Finished:
     folder = RunFolder(path)
     names = f"{folder.measured.name} or {folder.test.name}"
     check(is_run(path), f"'{path}' holds no finished run (neither {names}): continue it with --resume")
-    settings, content = _toml(folder.recipe), read_json(folder.result, {})
+    settings, content = read_toml(folder.recipe), read_json(folder.result, {})
     if not folder.measured.is_file():
         geometry = (content.get("model") or {}).get("geometry") or "sphere"
         return Finished(path, settings, content, {"model": _measure(folder.test, geometry)}, False)
@@ -108,12 +108,13 @@ def _measure(path: Path, geometry: Any) -> Result:
     )  # fmt: skip
 
 
-def _toml(path: Path) -> Tree:
+def read_toml(path: Path) -> Tree:
+    """The tables of a run's recipe; none where there is no file."""
     if not path.is_file():
         return {}
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return tomllib.loads(files.read_text(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"'{path}' is not a recipe ({error})") from None
 
 
@@ -122,6 +123,6 @@ def read_json(path: Path, otherwise: Any = None) -> Any:
     if not path.is_file():
         return otherwise
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        return files.read_json(path)
+    except (OSError, ValueError) as error:
         raise UserError(f"'{path}' is not JSON ({error}): is the run complete?") from None

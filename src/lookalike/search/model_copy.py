@@ -1,6 +1,5 @@
 """The model of an index: its files are part of the truth, a folder of them is derived."""
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from lookalike import files
 from lookalike.errors import UserError, check
 from lookalike.models import Model
 from lookalike.runs import RunFolder
+from lookalike.runs.finished import read_json
 from lookalike.search.stores import Store
 
 
@@ -25,7 +25,8 @@ def calibration_of_run(folder: Path, model: Model) -> dict[str, Any] | None:
     run = RunFolder(folder.resolve().parent)
     if run.model != folder.resolve() or not run.result.is_file():
         return None
-    content = json.loads(run.result.read_text(encoding="utf-8")).get("calibration")
+    result = read_json(run.result)
+    content = result.get("calibration") if isinstance(result, dict) else None
     return content if isinstance(content, dict) and content.pop("fingerprint", None) == model.fingerprint else None
 
 

@@ -7,7 +7,6 @@ column of a table, or none; further folders and columns are metadata for filters
 import glob
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from lookalike.errors import check
 from lookalike.files import printable
 from lookalike.runs import RunFolder
 from lookalike.runs.embeddings import read_embeddings
+from lookalike.runs.finished import fitting, read_toml
 from lookalike.search.items import Item, Value
 
 NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")  # what is surely meant as one: 00123 and 1e5 stay text
@@ -132,8 +132,8 @@ def _of_dataset(dataset: Dataset, name: str) -> Listing:
 
 def _of_run(run: RunFolder) -> Listing:
     """The images of the classes that a run never saw in training."""
-    settings = tomllib.loads(run.recipe.read_text(encoding="utf-8"))
-    source = settings.get("data", {}).get("source")
+    with fitting(f"'{run.path}'"):
+        source = read_toml(run.recipe).get("data", {}).get("source")
     check(bool(source), f"the run in '{run.path}' was made from a dataset in memory: give the images themselves")
     dataset = data.load(source)
     arrays = read_embeddings(run.test)

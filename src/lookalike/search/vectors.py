@@ -10,7 +10,7 @@ import numpy as np
 
 from lookalike.errors import UserError, check, install
 from lookalike.features.shards import Shards, is_shards
-from lookalike.files import printable, read_arrays
+from lookalike.files import printable, read_array, read_arrays
 from lookalike.search.items import Item, Stamp, Value, Vectors
 from lookalike.search.sources import RESERVED
 
@@ -93,7 +93,7 @@ def _columns(file: Path) -> dict[str, Any]:
         table = _parquet(file).read()
         return {name: _as_array(name, table.column(name)) for name in table.column_names}
     try:
-        return read_arrays(file) if zipfile.is_zipfile(file) else {"vectors": np.load(file, allow_pickle=False)}
+        return read_arrays(file) if zipfile.is_zipfile(file) else {"vectors": read_array(file)}
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise UserError(
             f"'{file}' cannot be read as vectors ({error}): write it with numpy.savez or numpy.save"

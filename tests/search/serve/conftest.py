@@ -8,6 +8,7 @@ import pytest
 from lookalike.search import Index
 from tests.search.conftest import CLASSES, photo
 from tests.search.serve.client import Server
+from tests.search.serve.inside import Inside
 
 
 def encoded(label="figs", number=99, kind="JPEG", **settings) -> bytes:
@@ -43,4 +44,12 @@ def shop(template, tmp_path):
 def server(template, tmp_path_factory):
     place = shutil.copytree(template, tmp_path_factory.mktemp("served") / "shop.index")
     with Server(place) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def inside(template, tmp_path_factory):
+    """The same in this process, for tests that look at one function."""
+    place = shutil.copytree(template, tmp_path_factory.mktemp("inside") / "shop.index")
+    with Inside(place, log=False) as running:
         yield running

@@ -7,7 +7,7 @@ from lookalike.search.filters import parse
 from lookalike.search.items import Item
 from lookalike.search.serve.asking import Question, Reply, Searcher
 from lookalike.search.serve.refusals import Refusal
-from lookalike.search.stores import GenerationError
+from lookalike.search.stores import GenerationError, StorageError
 
 
 def question(*items, like=(), k=3, where=None, group=None, generation=None, not_items=()):
@@ -59,3 +59,21 @@ def test_a_calibrated_index_gives_its_verdict(shop, held_out):
     (answer,) = Searcher(index).answers([question("table/figs0.png")])
     assert answer.answer.verdict == expected.verdict
     assert answer.meaning == index.calibration.meaning(expected.verdict)
+
+
+def test_items_are_counted_once_per_version_and_while_a_shard_is_down_as_before(shop, monkeypatch):
+    searcher, counts = Searcher(Index.open(shop)), []
+    whole = Index.__len__
+
+    def count(index):
+        counts.append(index)
+        if len(counts) == 1:
+            raise StorageError("a shard is down")
+        return whole(index)
+
+    monkeypatch.setattr(Index, "__len__", count)
+    assert searcher._count() == 0  # nobody has counted yet
+    assert [searcher._count() for _ in range(3)] == [36] * 3
+    assert len(counts) == 2
+    searcher.index.store.remove(["table/figs0.png"])
+    assert searcher._count() == 35

@@ -33,7 +33,7 @@ class Cache:
         """What the folder holds of a generation, or None where it is missing or damaged."""
         for _ in range(2):  # once more: another process may have replaced the segments in between
             try:
-                content = json.loads((self.folder / LIST).read_text(encoding="utf-8"))
+                content = files.read_json(self.folder / LIST)
                 if (content["format"], content["generation"]) != (FORMAT, generation):
                     return None
                 segments = tuple(self._read(name, dead, check=True) for name, dead in content["segments"])
@@ -44,13 +44,14 @@ class Cache:
 
     def _read(self, name: str, dead: Sequence[int], check: bool) -> Segment:
         place = self.folder / name
-        entry = json.loads((place / ENTRY).read_text(encoding="utf-8"))
+        entry = files.read_json(place / ENTRY)
         arrays = {}
         for kind, expected in entry["checksums"].items():
-            arrays[kind] = np.load(
-                place / f"{kind}.npy", mmap_mode="c", allow_pickle=False
-            )  # torch refuses read-only ones
-            if check and _checksum_on_disk(arrays[kind], place / f"{kind}.npy") != expected:
+            file = place / f"{kind}.npy"
+            if not file.is_file():  # a pipe would keep numpy waiting
+                raise ValueError(f"{file} is not an ordinary file")
+            arrays[kind] = np.load(file, mmap_mode="c", allow_pickle=False)  # torch refuses read-only ones
+            if check and _checksum_on_disk(arrays[kind], file) != expected:
                 raise ValueError(f"{place / kind} is damaged")
         rounded = Rounded(arrays["items"], arrays["offsets"], arrays["mean"], **entry["rounding"])
         return Segment(arrays["keys"], arrays["vectors"], rounded, np.array(dead, np.int64), name)

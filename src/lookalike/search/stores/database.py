@@ -121,6 +121,7 @@ def explained(file: Path) -> Iterator[None]:
             ("unable to open", "it cannot be opened: check the rights of the folder"),
             ("malformed", "the file is damaged: restore it from a backup (lookalike status --backup makes one)"),
             ("not a database", "the file is damaged: restore it from a backup (lookalike status --backup makes one)"),
+            ("no such table", "the file is not an index: restore it from a backup, or make a new index"),
             ("disk i/o", "the disk reports an error: check it, then repeat the command"),
         ):
             if sign in text:

@@ -1,0 +1,141 @@
+"""Items and the whole index as the API shows them."""
+
+from dataclasses import replace
+
+import pytest
+
+from lookalike.search import Index
+from lookalike.search.calibration import Calibration
+from lookalike.search.items import Answer, Hit, Identity, Item
+from lookalike.search.serve import views
+from lookalike.search.serve.asking import Reply
+from lookalike.search.serve.refusals import Refusal
+from lookalike.search.serve.settings import Settings
+from lookalike.search.serve.views import Overview, Thumbnails, answer_form, hit_form, item_form
+from tests.search.conftest import CLASSES
+
+
+@pytest.fixture
+def index(shop):
+    opened = Index.open(shop)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def overview(index, shop):
+    return Overview(index, Settings(shop, read_only=True, body=7, pixels=8, hits=9))
+
+
+def test_an_item_is_shown_without_the_folders_of_its_file():
+    item = Item("a/b c", "/home/me/secret/x.png", "figs", {"price": 3}, added=0.0)
+    form = item_form(item)
+    assert (form.id, form.path, form.label, form.columns) == ("a/b c", "x.png", "figs", {"price": 3})
+    assert form.thumbnail == "/v1/items/a%2Fb%20c/thumbnail"
+    assert form.added == "1970-01-01T00:00:00+00:00"
+    bare = item_form(Item("a"))
+    assert (bare.path, bare.added) == (None, None)
+    hit = hit_form(Hit(item, 0.5))
+    assert (hit.item, hit.similarity) == (form, 0.5)
+
+
+@pytest.mark.parametrize(("verdict", "shown"), [("sure", "sure"), ("uncalibrated", None)])
+def test_an_answer_is_shown_with_its_verdict(verdict, shown):
+    answer = Answer([Hit(Item("a"), 0.25)], verdict, missing=("db2",))
+    form = answer_form(Reply(answer, "figs", "It is.", 7), {"decode": 1.23456, "network": 0, "search": 2}, "digest")
+    assert (form.verdict, form.label, form.meaning, form.items) == (shown, "figs", "It is.", 7)
+    assert (form.query, form.missing, form.milliseconds.decode) == ("digest", ["db2"], 1.235)
+    assert [hit.item.id for hit in form.hits] == ["a"]
+
+
+def test_the_index_as_a_whole(overview):
+    form = overview.form()
+    assert (form.name, form.items, form.classes, form.read_only, form.feedback) == ("shop", 36, 6, True, 0)
+    assert (form.limits.body, form.limits.pixels, form.limits.k) == (7, 8, 9)
+    assert [(label.label, label.items, label.example.label) for label in form.labels] == [
+        (name, 6, name) for name in CLASSES
+    ]
+    assert form.sample == form.labels[0].example
+    assert len(form.newest) == views.NEWEST
+    brand, price = sorted(form.columns, key=lambda column: column.name)
+    assert (brand.name, brand.type, [value.value for value in brand.values]) == ("brand", "text", ["even", "odd"])
+    assert (price.name, price.type, price.values, price.least, price.most) == ("price", "number", [], 0, 50)
+    assert form.calibration is None
+
+
+def test_without_labels_the_newest_item_is_the_sample(overview, index):
+    assert overview._sample([]) == item_form(index.store.newest(1)[0])
+
+
+def test_an_overview_is_made_again_after_a_change(overview, index, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(views.time, "monotonic", lambda: clock[0])
+
+    def slowly():
+        clock[0] += 1
+        return original()
+
+    first = overview.form()
+    assert overview.form() is first
+    index.store.remove(["table/figs0.png"])
+    original = overview._made
+    monkeypatch.setattr(overview, "_made", slowly)
+    second = overview.form()
+    assert second.items == 35
+    index.store.remove(["table/figs1.png"])
+    clock[0] += views.PATIENCE - 0.5
+    assert overview.form() is second  # it took a second, so it may be twenty seconds old
+    clock[0] += 0.5
+    assert overview.form().items == 34
+
+
+def test_what_calibration_promises_is_said(overview):
+    calibration = Calibration(0.8, 0.6, 0.4, 0.9, (0.8, 1.0), 0.75, 6, 24, 36, 1, "today", "index")
+
+    class Calibrated:
+        identity = Identity(None, "sphere", 4, generation=1)
+
+        def __init__(self, calibration, items):
+            self.calibration, self.items = calibration, items
+
+        def __len__(self):
+            return self.items
+
+    def shown(calibration, items=36):
+        overview.index = Calibrated(calibration, items)
+        return overview._calibration()
+
+    form = shown(calibration)
+    assert (form.precision, form.coverage, form.date, form.stale) == (0.8, 0.75, "today", False)
+    promise = "At least 80% of the answers called sure are right; 75% of what can be answered gets one."
+    assert form.meaning == promise
+    grown = shown(calibration, 100)
+    assert grown.stale
+    assert grown.meaning.startswith(f"{promise} Calibrate again: the index has grown from 36 to 100 items")
+    none = shown(replace(calibration, sure=None))
+    assert none.meaning == "No answer here promises to be right in 80% of all cases, so none is called sure."
+
+
+def test_thumbnails_stay_in_memory_up_to_a_size(index, monkeypatch):
+    first, second = "table/figs0.png", "table/figs1.png"
+    sizes = [len(Thumbnails(index).get(name)) for name in (first, second)]
+    drawn = []
+
+    def draw(store, item):
+        drawn.append(item.id)
+        return original(store, item)
+
+    original = views.thumbnail
+    monkeypatch.setattr(views, "thumbnail", draw)
+    monkeypatch.setattr(views, "KEPT", sum(sizes))
+    thumbnails = Thumbnails(index)
+    for name in (first, second, first, second):
+        assert thumbnails.get(name).startswith(b"\xff\xd8")
+    assert drawn == [first, second]
+    monkeypatch.setattr(views, "KEPT", max(sizes))
+    small = Thumbnails(index)
+    for name in (first, second, second, first):
+        small.get(name)
+    assert drawn[2:] == [first, second, first]  # the one that was looked at longest ago has gone
+    with pytest.raises(Refusal, match="There is no item 'nothing'"):
+        small.get("nothing")
