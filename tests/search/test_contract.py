@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -87,12 +88,33 @@ def test_what_cannot_be_kept_is_refused_whole(store):
         ([Item("a")], np.zeros((2, DIM)), "2 vectors (of 8 dimensions, expected 1 of 8|for 1 items)"),
         ([Item("a")], np.zeros((1, 4)), "1 vectors of 4 dimensions, expected 1 of 8"),
         ([Item("a", columns={"id": 1})], np.zeros((1, DIM)), "a column 'id' of their own"),
+        ([Item("a", columns={"n": -(2**63) - 1})], np.zeros((1, DIM)), "a whole number has at most 64 bits"),
         ([Item("a", columns={f"n{n}": n for n in range(201)})], np.zeros((1, DIM)), "at most 200 columns"),
     ):
         with pytest.raises(UserError, match=message):
             store.put(items, vectors.astype(np.float32))
     assert store.count() == 0
     assert set(store.columns()) == {"id", "path", "label", "root", "added"}
+
+
+@pytest.mark.parametrize("odd", ["caf\udce9", "a\0b"])
+def test_what_is_not_text_is_one_line(store, odd):
+    for item in (Item(odd), Item("a", label=odd), Item("a", columns={"c": odd}), Item("a", columns={odd: 1})):
+        with pytest.raises(UserError, match="has a name or value that is not text: no NUL, and only Unicode"):
+            store.put([item], np.eye(1, DIM, dtype=np.float32))
+    assert store.count() == 0
+    with suppress(UserError):  # nothing has that name, or it is no name at all
+        assert store.with_ids([odd]) == []
+    with suppress(UserError):
+        assert store.search(np.eye(1, DIM, dtype=np.float32), 1, filters.parse({"label": odd}))[0].hits == []
+
+
+def test_large_numbers_are_what_they_were(store):
+    columns = {"year": 1e23, "time": 1.7000000000000001e18, "count": 2**60, "share": 0.1, "most": 1e308}
+    store.put([Item("a", columns=columns)], np.eye(1, DIM, dtype=np.float32))
+    assert store.items(["a"])[0].columns == columns
+    for name, value in columns.items():
+        assert store.count(filters.parse({name: value})) == 1
 
 
 def test_columns_are_known_before_any_item_has_them(store):

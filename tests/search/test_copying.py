@@ -19,7 +19,7 @@ DIM = 8
 def source_of(tmp_path, number=300):
     store = places.created(tmp_path / "source", Identity("f", "sphere", DIM, generation=3))
     draw = np.random.default_rng(2)
-    odd = Item("odd", "/caf\udce9", None, {"n": 2**60, "f": 0.1, "t": "é"})
+    odd = Item("odd", "/caf\udce9", None, {"n": 2**60, "f": 0.1, "t": "é", "large": 1e23})
     items = [*some_items(number, draw=draw), odd, Item("unfiled")]
     store.put(items, on("sphere", draw.standard_normal((number + 2, DIM))), {"unfiled": b"picture"})
     store.keep_model("f", {"model.json": b"{}"})

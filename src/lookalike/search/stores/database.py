@@ -111,6 +111,8 @@ def explained(file: Path) -> Iterator[None]:
     """What SQLite complains about, as one line that says what to do."""
     try:
         yield
+    except UnicodeEncodeError as error:
+        raise UserError(f"{error.object!r} is not text: no index holds such a name or value") from None
     except sqlite3.DatabaseError as error:
         text = str(error).lower()
         for sign, meaning in (

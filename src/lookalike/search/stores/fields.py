@@ -78,7 +78,27 @@ def no_item(name: str, near: Sequence[str]) -> UserError:
 
 
 def check_batch(items: Sequence[Item]) -> None:
+    """Refuse ids that come twice, and texts that one of the stores cannot hold."""
     check(len({item.id for item in items}) == len(items), "two items of one batch have the same id: ids must be unique")
+    for item in items:
+        texts = (item.id, item.label, *item.columns, *item.columns.values())
+        text = "".join(text for text in texts if isinstance(text, str))
+        check(is_text(text), f"the item {item.id!r} has a name or value that is not text: no NUL, and only Unicode")
+        for name, value in item.columns.items():
+            fits = not isinstance(value, int) or -(2**63) <= value < 2**63
+            check(fits, f"'{name}' of the item {item.id!r} is {value}: a whole number has at most 64 bits")
+
+
+def is_text(text: str) -> bool:
+    """Whether every store can hold a text.
+
+    >>> is_text("café"), is_text("caf\\udce9"), is_text("a\\0b")
+    (True, False, False)
+    """
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def checked(vectors: Vectors, count: int, dim: int) -> Vectors:

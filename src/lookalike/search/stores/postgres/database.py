@@ -117,7 +117,7 @@ class Database:
         try:
             with self._connection(self._from_replica()) as connection:
                 return work(replace(known, connection=connection), *args, **settings)
-        except UserError:  # a column that is new, maybe
+        except (UserError, UnicodeEncodeError):  # a column that is new, maybe; `read` says what is wrong
             return None
         except psycopg.Error as error:
             if trouble_of(error) is Trouble.FINAL:
@@ -171,6 +171,8 @@ class Database:
             try:
                 with self._connection(replica) as connection:
                     return work(connection)
+            except UnicodeEncodeError as error:
+                raise UserError(f"{error.object!r} is not text: no index holds such a name or value") from None
             except psycopg.Error as error:
                 trouble, repeats = trouble_of(error), repeats + 1
                 again = repeats < REPEATS.get(trouble, 0)

@@ -36,10 +36,15 @@ def literal_clause(snapshot: Snapshot, where: Filter) -> str:
 
 
 def number(value: float | None) -> Decimal | None:
-    """A number as the server compares it: whole ones and fractions alike, in the digits that people see."""
+    """A number as the server compares it: fractions in the digits that people see, whole ones exactly.
+
+    >>> number(0.1), number(1e23) == 1e23
+    (Decimal('0.1'), True)
+    """
     if value is None or value != value:
         return None
-    return Decimal(int(value)) if isinstance(value, int) else Decimal(repr(float(value)))
+    whole = isinstance(value, int) or float(value).is_integer()
+    return Decimal(int(value)) if whole else Decimal(repr(float(value)))
 
 
 def plain(value: Any) -> Any:

@@ -68,7 +68,7 @@ def trouble_of(error: psycopg.Error) -> Trouble:
 def explained(address: Address, error: psycopg.Error) -> Exception:
     """What a server complains about, as one line that says what to do; a mistake of ours stays what it is."""
     text, code = (str(error).strip() or type(error).__name__).splitlines()[0], error.sqlstate or ""
-    if code.startswith(VALUE):
+    if code.startswith(VALUE) or isinstance(error, errors.DataError):  # psycopg itself refuses some
         return UserError(f"PostgreSQL cannot hold such a value ({text})")
     return StorageError(f"{address.shown}: {meaning}") if (meaning := _meaning(error, text, code)) else error
 
