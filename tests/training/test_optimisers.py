@@ -37,6 +37,14 @@ def test_an_optimiser_by_name_does_what_torch_does(name):
     assert torch.allclose(*finals, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", optimisers.names())
+@pytest.mark.parametrize("rate", [-1.0, math.nan])
+def test_a_rate_that_is_none_is_refused_in_one_line(name, rate):
+    groups = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": rate}]
+    with pytest.raises(UserError, match=f"^the optimiser {name} cannot run: invalid learning rate: {rate}"):
+        optimisers.build(name, groups)
+
+
 def test_mistakes():
     group = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": 0.1}]
     with pytest.raises(UserError, match="did you mean 'rmsprop'"):

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from lookalike import catalog
-from lookalike.errors import check
+from lookalike.errors import UserError, check
 
 MEMBERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -32,7 +32,12 @@ def build(name: str, groups: Iterable[dict[str, Any]], **settings: Any) -> torch
     check(bool(listed), "there is nothing to train: every part of the network is frozen or has no parameters")
     # one pass over each tensor instead of a dozen; plain RMSprop has no such kernel
     settings = settings | ({} if name == "rmsprop" else {"fused": True})
-    return catalog.build("optimiser", MEMBERS, name, {"params": listed, "lr": listed[0]["lr"]} | settings)
+    try:
+        return catalog.build("optimiser", MEMBERS, name, {"params": listed, "lr": listed[0]["lr"]} | settings)
+    except UserError:
+        raise
+    except ValueError as error:  # torch looks at the numbers itself: a negative rate, a momentum that is not one
+        raise UserError(f"the optimiser {name} cannot run: {str(error)[:1].lower()}{str(error)[1:]}") from None
 
 
 def restore(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
