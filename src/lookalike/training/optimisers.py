@@ -1,5 +1,6 @@
 """The optimisers of the protocols, by name."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,13 +31,16 @@ def build(name: str, groups: Iterable[dict[str, Any]], **settings: Any) -> torch
     """
     listed = [group for group in groups if len(group["params"])]
     check(bool(listed), "there is nothing to train: every part of the network is frozen or has no parameters")
+    for group in listed:
+        rate = group["lr"]
+        check(0 <= rate < math.inf, f"the learning rate (optimiser.lr) must be a number of at least 0, not {rate}")
     # one pass over each tensor instead of a dozen; plain RMSprop has no such kernel
     settings = settings | ({} if name == "rmsprop" else {"fused": True})
     try:
         return catalog.build("optimiser", MEMBERS, name, {"params": listed, "lr": listed[0]["lr"]} | settings)
     except UserError:
         raise
-    except ValueError as error:  # torch looks at the numbers itself: a negative rate, a momentum that is not one
+    except ValueError as error:  # torch looks at the other numbers itself: a negative momentum
         raise UserError(f"the optimiser {name} cannot run: {str(error)[:1].lower()}{str(error)[1:]}") from None
 
 
