@@ -51,7 +51,7 @@ def test_mistakes():
         optimisers.build("rmsprob", group)
     with pytest.raises(UserError, match="did you mean 'momentum'"):
         optimisers.build("sgd", group, momentun=0.9)
-    with pytest.raises(UserError, match="^the optimiser sgd cannot run: invalid momentum value: -1$"):
+    with pytest.raises(UserError, match=r"^the optimiser sgd cannot run: invalid momentum value: -1$"):
         optimisers.build("sgd", group, momentum=-1)
     with pytest.raises(UserError, match="nothing to train"):
         optimisers.build("adam", [{"params": [], "lr": 0.1}])
