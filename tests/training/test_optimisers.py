@@ -37,12 +37,22 @@ def test_an_optimiser_by_name_does_what_torch_does(name):
     assert torch.allclose(*finals, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", optimisers.names())
+@pytest.mark.parametrize("rate", [-1.0, math.nan, math.inf])
+def test_a_rate_that_is_not_one_is_refused(name, rate):
+    groups = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": rate}]
+    with pytest.raises(UserError, match=rf"^the learning rate \(optimiser\.lr\) must be a number .* not {rate}"):
+        optimisers.build(name, groups)
+
+
 def test_mistakes():
     group = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": 0.1}]
     with pytest.raises(UserError, match="did you mean 'rmsprop'"):
         optimisers.build("rmsprob", group)
     with pytest.raises(UserError, match="did you mean 'momentum'"):
         optimisers.build("sgd", group, momentun=0.9)
+    with pytest.raises(UserError, match=r"^the optimiser sgd cannot run: invalid momentum value: -1$"):
+        optimisers.build("sgd", group, momentum=-1)
     with pytest.raises(UserError, match="nothing to train"):
         optimisers.build("adam", [{"params": [], "lr": 0.1}])
 

@@ -1,5 +1,6 @@
 """`lookalike VERB`: one file per verb. Results on stdout, progress on stderr; a mistake is one line, exit code 2."""
 
+import io
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -88,6 +89,8 @@ def _options(
 
 
 def main() -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files need not be UTF-8, and what is printed may hold one
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except UserError as mistake:

@@ -30,7 +30,7 @@ def run(
     with files.whole_file(out, "w") as file:
         table = csv.writer(file)
         table.writerow(["path", "label", "similarity", "verdict"])
-        table.writerows([row.path, row.label, f"{row.similarity:.6f}", row.verdict] for row in kept)
+        table.writerows([files.printable(row.path), row.label, f"{row.similarity:.6f}", row.verdict] for row in kept)
     counts = ", ".join(
         f"{sum(row.verdict == verdict for row in rows):,} {verdict}"
         for verdict in dict.fromkeys(row.verdict for row in rows)

@@ -8,6 +8,7 @@ import typer
 
 from lookalike.cli.allocator import keep_memory
 from lookalike.cli.bars import bar
+from lookalike.files import printable, write_text
 
 EXAMPLE = "lookalike duplicates shop.index --similarity 0.97 --page duplicates.html"
 SHOWN = 20  # groups of a level in the table; JSON and the page have all
@@ -25,7 +26,6 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """List items with the same bytes, of the same picture, and of look-alikes, kept apart."""
-    from lookalike import files
     from lookalike.search import Index
     from lookalike.search.pages import duplicates_page
     from lookalike.search.repeats import repeats
@@ -35,7 +35,7 @@ def run(
     with bar("comparing") as progress:
         groups = repeats(index.store, similarity, None if other is None else Index.open(other).store, progress)
     if page is not None:
-        files.write_text(page, duplicates_page(index, groups))
+        write_text(page, duplicates_page(index, groups))
     if as_json:
         typer.echo(json.dumps([_as_json(group) for group in groups], indent=2, ensure_ascii=False))
         return
@@ -43,9 +43,15 @@ def run(
         some = [group for group in groups if group.level == level]
         typer.echo(f"{level}: {len(some):,} groups")
         for group in some[:SHOWN]:
-            typer.echo(f"  {group.similarity:.4f}  " + "  =  ".join(item.path or item.id for item in group.items[:4]))
+            typer.echo(
+                f"  {group.similarity:.4f}  "
+                + "  =  ".join(printable(item.path or item.id) for item in group.items[:4])
+            )
 
 
 def _as_json(group: Any) -> dict[str, Any]:
-    items = [{"id": item.id, "path": item.path, "label": item.label} for item in group.items]
+    items = [
+        {"id": item.id, "path": None if item.path is None else printable(item.path), "label": item.label}
+        for item in group.items
+    ]
     return {"level": group.level, "similarity": group.similarity, "items": items}

@@ -11,6 +11,7 @@ import typer
 from lookalike.cli.allocator import keep_memory
 from lookalike.cli.bars import bar
 from lookalike.errors import UserError, check
+from lookalike.files import printable
 
 EXAMPLE = "lookalike index run/model photos/ --out shop.index"
 NO_MODEL = "none"  # for vectors made elsewhere
@@ -47,7 +48,7 @@ def run(
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
         return
     for each, update in zip(source, updates, strict=True):
-        typer.echo(f"{each}: {update}")
+        typer.echo(f"{printable(str(each))}: {update}")
     name = index.shown
     typer.echo(f"{len(index):,} items in {name}. Search with: lookalike search {shlex.quote(name)} IMAGE")
 

@@ -53,4 +53,4 @@ def _write(files: Any, place: Path, header: list[str], rows: Any) -> None:
     with files.whole_file(place, "w") as file:
         table = csv.writer(file)
         table.writerow(header)
-        table.writerows(rows)
+        table.writerows([files.printable(str(cell)) for cell in row] for row in rows)

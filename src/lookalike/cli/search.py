@@ -8,6 +8,7 @@ import typer
 
 from lookalike.cli.allocator import keep_memory
 from lookalike.errors import UserError, check
+from lookalike.files import printable
 
 EXAMPLE = "lookalike search shop.index photo.jpg --k 5 --where brand=x --group label"
 
@@ -74,9 +75,9 @@ def _box(text: str) -> tuple[int, int, int, int]:
 
 
 def _as_json(name: str, answer: Any) -> dict[str, Any]:
-    hits = [{"id": hit.id, "label": hit.label, "similarity": hit.similarity, "path": hit.path,
+    hits = [{"id": hit.id, "label": hit.label, "similarity": hit.similarity, "path": _shown(hit.path),
              "columns": dict(hit.item.columns)} for hit in answer.hits]  # fmt: skip
-    return {"query": name, "verdict": answer.verdict, "chance": answer.chance, "hits": hits,
+    return {"query": printable(name), "verdict": answer.verdict, "chance": answer.chance, "hits": hits,
             "missing": list(answer.missing)}  # fmt: skip
 
 
@@ -95,14 +96,19 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
         stale = None if answer.missing else calibration.stale(len(index), index.identity.generation)
         lines += [f"calibrate again: {stale}"] if stale else []
     rows = [["similarity", "label", "item"]]
-    rows += [[f"{hit.similarity:.4f}", hit.label or "", hit.path or hit.id] for hit in answer.hits]
+    rows += [[f"{hit.similarity:.4f}", hit.label or "", _shown(hit.path) or hit.id] for hit in answer.hits]
     return "\n".join([*lines, *(aligned(rows) if answer.hits else ["nothing in the index answers this search"]), ""])
 
 
 def _title(index: Any, name: str) -> str:
     """A query's name; that of an item with its label."""
     items = [] if Path(name).is_file() else index.store.with_ids([name])
-    return f"{name} ({items[0].label})" if items and items[0].label is not None else name
+    shown = printable(name)
+    return f"{shown} ({items[0].label})" if items and items[0].label is not None else shown
+
+
+def _shown(path: str | None) -> str | None:
+    return None if path is None else printable(path)
 
 
 def _write_page(index: Any, file: Path, names: list[str], answers: list[Any], together: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lookalike.files import printable
 from lookalike.report.markup import Html, element
 from lookalike.report.page.page import Section, figures, note, page
 from lookalike.report.run.figures.calibration import calibration_chart
@@ -41,7 +42,7 @@ def _card(index: Index, hit: Hit) -> Html:
     return element(
         "figure", _image(thumbnail(index.store, hit.item), hit.id),
         element("figcaption", element("strong", hit.label or "without a label"), " ", bar, f" {hit.similarity:.4f}",
-                element("small", hit.path or hit.id)),
+                element("small", printable(hit.path or hit.id))),
     )  # fmt: skip
 
 
@@ -121,4 +122,4 @@ def _group(index: Index, group: Group) -> Html:
 
 
 def _words(item: Item) -> Html:
-    return element("span", element("strong", item.label or ""), " ", element("small", item.path or item.id))
+    return element("span", element("strong", item.label or ""), " ", element("small", printable(item.path or item.id)))

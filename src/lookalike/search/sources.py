@@ -72,7 +72,9 @@ def _of_folder(root: Path) -> Listing:
     names = sorted(name for name in walk(root) if is_image(name))
     check(bool(names), f"there are no images below '{root}': give a folder of photos")
     place = root.resolve()
-    return Listing(str(place), [_file_entry(place / name, f"{place.name}/{name}", place, name) for name in names])
+    return Listing(
+        printable(str(place)), [_file_entry(place / name, f"{place.name}/{name}", place, name) for name in names]
+    )
 
 
 def _file_entry(path: Path, id_: str, root: Path, name: str) -> Entry:
@@ -81,10 +83,13 @@ def _file_entry(path: Path, id_: str, root: Path, name: str) -> Entry:
     levels = (
         {f"folder_{level}": printable(part) for level, part in enumerate(folders, start=1)} if len(folders) > 1 else {}
     )
-    return Entry(Item(printable(id_), str(path), None if label is None else printable(label), levels, str(root)))
+    return Entry(
+        Item(printable(id_), str(path), None if label is None else printable(label), levels, printable(str(root)))
+    )
 
 
-def _of_files(paths: Sequence[Path], root: str) -> Listing:
+def _of_files(paths: Sequence[Path], name: str) -> Listing:
+    root = printable(name)
     for path in paths:
         check(path.is_file(), f"there is no image '{path}': check its name")
     return Listing(
@@ -105,7 +110,7 @@ def _of_table(file: Path) -> Listing:
     column = "labels" if "label" not in lower and "labels" in lower else "label"
     own = {place: name for place, name in enumerate(header) if name.lower() not in RESERVED and name}
     typed = {name: _typed([row[place].strip() for row in rows]) for place, name in own.items()}
-    root = str(file.resolve())
+    root = printable(str(file.resolve()))
     entries = []
     for number, row in enumerate(rows):
         cell = dict(zip(lower, (value.strip() for value in row), strict=True))
@@ -127,7 +132,7 @@ def _typed(values: Sequence[str]) -> list[Value]:
 
 def _of_dataset(dataset: Dataset, name: str) -> Listing:
     root = str(Path(name.partition("=")[2] or name).expanduser().resolve()) if dataset.root is not None else name
-    return Listing(root, list(_rows(dataset, root)), dataset.sets is not None)
+    return Listing(printable(root), list(_rows(dataset, printable(root))), dataset.sets is not None)
 
 
 def _of_run(run: RunFolder) -> Listing:
@@ -139,7 +144,7 @@ def _of_run(run: RunFolder) -> Listing:
     arrays = read_embeddings(run.test)
     names = {str(name) for column in ("paths", "gallery_paths") for name in arrays.get(column, ())}
     rows = [row for row in range(len(dataset)) if dataset.images.name(row) in names]
-    place = str(run.path.resolve())
+    place = printable(str(run.path.resolve()))
     return Listing(place, list(_rows(dataset.subset(rows), place)), dataset.sets is not None)
 
 

@@ -57,7 +57,7 @@ def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
     vectors = np.asarray(columns.pop(str(name)), dtype=np.float32)
     check(vectors.ndim == 2, f"the vectors in '{file.name}' form a matrix n × d, not an array of shape {vectors.shape}")
     fingerprint, root = columns.pop("fingerprint", None), columns.get("root")
-    place = str(file.resolve()) if root is None or np.ndim(root) else str(root)
+    place = printable(str(file.resolve()) if root is None or np.ndim(root) else str(root))
     named = {SINGULAR.get(column, column): values for column, values in columns.items() if np.ndim(values) == 1}
     for column, values in named.items():
         check(len(values) == len(vectors), f"'{file.name}' has {len(values)} {column} for {len(vectors)} vectors")

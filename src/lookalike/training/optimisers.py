@@ -1,12 +1,13 @@
 """The optimisers of the protocols, by name."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from lookalike import catalog
-from lookalike.errors import check
+from lookalike.errors import UserError, check
 
 MEMBERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -30,9 +31,17 @@ def build(name: str, groups: Iterable[dict[str, Any]], **settings: Any) -> torch
     """
     listed = [group for group in groups if len(group["params"])]
     check(bool(listed), "there is nothing to train: every part of the network is frozen or has no parameters")
+    for group in listed:
+        rate = group["lr"]
+        check(0 <= rate < math.inf, f"the learning rate (optimiser.lr) must be a number of at least 0, not {rate}")
     # one pass over each tensor instead of a dozen; plain RMSprop has no such kernel
     settings = settings | ({} if name == "rmsprop" else {"fused": True})
-    return catalog.build("optimiser", MEMBERS, name, {"params": listed, "lr": listed[0]["lr"]} | settings)
+    try:
+        return catalog.build("optimiser", MEMBERS, name, {"params": listed, "lr": listed[0]["lr"]} | settings)
+    except UserError:
+        raise
+    except ValueError as error:  # torch looks at the other numbers itself: a negative momentum
+        raise UserError(f"the optimiser {name} cannot run: {str(error)[:1].lower()}{str(error)[1:]}") from None
 
 
 def restore(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Items and the whole index as the API shows them."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -33,6 +34,9 @@ def test_an_item_is_shown_without_the_folders_of_its_file():
     assert (form.id, form.path, form.label, form.columns) == ("a/b c", "x.png", "figs", {"price": 3})
     assert form.thumbnail == "/v1/items/a%2Fb%20c/thumbnail"
     assert form.added == "1970-01-01T00:00:00+00:00"
+    odd = item_form(Item("a", os.fsdecode(b"/home/caf\xe9\n.png")))  # JSON holds UTF-8 only
+    assert odd.path == "caf\\xe9\\n.png"
+    assert odd.model_dump_json()
     bare = item_form(Item("a"))
     assert (bare.path, bare.added) == (None, None)
     hit = hit_form(Hit(item, 0.5))

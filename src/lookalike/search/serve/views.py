@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from lookalike.files import printable
 from lookalike.search.index import Index
 from lookalike.search.items import Hit, Item
 from lookalike.search.pictures import thumbnail
@@ -37,7 +38,7 @@ KEPT = 64 << 20  # bytes of thumbnails in memory
 def item_form(item: Item) -> ItemForm:
     added = None if item.added is None else datetime.fromtimestamp(item.added, UTC).isoformat(timespec="seconds")
     return ItemForm(
-        id=item.id, label=item.label, path=None if item.path is None else Path(item.path).name,
+        id=item.id, label=item.label, path=None if item.path is None else printable(Path(item.path).name),
         columns=dict(item.columns), thumbnail=f"/v1/items/{quote(item.id, safe='')}/thumbnail", added=added,
     )  # fmt: skip
 

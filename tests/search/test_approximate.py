@@ -1,0 +1,81 @@
+"""What a client remembers of its graph from one search to the next, without a server."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from lookalike.search.items import Identity
+from lookalike.search.stores.postgres import approximate
+from lookalike.search.stores.postgres.approximate import COUNTED, FEW, FILTERS, Graph, Memory, graph_for
+
+pytestmark = pytest.mark.plain  # a search is described by its four fields here
+GRAPH = Graph(width=80, recall=0.99, items=10_000, date="today")
+
+
+def search(condition="price < 3", generation=1, k=10, graph=None):
+    identity = Identity(None, "sphere", 4, generation)
+    snapshot = SimpleNamespace(identity=identity, graph=graph, connection="connection")
+    return SimpleNamespace(snapshot=snapshot, condition=condition, table="items", k=k, filtered=bool(condition))
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """How many items a condition leaves, the statements that counted them, and the time."""
+    state = SimpleNamespace(rows=0, statements=[], now=50.0)
+
+    def one(_snapshot, statement):
+        state.statements.append(statement)
+        return state.rows
+
+    monkeypatch.setattr(approximate.rows, "one", one)
+    monkeypatch.setattr(approximate, "time", SimpleNamespace(monotonic=lambda: state.now))
+    return state
+
+
+def test_a_filter_leaves_few_items_up_to_a_multiple_of_the_root(counts):
+    most = int(FEW * 100)
+    for rows, few in ((0, True), (most, True), (most + 1, False)):
+        counts.rows = rows
+        assert Memory().few(search(), GRAPH) is few
+    assert f"WHERE price < 3 LIMIT {most + 1}" in counts.statements[0]
+
+
+def test_a_count_is_remembered_for_its_condition_and_generation(counts):
+    memory = Memory()
+    assert memory.few(search(), GRAPH)
+    counts.rows, counts.now = 10**6, counts.now + COUNTED - 1
+    assert memory.few(search(), GRAPH)
+    assert not memory.few(search(generation=2), GRAPH)
+    assert not memory.few(search("price < 4"), GRAPH)
+    counts.now += 1
+    assert not memory.few(search(), GRAPH)
+    assert len(counts.statements) == 4
+
+
+def test_not_every_condition_is_remembered(counts):
+    memory = Memory()
+    for number in range(FILTERS + 1):
+        memory.few(search(f"price < {number}"), GRAPH)
+    assert len(memory._few) == 1
+    assert len(counts.statements) == FILTERS + 1
+
+
+def test_a_graph_is_searched_as_widely_as_it_may_be(monkeypatch):
+    for named, width in ((0, 80), (300, 300), (5000, 1000)):  # more than 1000 is refused by pgvector
+        monkeypatch.setattr(approximate, "named_by", lambda _, named=named: named)
+        assert GRAPH.width_for(search()) == width
+
+
+def test_a_graph_answers_unless_there_is_none_or_few_items_or_too_many_hits(counts, monkeypatch):
+    widened = []
+    monkeypatch.setattr(Memory, "widen", lambda _, *how: widened.append(how))
+    monkeypatch.setattr(approximate, "named_by", lambda _: 7)
+    text = '{"width": 80, "recall": 0.99, "items": 10000, "date": "today"}'
+    assert graph_for(search(graph=None), Memory()) is None
+    assert graph_for(search(graph=text), Memory()) is None  # few
+    assert graph_for(search("", graph=text, k=approximate.MOST + 1), Memory()) is None
+    assert widened == []
+    assert graph_for(search("", graph=text), Memory()) == GRAPH
+    counts.rows = 10**6
+    assert graph_for(search(graph=text), Memory()) == GRAPH
+    assert widened == [("connection", 80)] * 2
