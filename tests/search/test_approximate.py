@@ -1,5 +1,6 @@
 """What a client remembers of its graph from one search to the next, without a server."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -8,14 +9,17 @@ from lookalike.search.items import Identity
 from lookalike.search.stores.postgres import approximate
 from lookalike.search.stores.postgres.approximate import COUNTED, FEW, FILTERS, Graph, Memory, graph_for
 
-pytestmark = pytest.mark.plain  # a search is described by its four fields here
+pytestmark = pytest.mark.plain  # a search is described by a few fields here
 GRAPH = Graph(width=80, recall=0.99, items=10_000, date="today")
 
 
-def search(condition="price < 3", generation=1, k=10, graph=None):
+def search(condition="price < 3", generation=1, k=10, graph=None, group=None):
     identity = Identity(None, "sphere", 4, generation)
     snapshot = SimpleNamespace(identity=identity, graph=graph, connection="connection")
-    return SimpleNamespace(snapshot=snapshot, condition=condition, table="items", k=k, filtered=bool(condition))
+    return SimpleNamespace(
+        snapshot=snapshot, condition=condition, table="items", k=k, group=group, filtered=bool(condition),
+        plain=not condition and group is None,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -60,16 +64,22 @@ def test_not_every_condition_is_remembered(counts):
     assert len(counts.statements) == FILTERS + 1
 
 
-def test_a_graph_is_searched_as_widely_as_it_may_be(monkeypatch):
-    for named, width in ((0, 80), (300, 300), (5000, 1000)):  # more than 1000 is refused by pgvector
-        monkeypatch.setattr(approximate, "named_by", lambda _, named=named: named)
-        assert GRAPH.width_for(search()) == width
+@pytest.mark.parametrize(
+    ("width", "question", "candidates", "searched"),
+    [
+        (80, search(""), 40, 80), (20, search(""), 20, 20), (20, search("", k=30), 36, 36),
+        (80, search(), 64, 80), (20, search("", group="label"), 64, 64), (20, search(group="label"), 256, 256),
+        (20, search("", k=300, group="label"), 1800, 1000),  # pgvector refuses more
+    ],
+)  # fmt: skip
+def test_how_many_a_graph_names_and_how_widely_it_is_searched(width, question, candidates, searched):
+    graph = replace(GRAPH, width=width)
+    assert (graph.candidates(question), graph.width_for(question)) == (candidates, searched)
 
 
 def test_a_graph_answers_unless_there_is_none_or_few_items_or_too_many_hits(counts, monkeypatch):
     widened = []
     monkeypatch.setattr(Memory, "widen", lambda _, *how: widened.append(how))
-    monkeypatch.setattr(approximate, "named_by", lambda _: 7)
     text = '{"width": 80, "recall": 0.99, "items": 10000, "date": "today"}'
     assert graph_for(search(graph=None), Memory()) is None
     assert graph_for(search(graph=text), Memory()) is None  # few
