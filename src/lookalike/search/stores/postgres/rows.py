@@ -48,11 +48,12 @@ def number(value: float | None) -> Decimal | None:
 
 
 def plain(value: Any) -> Any:
-    """A value of a column as Python's own: a whole number stays one."""
+    """A value of a column as Python's own: a whole number stays one, up to the 64 bits that one may have."""
     if not isinstance(value, Decimal):
         return value
     digits = str(value)  # its exponent is slower to read
-    return int(value) if digits.lstrip("-").isdigit() else float(value)
+    whole = digits.lstrip("-").isdigit() and -(2**63) <= value < 2**63
+    return int(value) if whole else float(value)
 
 
 def make_columns(snapshot: Snapshot, kinds: Mapping[str, Kind], long: Collection[str] = ()) -> Names:
