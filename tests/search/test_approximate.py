@@ -77,6 +77,12 @@ def test_how_many_a_graph_names_and_how_widely_it_is_searched(width, question, c
     assert (graph.candidates(question), graph.width_for(question)) == (candidates, searched)
 
 
+def test_what_status_says_of_a_graph():
+    assert str(GRAPH) == "approximate (HNSW, ef 80): recall@10 0.990 on 100 of 10,000 items, today"
+    few = str(replace(GRAPH, items=96, recall=0.84))
+    assert few.endswith("0.840 on 96 of 96 items, today; that is less than 0.99: --exact drops the graph")
+
+
 def test_a_graph_answers_unless_there_is_none_or_few_items_or_too_many_hits(counts, monkeypatch):
     widened = []
     monkeypatch.setattr(Memory, "widen", lambda _, *how: widened.append(how))

@@ -39,6 +39,7 @@ SPARE = 6  # candidates beyond the hits that are sent: float32 and float64 may o
 MORE = 4  # times as many for each of a filter and groups
 MOST = 300  # hits: beyond them the graph is no faster
 SAMPLE, NEIGHBOURS = 100, 10
+AGREEMENT = 0.99  # recall that a graph must reach
 WIDEN = "SELECT set_config('hnsw.ef_search', %s, false), set_config('hnsw.iterative_scan', 'relaxed_order', false)"
 
 
@@ -62,8 +63,9 @@ class Graph:
         return more * max(LEAST, search.k + search.k // 2)
 
     def __str__(self) -> str:
-        return (f"approximate (HNSW, ef {self.width}): recall@{NEIGHBOURS} {self.recall:.3f} on {SAMPLE} of "
-                f"{self.items:,} items, {self.date}")  # fmt: skip
+        text = (f"approximate (HNSW, ef {self.width}): recall@{NEIGHBOURS} {self.recall:.3f} on "
+                f"{min(SAMPLE, self.items)} of {self.items:,} items, {self.date}")  # fmt: skip
+        return text if self.recall >= AGREEMENT else f"{text}; that is less than {AGREEMENT}: --exact drops the graph"
 
 
 def graph_of(snapshot: Snapshot) -> Graph | None:

@@ -18,12 +18,11 @@ import psycopg
 from lookalike.errors import check
 from lookalike.search.stores import StorageError
 from lookalike.search.stores.postgres import listing, rows
-from lookalike.search.stores.postgres.approximate import NEIGHBOURS, SAMPLE, Graph, indexed, widen
+from lookalike.search.stores.postgres.approximate import AGREEMENT, NEIGHBOURS, SAMPLE, Graph, indexed, widen
 from lookalike.search.stores.postgres.database import Connection, Database, Snapshot
 from lookalike.search.stores.postgres.searching import Search
 
 WIDTHS = (20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640, 896)
-AGREEMENT = 0.99
 HALF, WHOLE = 4000, 2000  # dimensions of a graph over halfvec and over vector
 MEMORY = 1 << 20  # kilobytes that building may take, where the server allows less by default
 PART = 100  # steps of building, of exact answers, and of the answers of one width
