@@ -41,12 +41,6 @@ def check_embeddings(embeddings: Tensor, candidates: Tensor | None = None) -> No
         )
 
 
-def _plain(embeddings: Tensor) -> bool:
-    """Whether they need no closer look: this is asked in every step, `check_embeddings` finds the words."""
-    dense = isinstance(embeddings, Tensor) and embeddings.layout == torch.strided
-    return dense and embeddings.dim() == 2 and embeddings.is_floating_point()
-
-
 def taint(embeddings: Tensor, candidates: Tensor | None = None) -> Tensor:
     """0, or NaN if a vector holds a NaN or an infinity: losses add it, because masks and hinges would hide that.
 
@@ -74,7 +68,8 @@ def as_pairs(
     """The pairs a loss works on, from pairs or plain labels, checked against the embeddings; or sampled triplets."""
     if or_triplets and isinstance(targets, Triplets):
         return as_triplets(targets, embeddings, candidates)
-    if candidates is not None or not _plain(embeddings):
+    dense = isinstance(embeddings, Tensor) and embeddings.layout == torch.strided
+    if candidates is not None or not dense or embeddings.dim() != 2 or not embeddings.is_floating_point():
         check_embeddings(embeddings, candidates)
     if isinstance(targets, Triplets | Quadruplets | Classes):
         raise UserError(f"this loss takes labels or Pairs, not {type(targets).__name__}")
@@ -165,7 +160,8 @@ def as_triplets(targets: Triplets, embeddings: Tensor, candidates: Tensor | None
 
 def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
     """The class of every sample, from plain labels or Classes; `weights` are the loss's own: classes × … × dim."""
-    if not _plain(embeddings):
+    dense = isinstance(embeddings, Tensor) and embeddings.layout == torch.strided
+    if not dense or embeddings.dim() != 2 or not embeddings.is_floating_point():
         check_embeddings(embeddings)
     classes, dim = weights.shape[0], weights.shape[-1]
     if embeddings.shape[1] != dim:
