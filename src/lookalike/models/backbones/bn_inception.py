@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, max_pool2d, relu
 
+from lookalike.models.backbones.normalised import normalised
 from lookalike.models.backbones.stages import After, Images, Stages, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
@@ -100,7 +101,7 @@ class BNInception(nn.Module):
 
     def _chain(self, x: Tensor, *names: str) -> Tensor:
         for name in names:
-            x = relu(self.get_submodule(f"{name}_bn")(self.get_submodule(name)(x)), inplace=True)
+            x = relu(normalised(self.get_submodule(name), self.get_submodule(f"{name}_bn"), x), inplace=True)
         return x
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from lookalike.models.backbones.normalised import normalised
 from lookalike.models.backbones.stages import After, Images, Stages, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
@@ -48,10 +49,12 @@ def _forward(network: nn.Module, stages: Stages, images: Images, after: After | 
 
 
 def _run(network: nn.Module, stage: str, beginnings: tuple[str, ...], x: Tensor) -> Tensor:
-    for beginning in beginnings:
-        x = network.get_submodule(beginning.removesuffix("."))(x)
-    result: Tensor = network.get_submodule("_relu")(x) if stage in ("stem", "head") else x
-    return result
+    parts = [network.get_submodule(beginning.removesuffix(".")) for beginning in beginnings]
+    if stage in ("stem", "head"):
+        return network.get_submodule("_relu")(normalised(parts[0], parts[1], x))  # type: ignore[no-any-return]
+    for block in parts:
+        x = block(x)
+    return x
 
 
 class EfficientNetLite0(nn.Module):
@@ -158,9 +161,9 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         inner = x
         if self._expand_conv is not None and self._bn0 is not None:
-            inner = self._relu(self._bn0(self._expand_conv(inner)))
-        inner = self._relu(self._bn1(self._depthwise_conv(inner)))
-        inner = self._bn2(self._project_conv(inner))
+            inner = self._relu(normalised(self._expand_conv, self._bn0, inner))
+        inner = self._relu(normalised(self._depthwise_conv, self._bn1, inner))
+        inner = normalised(self._project_conv, self._bn2, inner)
         result: Tensor = x + inner if self._residual else inner
         return result
 
@@ -168,9 +171,9 @@ class Block(nn.Module):
 class EndPadded(nn.Conv2d):
     """A convolution with stride 2 and TensorFlow's padding of even maps: one more row and column at the end."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         before = (self.kernel_size[0] - 2) // 2
-        return super().forward(pad(x, (before, before + 1, before, before + 1)))
+        return super()._conv_forward(pad(input, (before, before + 1, before, before + 1)), weight, bias)  # type: ignore[no-any-return]
 
 
 def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, side: int = 0, groups: int = 1) -> nn.Conv2d:

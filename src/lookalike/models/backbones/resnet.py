@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lookalike.models.backbones.normalised import normalised
 from lookalike.models.backbones.stages import After, Images, Stages, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
@@ -74,8 +75,8 @@ class Basic(nn.Module):
         self.downsample = _shortcut(inputs, width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        inner = self.relu(self.bn1(self.conv1(x)))
-        result: Tensor = self.relu(self.bn2(self.conv2(inner)) + self.downsample(x))
+        inner = self.relu(normalised(self.conv1, self.bn1, x))
+        result: Tensor = self.relu(normalised(self.conv2, self.bn2, inner) + _around(self.downsample, x))
         return result
 
 
@@ -97,9 +98,9 @@ class Bottleneck(nn.Module):
         self.downsample = _shortcut(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        inner = self.relu(self.bn1(self.conv1(x)))
-        inner = self.relu(self.bn2(self.conv2(inner)))
-        result: Tensor = self.relu(self.bn3(self.conv3(inner)) + self.downsample(x))
+        inner = self.relu(normalised(self.conv1, self.bn1, x))
+        inner = self.relu(normalised(self.conv2, self.bn2, inner))
+        result: Tensor = self.relu(normalised(self.conv3, self.bn3, inner) + _around(self.downsample, x))
         return result
 
 
@@ -107,6 +108,10 @@ def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
     if stride == 1 and inputs == outputs:
         return nn.Identity()
     return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+
+def _around(shortcut: nn.Module, x: Tensor) -> Tensor:
+    return normalised(shortcut[0], shortcut[1], x) if isinstance(shortcut, nn.Sequential) else x
 
 
 def _fill(network: nn.Module, block: type[Basic] | type[Bottleneck], depths: tuple[int, ...]) -> None:
@@ -130,7 +135,8 @@ def _fill(network: nn.Module, block: type[Basic] | type[Bottleneck], depths: tup
 
 def _forward(network: nn.Module, images: Tensor, after: After | None) -> Tensor:
     def stem(x: Tensor) -> Tensor:
-        for name in ("conv1", "bn1", "relu", "maxpool"):
+        x = normalised(network.get_submodule("conv1"), network.get_submodule("bn1"), x)
+        for name in ("relu", "maxpool"):
             x = network.get_submodule(name)(x)
         return x
 
