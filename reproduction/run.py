@@ -1,8 +1,7 @@
 """Runs the studies one after the other, each by several processes; finished cells are kept, so that it can be stopped
-and started again at any time. After each study its study.json goes to studies/results/ and the page is drawn anew; a
-study that is complete there is not run again, on whatever machine it was run."""
+and started again at any time. After each study its study.json goes to studies/results/ and the page is drawn anew; what
+is there is not run again, on whatever machine it was run."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -48,7 +47,8 @@ def run(data: dict[str, str], out: Path, workers: int) -> int:
     for study in STUDIES:
         if study.data in data and not kept_whole(study):
             words = ["study", str(study.file), f"{study.data}={data[study.data]}", "--workers", str(workers)]
-            code = _lookalike([*words, "--out", str(out / study.name)])
+            earlier = ["--earlier", str(RESULTS / f"{study.name}.json")] if _kept(study) else []
+            code = _lookalike([*words, "--out", str(out / study.name), *earlier])
             keep(study, data, out)
             if code:
                 return code
@@ -74,13 +74,12 @@ def _lookalike(words: list[str]) -> int:
 
 def kept_whole(study: Planned, results: Path = RESULTS) -> bool:
     """Whether every cell of a study, as it is planned now, has its result in the repository."""
-    kept = Kept.read(study.name, results)
-    return kept.complete and kept.content.get("digest") == digest_of(study)
+    return _kept(study, results) and Kept.read(study.name, results).complete
 
 
-def digest_of(study: Planned) -> str:
-    """Of all cells with their whole recipes, wherever the data lie: another plan is another study."""
-    return hashlib.sha256("\n".join(cell.key for cell in read(study.file).cells).encode()).hexdigest()[:16]
+def _kept(study: Planned, results: Path = RESULTS) -> bool:
+    """Whether cells of a study, as it is planned now, have their results in the repository."""
+    return bool(Kept.read(study.name, results).content.get("digest") == read(study.file).digest)
 
 
 def _read(study: Planned, data: dict[str, str]) -> Study:
@@ -93,7 +92,7 @@ def keep(study: Planned, data: dict[str, str], out: Path) -> None:
     content = gather(replace(planned, compare=_compared(study.name, planned)), out / study.name)
     if content["done"]:
         RESULTS.mkdir(exist_ok=True)
-        content |= {"data": study.data, "digest": digest_of(study)}  # not where it lay
+        content |= {"data": study.data}  # not where it lay
         write_text(RESULTS / f"{study.name}.json", json.dumps(_short(content), ensure_ascii=False) + "\n")
         page.write()
 

@@ -16,7 +16,7 @@ from reproduction.figures import Kept
 from reproduction.page import PAGE, claims, draw
 from reproduction.pictures import FOLDER
 from reproduction.planned import ROOT, SEARCH, STUDIES
-from reproduction.run import digest_of, kept_whole
+from reproduction.run import kept_whole
 from reproduction.verdicts import CONTRADICTED, NOISE, NOT_HERE, NOT_RUN, REPRODUCED, judge
 
 
@@ -257,9 +257,9 @@ def test_tables_and_courses_of_a_kept_study_are_drawn(tmp_path):
 
 def test_a_study_that_is_kept_whole_is_not_run_again_unless_its_plan_has_changed(tmp_path):
     study = STUDIES[0]
-    content = {"cells": 25, "done": 25, "rows": [], "digest": digest_of(study)}
+    content = {"cells": 25, "done": 25, "rows": [], "digest": read(study.file).digest}
     assert not kept_whole(study, tmp_path)
-    for change, whole in (({}, True), ({"done": 24}, False), ({"digest": digest_of(STUDIES[1])}, False)):
+    for change, whole in (({}, True), ({"done": 24}, False), ({"digest": read(STUDIES[1].file).digest}, False)):
         (tmp_path / f"{study.name}.json").write_text(json.dumps(content | change))
         assert kept_whole(study, tmp_path) is whole
 

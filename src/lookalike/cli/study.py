@@ -25,6 +25,9 @@ def run(
     settings: Annotated[list[str] | None, changes("Change all cells: --set train.steps=50")] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")] = 1,
     table: Annotated[bool, typer.Option("--table", help="Run nothing; show what is there.")] = False,
+    earlier: Annotated[
+        Path | None, typer.Option("--earlier", metavar="STUDY.json", help="Its cells, done elsewhere, are not run.")
+    ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run failed cells again.")] = False,
     as_json: ResultAsJson = False,
 ) -> None:
@@ -32,10 +35,13 @@ def run(
 
     The same command continues after an interruption. Started several times (in other terminals, on other machines with
     the same folder) the processes share the work: each cell is run by one of them, cells of dead ones are taken over.
+    A machine without that folder continues with --earlier from the study.json of the first one.
     """
-    from lookalike.sweeps import as_text, gather, read
+    from lookalike.sweeps import adopt, as_text, gather, read
 
     study = read(file, source, recipe, settings or [])
+    if earlier is not None:
+        adopt(study, earlier, out)
     if not table:
         helpers = [_helper() for _ in range(workers - 1)]
         try:
@@ -53,7 +59,7 @@ def run(
 
 
 def _work(study: object, out: Path, retry: bool) -> None:
-    from lookalike.sweeps import Study, check_all, work
+    from lookalike.sweeps import Study, check_all, remaining, work
     from lookalike.sweeps.study import load
     from lookalike.training import StoppedError
 
@@ -63,7 +69,7 @@ def _work(study: object, out: Path, retry: bool) -> None:
     check_all(study, dataset)
     try:
         with stop_requests() as stop, live() as tell:
-            work(study, dataset, out, tell, stop, retry)
+            work(remaining(study, out), dataset, out, tell, stop, retry)
     except StoppedError as stopped:
         typer.echo(f"{stopped}; finished cells are kept. The same command continues from here.", err=True)
         raise typer.Exit(STOPPED) from None

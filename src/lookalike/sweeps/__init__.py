@@ -6,6 +6,7 @@ whatever `data.load` takes (None: what the file says), and `overrides` texts suc
 with every event, `stop()` after every step: true ends the work by `StoppedError`, and the next call continues it.
 """
 
+from lookalike.sweeps.earlier import adopt, remaining
 from lookalike.sweeps.grid import Cell, Study, read
 from lookalike.sweeps.ranges import Range, take
 from lookalike.sweeps.study import check_all, work
@@ -19,10 +20,12 @@ __all__ = [
     "Search",
     "SearchResult",
     "Study",
+    "adopt",
     "as_text",
     "check_all",
     "gather",
     "read",
+    "remaining",
     "search",
     "take",
     "work",

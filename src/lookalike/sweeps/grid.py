@@ -21,7 +21,7 @@ sampler.batch_size = [32, 64]
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,6 +91,13 @@ class Study:
     def runs(self) -> list[tuple[int, int]]:
         """Seeds and folds, which every row has."""
         return list(dict.fromkeys(cell.run for cell in self.cells))
+
+    @property
+    def digest(self) -> str:
+        """Of all cells with their whole recipes, wherever the images lie: another plan is another study."""
+        recipes = (replace(cell.recipe, data=replace(cell.recipe.data, source="")) for cell in self.cells)
+        keys = (Cell(cell.row, recipe).key for cell, recipe in zip(self.cells, recipes, strict=True))
+        return sha256("\n".join(keys).encode()).hexdigest()[:16]
 
 
 def read(

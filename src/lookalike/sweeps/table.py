@@ -11,6 +11,7 @@ from lookalike.evaluation.table import NOT_SHARES, aligned
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Event, read_log
 from lookalike.runs.measured import NamedResult, load_results
+from lookalike.sweeps import earlier
 from lookalike.sweeps.grid import TRAIN, Cell, Study
 from lookalike.sweeps.study import done, failure, folder_of
 
@@ -20,7 +21,12 @@ INSTANCE = (
 
 
 def gather(study: Study, out: Path) -> dict[str, Any]:
-    """The content of study.json, of the cells finished so far."""
+    """The content of study.json, of the cells finished so far, here or earlier on another machine."""
+    own, before = _own(study, out), earlier.read(out)
+    return own if before is None else earlier.joined(own, before)
+
+
+def _own(study: Study, out: Path) -> dict[str, Any]:
     finished = [cell for cell in study.cells if done(out, cell)]  # once: other processes may be at work
     by_row = {row: [cell for cell in finished if cell.row == row] for row in study.rows}
     known = {cell.key: load_results(folder_of(out, cell)) for cell in finished}
@@ -55,8 +61,9 @@ def gather(study: Study, out: Path) -> dict[str, Any]:
         for one, other in study.compare
     ]  # fmt: skip
     return {
-        "title": study.title, "data": study.source, "baseline": study.baseline, "metrics": list(study.metrics),
-        "cells": len(study.cells), "done": len(finished), "rows": rows, "compare": pairs,
+        "title": study.title, "data": study.source, "digest": study.digest, "baseline": study.baseline,
+        "metrics": list(study.metrics), "cells": len(study.cells), "done": len(finished), "rows": rows,
+        "compare": pairs,
     }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """A convolution with the batch normalisation behind it (Ioffe, Szegedy, ICML 2015, sec. 3.1).
 
 With fixed statistics the two are one convolution: γ (Wx + b − μ) / σ + β = (γ/σ) Wx + (b − μ) γ/σ + β. W, γ and β learn
-through it as through the two; values and gradients differ by rounding only. It spares two passes over the largest maps
-there are, which on a CPU take longer than the convolutions (benchmarks/backbones.py).
+through it as through the two; values and gradients differ by rounding only. It spares a pass over every map on the way
+forth and one on the way back, and the memory of one of two maps (benchmarks/backbones.py).
 """
 
 import torch
