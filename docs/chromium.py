@@ -39,6 +39,8 @@ def chromium() -> Iterator[Any]:
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         window = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        # without a screen a window may never have the focus, which the clipboard asks for
+        window.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
         try:
             yield window
         finally:
