@@ -36,9 +36,10 @@ def estimate(data: dict[str, str], out: Path, workers: int) -> Iterator[str]:
         content = gather(_read(study, data), out / study.name)
         took = sorted(seconds for row in content["rows"] for seconds in row["seconds"])
         each = took[len(took) // 4] if took else SECONDS[study.cells]  # slow ones shared their core, or were stopped
-        left = (content["cells"] - content["done"]) * each
+        done = max(content["done"], Kept.read(study.name).content["done"] if _kept(study) else 0)
+        left = (content["cells"] - done) * each
         total += left
-        yield f"{study.name}: {content['done']} of {content['cells']} cells, {left / 3600 / workers:.1f} hours left"
+        yield f"{study.name}: {done} of {content['cells']} cells, {left / 3600 / workers:.1f} hours left"
     yield f"about {total / 3600 / workers:.1f} hours with {workers} workers, if each has a core of its own"
 
 
