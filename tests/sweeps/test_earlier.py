@@ -84,7 +84,9 @@ def content(own, other, runs):
     return {"baseline": "other", "metrics": ["map@r"], "rows": rows, "compare": [], "cells": 8, "done": 4}
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"digest": "x"}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"digest": "x"}', '{"digest": "x", "rows": [{"name": "plain", "runs": [{"seed": 0}]}]}']
+)
 def test_a_file_that_is_not_of_a_study_is_refused(study, tmp_path, text):
     (tmp_path / "study.json").write_text(text)
     with pytest.raises(UserError, match=r"is not the study\.json of a study"):
@@ -95,14 +97,14 @@ def test_a_file_that_is_not_of_a_study_is_refused(study, tmp_path, text):
 
 def test_results_of_another_plan_are_refused_and_what_was_adopted_stays(study, write, tmp_path):
     file, out = tmp_path / "study.json", tmp_path / "out"
-    file.write_text(json.dumps({"digest": study.digest, "rows": []}))
+    file.write_text(json.dumps({"digest": study.digest, "rows": [], "compare": []}))
     other = read(write(STUDY.replace("contrastive", "multi_similarity")))
     with pytest.raises(UserError, match="another study, or its recipe has changed"):
         adopt(other, file, out)
     assert not out.exists()
     adopt(study, file, out)
     before = (out / "earlier.json").read_text()
-    file.write_text(json.dumps({"digest": study.digest, "rows": [{"name": "plain", "runs": [{"seed": 0}]}]}))
+    file.write_text("another one")
     adopt(study, file, out)
     assert (out / "earlier.json").read_text() == before
 

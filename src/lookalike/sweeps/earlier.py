@@ -27,12 +27,13 @@ def adopt(study: Study, file: Path, out: Path) -> None:
         return
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        digest, rows = content["digest"], content["rows"]
-    except (OSError, ValueError, KeyError, TypeError):
+        joined({"baseline": None, "metrics": study.metrics, "rows": content["rows"], "compare": []}, content)
+        digest = content["digest"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{file} is not the study.json of a study: give the one that another machine wrote") from None
     check(digest == study.digest, f"{file} is of another study, or its recipe has changed since: leave out --earlier")
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / FILE, json.dumps({"digest": digest, "rows": rows, "compare": content.get("compare", [])}))
+    write_text(out / FILE, json.dumps(content))
 
 
 def read(out: Path) -> Content | None:
