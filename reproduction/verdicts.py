@@ -143,11 +143,15 @@ def _steps(claim: Claim, study: Kept) -> Verdict:
 def _instances(claim: Claim, study: Kept) -> Verdict:
     """A figure on validation classes as each of CCP's instances ends, up to the weights that were kept: from the first
     to the last."""
-    changes = []
-    for run in study.runs(claim["row"]).values():
+    runs, changes = study.runs(claim["row"]), []
+    for run in runs.values():
         ended = [each for each in run.get("instances", []) if 0 < each["step"] <= run["best_step"]]
         if len(ended) > 1:
             changes.append(ended[-1][claim["figure"]] / ended[0][claim["figure"]] - 1)
+    if not changes and study.complete and runs:
+        return Verdict(
+            NOT_HERE, f"in none of {_runs(len(runs))} did two instances end before the weights that were kept"
+        )
     if not changes:
         return Verdict(NOT_RUN)
     over = spread_of(changes)

@@ -170,6 +170,18 @@ def test_instances_count_up_to_the_weights_that_were_kept():
     assert judge(claim, lambda _: study).ours.startswith("−11.1%")
 
 
+@pytest.mark.parametrize(("done", "word"), [(1, NOT_RUN), (2, NOT_HERE)])
+def test_a_whole_study_in_which_no_second_instance_ended_says_so(done, word):
+    study = kept(a=[0.1, 0.1])
+    study.content.update(cells=2, done=done)
+    for run in study.content["rows"][0]["runs"]:
+        run["instances"] = [{"step": step, "radius": 0.5} for step in (0, 40, 200)]
+    claim = {"kind": "instances", "study": "x", "row": "a", "figure": "radius", "rises": False}
+    verdict = judge(claim, lambda _: study)
+    assert verdict.word == word
+    assert ("in none of 2 runs" in verdict.ours) is (word == NOT_HERE)
+
+
 def test_every_claim_names_rows_and_metrics_that_its_study_has():
     studies = {planned.name: read(planned.file) for planned in STUDIES}
     for claim in claims():
