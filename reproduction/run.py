@@ -4,7 +4,7 @@ is there is not run again, on whatever machine it was run."""
 
 import json
 import os
-import shutil
+import re
 import signal
 import subprocess
 import sys
@@ -123,5 +123,7 @@ def keep_search(out: Path) -> None:
         RESULTS.mkdir(exist_ok=True)
         trials = json.loads((out / SEARCH / "trials.json").read_text(encoding="utf-8"))
         write_text(RESULTS / f"{SEARCH}.json", json.dumps({"rows": [], "trials": trials}, indent=1) + "\n")
-        shutil.copyfile(out / SEARCH / "best.toml", RESULTS / f"{SEARCH}_best.toml")
+        best = (out / SEARCH / "best.toml").read_text(encoding="utf-8")
+        best = re.sub(r"^source = .*\n", "", best, flags=re.MULTILINE)  # where the images lay
+        write_text(RESULTS / f"{SEARCH}_best.toml", best)
         page.write()

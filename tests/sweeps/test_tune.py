@@ -11,6 +11,7 @@ from lookalike.recipe.protocol import tasks
 from lookalike.runs.log import ignore, read_log
 from lookalike.sweeps import Search, search, write
 from lookalike.sweeps.trial import until_validated
+from lookalike.sweeps.tune import FOLD, _study
 from lookalike.training import StoppedError
 from tests.sweeps.searching import RECIPE, images, recipe
 
@@ -54,6 +55,18 @@ def test_a_trial_is_judged_by_the_weights_that_fit_would_deliver(data, tmp_path)
     stages = [event["name"] for event in read_log(tmp_path / "trial" / "fold" / "log.jsonl").of("stage")]
     assert "blending with the weights before training" in stages
     assert not (tmp_path / "trial" / "fold" / "checkpoint").exists()
+
+
+@pytest.mark.parametrize(("fold", "pruned"), [(0, False), (1, True)])
+def test_no_trial_is_pruned_before_its_first_fold_is_through(data, tmp_path, fold, pruned):
+    """Five trials that report 0.5, then one with 0.1 at the same step."""
+    study = _study(Search.read(recipe(tmp_path), tmp_path / "out", data), None)
+    for value in (0.5, 0.5, 0.5, 0.5, 0.5, 0.1):
+        trial = study.ask()
+        trial.report(value, fold * FOLD + 25)
+        if value == 0.5:
+            study.tell(trial, value)
+    assert bool(trial.should_prune()) is pruned
 
 
 def test_a_stopped_trial_is_resumed(data, tmp_path):

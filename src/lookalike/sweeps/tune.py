@@ -123,7 +123,8 @@ def _study(task: Search, database: Any) -> Any:
     optuna = storage.library()
     study = optuna.create_study(
         storage=database, study_name=task.name, direction="maximize", load_if_exists=True,
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
+        # who is slow at first may be best in the end, as CCP is: no trial is pruned before its first fold is through
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=FOLD),
     )  # fmt: skip
     text = task.text()
     known = study.user_attrs.get("search", text)
