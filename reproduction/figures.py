@@ -44,6 +44,11 @@ class Kept:
     def values(self, row: str, metric: str) -> dict[Run, float]:
         return {key: run["metrics"][metric] for key, run in self.runs(row).items() if metric in run["metrics"]}
 
+    def unmoved(self, row: str) -> bool:
+        """Whether no run of a row ever validated better than before its first step."""
+        runs = self.runs(row).values()
+        return bool(runs) and all(run["best_step"] == 0 for run in runs)
+
     def mean(self, row: str, metric: str) -> float | None:
         values = self.values(row, metric).values()
         return sum(values) / len(values) if values else None

@@ -11,7 +11,7 @@ from lookalike.files import write_text
 from lookalike.sweeps import read
 from reproduction import pictures
 from reproduction.figures import RESULTS, Kept, shown
-from reproduction.planned import STUDIES
+from reproduction.planned import SEARCH, STUDIES
 from reproduction.published import published
 from reproduction.verdicts import NOT_RUN, ORDER, Verdict, judge
 
@@ -54,7 +54,7 @@ def draw(results: Path = RESULTS) -> str:
             "|---|---|---|---|---|---|",
         ]
         lines += rows
-    lines += ["", "## The tables beside ours", *_tables(find)]
+    lines += ["", "## The tables beside ours", *_tables(find), *_trials(find)]
     lines += [*_courses(find), *_pictures(find), "", "## What was run", "", *_runs(find)]
     text = TEXT.read_text(encoding="utf-8")
     return text.replace(STATE, _state(find, count)).replace(MARK, "\n".join(lines))
@@ -115,6 +115,19 @@ def _tables(find: Any) -> Iterator[str]:
             chosen = 100 * _mean([run.get("validation", {}).get("map@r", float("nan")) for run in runs])
             best = _mean([run.get("best_step", float("nan")) for run in runs])
             yield f"| {row} | {len(runs)} | {' | '.join(cells)} | {chosen:.2f} | {best:,.0f} |"
+
+
+def _trials(find: Any) -> Iterator[str]:
+    """Every trial of the search, the best one first; those that were given up, last."""
+    trials = find(SEARCH).content.get("trials", [])
+    if not trials:
+        return
+    yield from ("", "### λ and proxies of C2-CCP by Bayesian search, on validation classes of two folds", "")
+    yield from ("| trial | λ | proxies | validation map@r |", "|---|---|---|---|")
+    for trial in sorted(trials, key=lambda trial: -1 if trial["value"] is None else trial["value"], reverse=True):
+        value = "given up" if trial["value"] is None else shown(trial["value"], "map@r")
+        pull, proxies = trial["params"]["ccp.pull"], trial["params"]["ccp.proxies"]
+        yield f"| {trial['number'] + 1} | {pull:.1e} | {proxies} | {value} |"
 
 
 def _mean(values: list[float]) -> float:

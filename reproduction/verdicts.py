@@ -65,7 +65,8 @@ def _pair(claim: Claim, study: Kept) -> Verdict:
     ours = (
         f"{shown(base, metric)} → {shown(own, metric)}, {shown(gap.mean, metric, '+')} {span(gap.over_seeds, metric)}"
     )
-    return Verdict(_judged(claim, gap), f"{ours}, {_runs(gap.seeds)}")
+    unmoved = "".join(f"; {each} never got better than its start" for each in (against, row) if study.unmoved(each))
+    return Verdict(_judged(claim, gap), f"{ours}, {_runs(gap.seeds)}{unmoved}")
 
 
 def _trend(claim: Claim, study: Kept) -> Verdict:
@@ -77,7 +78,9 @@ def _trend(claim: Claim, study: Kept) -> Verdict:
         return Verdict(NOT_RUN)
     related = spread_of([pearson(range(len(rows)), [values[run] for values in by_row]) for run in runs])
     means = " → ".join(shown(sum(values[run] for run in runs) / len(runs), metric) for values in by_row)
-    return Verdict(_signed(related, claim.get("rises", True)), f"{means}; r = {related.mean:+.2f}, {_runs(len(runs))}")
+    ends = "" if related.over_seeds is None else " [{:+.2f}, {:+.2f}]".format(*related.over_seeds)
+    ours = f"{means}; r = {related.mean:+.2f}{ends}, {_runs(len(runs))}"
+    return Verdict(_signed(related, claim.get("rises", True)), ours.replace("-", "−"))
 
 
 def _correlation(claim: Claim, study: Kept) -> Verdict:
@@ -89,9 +92,8 @@ def _correlation(claim: Claim, study: Kept) -> Verdict:
         return Verdict(NOT_RUN)
     related, low, high = correlation(*([study.mean(row, metric) or 0.0 for row in rows] for metric in (one, other)))
     gap = Spread(related, None, (low, high), None, len(rows))
-    return Verdict(
-        _signed(gap, claim.get("rises", True)), f"r = {related:+.2f} [{low:+.2f}, {high:+.2f}], {len(rows)} rows"
-    )
+    ours = f"r = {related:+.2f} [{low:+.2f}, {high:+.2f}], {len(rows)} rows"
+    return Verdict(_signed(gap, claim.get("rises", True)), ours.replace("-", "−"))
 
 
 def _span(claim: Claim, study: Kept) -> Verdict:

@@ -60,6 +60,16 @@ def test_an_interval_over_queries_must_leave_out_zero_too():
     assert judge(claim, lambda _: study).word == REPRODUCED
 
 
+def test_a_row_that_never_got_better_than_its_start_is_named():
+    study = kept(base=[0.30, 0.30, 0.30], other=[0.31, 0.311, 0.312])
+    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r"}
+    for run, step in zip(study.content["rows"][0]["runs"], (0, 0, 25), strict=True):
+        run["best_step"] = step
+    assert "start" not in judge(claim, lambda _: study).ours
+    study.content["rows"][0]["runs"][2]["best_step"] = 0
+    assert judge(claim, lambda _: study).ours.endswith("3 runs; base never got better than its start")
+
+
 ROWS = {"a": [0.1, 0.11], "b": [0.2, 0.19], "c": [0.3, 0.31]}
 WAVY = {"a": [0.1, 0.3], "b": [0.2, 0.2], "c": [0.3, 0.1]}
 TREND = {"kind": "trend", "rows": ["a", "b", "c"], "metric": "map@r"}
@@ -84,6 +94,11 @@ SPAN = {"kind": "span", "metric": "map@r", "count": 3}
 def test_every_verdict_on_trends_and_spans(claim, rows, word):
     study = kept(**rows)
     assert judge(claim | {"study": "x"}, lambda _: study).word == word
+
+
+def test_a_trend_shows_the_interval_it_is_judged_by():
+    wavy = judge(TREND | {"study": "x"}, lambda _: kept(**WAVY))
+    assert wavy.ours == "20.00 → 20.00 → 20.00; r = +0.00 [−12.71, +12.71], 2 runs"
 
 
 @pytest.mark.parametrize(
@@ -265,6 +280,16 @@ def test_tables_and_courses_of_a_kept_study_are_drawn(tmp_path):
     assert "| `cub_ccp` | 4 of 160 | 0.0 |" in text
     assert "Under way: `cub_ccp` (4 of 160)." in text
     assert "25.00 → 25.00, +0.00 [+0.00, +0.00], 2 runs | **within noise** so far |" in text
+
+
+def test_the_trials_of_the_search_are_drawn_with_the_best_one_first(tmp_path):
+    trials = [
+        {"number": number, "value": value, "params": {"ccp.pull": 10.0**-number, "ccp.proxies": 1 + number}}
+        for number, value in enumerate((0.27, None, 0.28))
+    ]
+    (tmp_path / "cub_ccp_search.json").write_text(json.dumps({"rows": [], "trials": trials}))
+    lines = draw(tmp_path).split("| trial | λ | proxies | validation map@r |")[1].splitlines()[2:5]
+    assert lines == ["| 3 | 1.0e-02 | 3 | 28.00 |", "| 1 | 1.0e+00 | 1 | 27.00 |", "| 2 | 1.0e-01 | 2 | given up |"]
 
 
 def test_a_study_that_is_kept_whole_is_not_run_again_unless_its_plan_has_changed(tmp_path):
