@@ -49,6 +49,13 @@ class Kept:
         runs = self.runs(row).values()
         return bool(runs) and all(run["best_step"] == 0 for run in runs)
 
+    def renewed(self, row: str) -> int | None:
+        """In how many runs CCP took new proxies before the weights that were kept; None for a row without CCP."""
+        runs = self.runs(row).values()
+        if not any("instances" in run for run in runs):
+            return None
+        return sum(any(0 < each["step"] <= run["best_step"] for each in run.get("instances", [])) for run in runs)
+
     def mean(self, row: str, metric: str) -> float | None:
         values = self.values(row, metric).values()
         return sum(values) / len(values) if values else None
@@ -89,6 +96,15 @@ def pearson(one: Sequence[float], other: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(x, y, strict=True)) / norm if norm else 0.0
 
 
+def fisher(related: float) -> float:
+    """Fisher's transformation of a correlation, in which intervals are taken; 1 is taken as 0.999.
+
+    >>> round(fisher(0.5), 3), round(fisher(-1.0), 1)
+    (0.549, -3.8)
+    """
+    return math.atanh(max(-0.999, min(0.999, related)))
+
+
 def correlation(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
     """Pearson's r and the ends of Fisher's 95 % interval, of more than three pairs.
 
@@ -97,7 +113,7 @@ def correlation(one: Sequence[float], other: Sequence[float]) -> tuple[float, fl
     """
     related = pearson(one, other)
     half = 1.96 / math.sqrt(len(one) - 3)
-    low, high = (math.tanh(math.atanh(max(-0.999, min(0.999, related))) + end) for end in (-half, half))
+    low, high = (math.tanh(fisher(related) + end) for end in (-half, half))
     return related, low, high
 
 

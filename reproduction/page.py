@@ -12,7 +12,7 @@ from lookalike.sweeps import read
 from reproduction import pictures
 from reproduction.figures import RESULTS, Kept, shown
 from reproduction.planned import SEARCH, STUDIES
-from reproduction.published import published
+from reproduction.published import SAMPLERS, published
 from reproduction.verdicts import NOT_RUN, ORDER, Verdict, judge
 
 CLAIMS = Path(__file__).with_name("claims.toml")
@@ -56,8 +56,10 @@ def draw(results: Path = RESULTS) -> str:
         lines += rows
     lines += ["", "## The tables beside ours", *_tables(find), *_trials(find)]
     lines += [*_courses(find), *_pictures(find), "", "## What was run", "", *_runs(find)]
-    text = TEXT.read_text(encoding="utf-8")
-    return text.replace(STATE, _state(find, count)).replace(MARK, "\n".join(lines))
+    text = TEXT.read_text(encoding="utf-8").replace(STATE, _state(find, count)).replace(MARK, "\n".join(lines))
+    for row, name in SAMPLERS.items():
+        text = text.replace(row, name)
+    return text
 
 
 @cache
@@ -75,17 +77,18 @@ def _state(find: Any, count: Counter[str]) -> str:
         for kind, words in KINDS.items()
     ]
     whole = sum(done.values())
-    text = f"**How far it is: {whole} of {whole + sum(left.values())} runs are done** ({', '.join(kinds)})."
+    text = f"**Progress: {whole} of {whole + sum(left.values())} runs are done** ({', '.join(kinds)})."
     begun = [f"`{name}` ({number} of {_planned_cells(name)})" for name, number in done.items() if number and left[name]]
     missing = [f"`{name}`" for name, number in done.items() if not number]
+    missing += [] if find(SEARCH).content.get("trials") else [f"`{SEARCH}`"]
     if begun:
         text += f" Under way: {', '.join(begun)}."
     if missing:
         text += f" Not begun: {', '.join(missing)}."
-    if not left or not sum(left.values()):
+    if not begun and not missing:
         text += " Nothing is missing."
     if count[NOT_RUN]:
-        text += f" {count[NOT_RUN]} claims have no verdict yet; verdicts that say *so far* rest on unfinished studies."
+        text += f" Claims without a verdict yet: {count[NOT_RUN]}. Verdicts that say *so far* rest on unfinished studies."
     return text
 
 
@@ -94,7 +97,7 @@ def _line(claim: dict[str, Any], verdict: Verdict, find: Any) -> str:
     word = verdict.word if verdict.word == NOT_RUN else f"**{verdict.word}**"
     if word != NOT_RUN and "study" in claim and not find(claim["study"]).complete:
         word += " so far"
-    cells = [claim["says"], claim.get("where", ""), claim.get("theirs", ""), verdict.ours]
+    cells = [claim["says"] + " †" * claim.get("later", False), claim.get("where", ""), claim.get("theirs", ""), verdict.ours]
     return "| " + " | ".join([*cells, word, study]) + " |"
 
 

@@ -56,7 +56,10 @@ def recall_against_rho(find: Find) -> Chart | None:
         return None
     related, low, high = correlation(*columns(means))
     span = f"r = {related:+.2f}, 95 % interval [{low:+.2f}, {high:+.2f}]".replace("-", "−")
-    caption = f"Each dot is a run. Over the {len(means)} rows (means of their runs), {span}; the paper's is negative."
+    caption = (
+        f"Each dot is a run. Over the {len(means)} rows (means of their runs), {span}; the paper's is negative. Some rows "
+        "are in more than one study, so the interval is a little too narrow."
+    )
     rhos, recalls = (tuple(value for part in parts for value in getattr(part, axis)) for axis in ("x", "y"))
     return Chart(
         "recall_against_rho", "Recall against spectral decay (Revisiting, figures 5 and 10)", caption,
@@ -116,7 +119,7 @@ def instances(find: Find) -> Iterator[Chart | None]:
             continue
         caption = (
             f"As each instance ends, in percent of the first: mean over runs, as long as half of them go on. By the "
-            f"paper, {expected}."
+            f"paper, {expected}. The verdicts above count instances up to the weights that were kept, the picture all."
         )
         yield Chart(
             f"ccp_{figure}", f"{title} over the instances of CCP (Chance Constraints, figure 2)", caption,

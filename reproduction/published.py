@@ -13,8 +13,9 @@ MINERS = {"(D)": "distance_weighted", "(R)": "random", "(S)": "semihard", "(H)":
 TOP_K = {
     "Triplet, uniform": ("Triplet", "random"), "Triplet, hard": ("Triplet", "hard"),
     "Triplet, semihard": ("Triplet", "semihard"), "Margin, distance weighted": ("Distance Weighted", None),
-    "Lifted structure": ("Lifted Structure", None),
+    "Lifted structure": ("Lifted Structure", None), "N-pair": ("N-Pair", None),
 }  # fmt: skip
+SWITCHED = {"probability 0.0": "Margin(D, b 0.6)", "probability 0.4": "R-Margin(D, b 0.6)"}
 BATCHES = ("20", "40", "80", "160", "240")  # of the supplement's table 1, in its order
 
 
@@ -26,10 +27,10 @@ def published(study: str, row: str) -> dict[str, float]:
     >>> published("cub_roth_losses", "R-Margin(D, b 0.6)")["recall@1"], published("cub_ms_batch_size", "batch_size 80")
     (0.6493, {'recall@1': 0.6565})
     """
-    if study in ("cub_ccp", "cub_ccp_proxy_losses"):
+    if study in ("cub_ccp", "cub_ccp_fast", "cub_ccp_own_rates", "cub_ccp_proxy_losses") or row.startswith("C1"):
         return _first("ccp", "table 2", method=row, dim=128)
-    if study in ("cub_roth_losses", "cub_p_switch"):
-        return _roth(row)
+    if study in ("cub_roth_losses", "cub_p_switch", "cub_mixup", "cub_finetuned"):
+        return _roth(SWITCHED.get(row, row))
     if study == "cub_roth_samplers":
         loss, _, sampler = row.partition(", ")
         return _first("roth", "table 7", method=loss.removesuffix("(R)"), sampler=SAMPLERS.get(sampler))

@@ -1,15 +1,15 @@
 """A claim against the figures of a study: reproduced, within noise, contradicted, or nothing to say yet.
 
 A difference counts when both of its intervals leave out 0: the one over runs (Student's t over pairs of equal seed and
-fold) and, where the study compared the two rows, the one over queries.
+fold) and, where the metric has a value for every query, the one over queries.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lookalike.evaluation.statistics.seeds import Spread, quantile, spread_of
-from reproduction.figures import Kept, correlation, pearson, shown, span
+from reproduction.figures import Kept, correlation, fisher, pearson, shown, span
 
 REPRODUCED, NOISE, CONTRADICTED = "reproduced", "within noise", "contradicted"
 NOT_RUN, NOT_HERE = "not run yet", "not testable here"
@@ -30,7 +30,10 @@ def judge(claim: Claim, studies: Callable[[str], Kept]) -> Verdict:
         return Verdict(NOT_HERE, claim["untestable"])
     if "known" in claim:
         return Verdict(claim["verdict"], claim["known"])
-    return KINDS[claim["kind"]](claim, studies(claim["study"]))
+    verdict = KINDS[claim["kind"]](claim, studies(claim["study"]))
+    if "doubt" in claim and verdict.word != NOT_RUN:
+        return Verdict(NOT_HERE, f"{verdict.ours}; {claim['doubt']}")
+    return verdict
 
 
 def _signed(gap: Spread, rises: bool) -> str:
@@ -62,31 +65,37 @@ def _pair(claim: Claim, study: Kept) -> Verdict:
     gap, own, base = study.gap(row, against, metric), study.mean(row, metric), study.mean(against, metric)
     if gap is None or own is None or base is None:
         return Verdict(NOT_RUN)
-    ours = (
-        f"{shown(base, metric)} → {shown(own, metric)}, {shown(gap.mean, metric, '+')} {span(gap.over_seeds, metric)}"
-    )
-    unmoved = "".join(f"; {each} never got better than its start" for each in (against, row) if study.unmoved(each))
-    return Verdict(_judged(claim, gap), f"{ours}, {_runs(gap.seeds)}{unmoved}")
+    spans = " ".join(span(each, metric) for each in (gap.over_seeds, gap.over_queries) if each is not None)
+    ours = f"{shown(base, metric)} → {shown(own, metric)}, {shown(gap.mean, metric, '+')} {spans}, {_runs(gap.seeds)}"
+    unmoved = [each for each in (against, row) if study.unmoved(each)]
+    if unmoved and gap.seeds > 1:
+        return Verdict(NOT_HERE, f"{ours}; {unmoved[0]} never got better than its start")
+    renewed = study.renewed(row)
+    if renewed is not None:
+        ours += f"; proxies renewed in {renewed} of {_runs(len(study.runs(row)))}"
+        if claim.get("renewal") and not renewed and study.complete:
+            return Verdict(NOT_HERE, ours)
+    return Verdict(_judged(claim, gap), ours)
 
 
 def _trend(claim: Claim, study: Kept) -> Verdict:
-    """A metric over ordered rows: the correlation with their order, run by run."""
+    """A metric over ordered rows: the correlation with their order, run by run, by Fisher's transformation."""
     rows, metric = claim["rows"], claim["metric"]
     by_row = [study.values(row, metric) for row in rows]
     runs = sorted(set.intersection(*(set(values) for values in by_row)))
     if not runs:
         return Verdict(NOT_RUN)
-    related = spread_of([pearson(range(len(rows)), [values[run] for values in by_row]) for run in runs])
+    related = spread_of([fisher(pearson(range(len(rows)), [values[run] for values in by_row])) for run in runs])
     means = " → ".join(shown(sum(values[run] for run in runs) / len(runs), metric) for values in by_row)
-    ends = "" if related.over_seeds is None else " [{:+.2f}, {:+.2f}]".format(*related.over_seeds)
-    ours = f"{means}; r = {related.mean:+.2f}{ends}, {_runs(len(runs))}"
+    ends = "" if related.over_seeds is None else " [{:+.2f}, {:+.2f}]".format(*map(math.tanh, related.over_seeds))
+    ours = f"{means}; r = {math.tanh(related.mean):+.2f}{ends}, {_runs(len(runs))}"
     return Verdict(_signed(related, claim.get("rises", True)), ours.replace("-", "−"))
 
 
 def _correlation(claim: Claim, study: Kept) -> Verdict:
     """Two metrics over the rows of a study: Pearson's r with Fisher's interval."""
     one, other = claim["metrics"]
-    rows = [row for row in study.rows if not row.startswith(claim.get("without", "\0"))
+    rows = [row for row in study.rows if not row.startswith(tuple(claim.get("without", ())))
             and all(study.values(row, metric) for metric in (one, other))]  # fmt: skip
     if len(rows) < max(5, claim["rows"]):
         return Verdict(NOT_RUN)
@@ -130,26 +139,32 @@ def _least_difference(table: list[list[float]]) -> float:
 
 
 def _steps(claim: Claim, study: Kept) -> Verdict:
-    """Steps until the best validation, as a ratio between two rows."""
+    """Steps until the best validation, as a ratio between two rows: geometric means."""
     mine, theirs = study.runs(claim["row"]), study.runs(claim["against"])
-    pairs = [(mine[key]["best_step"], theirs[key]["best_step"]) for key in sorted(mine.keys() & theirs.keys())]
-    ratios = [one / other - 1 for one, other in pairs if other]
-    if not ratios:
+    both = [(mine[key]["best_step"], theirs[key]["best_step"]) for key in sorted(mine.keys() & theirs.keys())]
+    logs = [(math.log(one), math.log(other)) for one, other in both if one and other]
+    if not logs:
         return Verdict(NOT_RUN)
-    over = spread_of(ratios)
-    own, base = (sum(each) / len(pairs) for each in zip(*pairs, strict=True))
-    ours = f"{base:,.0f} → {own:,.0f} steps, {over.mean:+.0%}{_percent(over)}, {_runs(over.seeds)}"
+    over = spread_of([one - other for one, other in logs])
+    own, base = (math.exp(sum(each) / len(logs)) for each in zip(*logs, strict=True))
+    mean, *ends = (math.expm1(value) for value in (over.mean, *(over.over_seeds or ())))
+    ours = f"{base:,.0f} → {own:,.0f} steps, {mean:+.0%}"
+    ours += (" [{:+.0%}, {:+.0%}]".format(*ends) if ends else "") + f", {_runs(over.seeds)}"
     return Verdict(_signed(over, claim.get("rises", True)), ours.replace("-", "−"))
 
 
 def _instances(claim: Claim, study: Kept) -> Verdict:
     """A figure on validation classes as each of CCP's instances ends, up to the weights that were kept: from the first
-    to the last."""
+    to the last. With `relative_to`, divided by another one."""
     runs, changes = study.runs(claim["row"]), []
+
+    def figure(instance: Mapping[str, float]) -> float:
+        return instance[claim["figure"]] / (instance[claim["relative_to"]] if "relative_to" in claim else 1)
+
     for run in runs.values():
         ended = [each for each in run.get("instances", []) if 0 < each["step"] <= run["best_step"]]
         if len(ended) > 1:
-            changes.append(ended[-1][claim["figure"]] / ended[0][claim["figure"]] - 1)
+            changes.append(figure(ended[-1]) / figure(ended[0]) - 1)
     if not changes and study.complete and runs:
         return Verdict(
             NOT_HERE, f"in none of {_runs(len(runs))} did two instances end before the weights that were kept"
@@ -162,15 +177,23 @@ def _instances(claim: Claim, study: Kept) -> Verdict:
 
 
 def _search(claim: Claim, study: Kept) -> Verdict:
-    """Where the best trial of a search lies."""
+    """The best trial within the claimed limits against the best one outside them."""
     trials = [trial for trial in study.content.get("trials", []) if trial.get("value") is not None]
-    if not trials:
+    limits = claim["within"].items()
+    inside = [trial for trial in trials if all(low <= trial["params"][key] <= high for key, (low, high) in limits)]
+    outside = [trial for trial in trials if trial not in inside]
+    if not inside or not outside:
         return Verdict(NOT_RUN)
+    (within, words), (beyond, others) = _best(inside), _best(outside)
+    sure = REPRODUCED if within > beyond else CONTRADICTED
+    ours = f"validation map@r {words}, the best of {len(inside)} inside; {others}, the best of {len(outside)} outside"
+    return Verdict(NOISE if abs(within - beyond) < claim["apart"] else sure, ours)
+
+
+def _best(trials: Sequence[Any]) -> tuple[float, str]:
     best = max(trials, key=lambda trial: float(trial["value"]))
-    inside = all(low <= best["params"][key] <= high for key, (low, high) in claim["within"].items())
-    values = ", ".join(f"{key} {value:.2g}" for key, value in best["params"].items())
-    ours = f"{values}: validation map@r {100 * best['value']:.2f}, best of {len(trials)} trials"
-    return Verdict(REPRODUCED if inside else CONTRADICTED, ours)
+    at = ", ".join(f"{key.removeprefix('ccp.')} {value:.2g}" for key, value in best["params"].items())
+    return best["value"], f"{shown(best['value'], 'map@r')} ({at})"
 
 
 KINDS: dict[str, Callable[[Claim, Kept], Verdict]] = {

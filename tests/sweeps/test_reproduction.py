@@ -60,17 +60,53 @@ def test_an_interval_over_queries_must_leave_out_zero_too():
     assert judge(claim, lambda _: study).word == REPRODUCED
 
 
-def test_a_row_that_never_got_better_than_its_start_is_named():
+def test_both_intervals_are_printed_where_there_are_two():
+    study = kept(base=[0.30, 0.30, 0.30], other=[0.31, 0.311, 0.312])
+    study.content["compare"] = [
+        {"row": "other", "against": "base", "differences": {"map@r": {"over_queries": [-0.01, 0.03]}}}
+    ]
+    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r"}
+    ours = judge(claim, lambda _: study).ours
+    assert ours == "30.00 → 31.10, +1.10 [+0.85, +1.35] [−1.00, +3.00], 3 runs"
+
+
+def test_proxies_that_were_never_renewed_say_nothing_about_several_instances():
+    study = kept(base=[0.30, 0.30], other=[0.31, 0.311])  # best steps 101 and 102
+    study.content.update(cells=4, done=4)
+    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r"}
+    for later, word, count in ((150, NOT_HERE, 0), (102, REPRODUCED, 1)):
+        for run in study.content["rows"][1]["runs"]:
+            run["instances"] = [{"step": 0}, {"step": later}]
+        verdict = judge(claim | {"renewal": True}, lambda _: study)
+        assert verdict.word == word
+        assert verdict.ours.endswith(f"2 runs; proxies renewed in {count} of 2 runs")
+        assert judge(claim, lambda _: study).word == REPRODUCED
+
+
+def test_a_doubted_claim_is_not_testable_whatever_its_figures():
+    study = kept(base=[0.30, 0.30], other=[0.31, 0.311])
+    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r", "doubt": "no negatives"}
+    verdict = judge(claim, lambda _: study)
+    assert verdict.word == NOT_HERE
+    assert verdict.ours.startswith("30.00 → 31.05, +1.05")
+    assert verdict.ours.endswith("; no negatives")
+    assert judge(claim | {"row": "missing"}, lambda _: study).word == NOT_RUN
+
+
+def test_a_row_that_never_got_better_than_its_start_is_no_opponent():
     study = kept(base=[0.30, 0.30, 0.30], other=[0.31, 0.311, 0.312])
     claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r"}
     for run, step in zip(study.content["rows"][0]["runs"], (0, 0, 25), strict=True):
         run["best_step"] = step
-    assert "start" not in judge(claim, lambda _: study).ours
+    assert judge(claim, lambda _: study).word == REPRODUCED
     study.content["rows"][0]["runs"][2]["best_step"] = 0
-    assert judge(claim, lambda _: study).ours.endswith("3 runs; base never got better than its start")
+    verdict = judge(claim, lambda _: study)
+    assert verdict.word == NOT_HERE
+    assert verdict.ours.endswith("3 runs; base never got better than its start")
 
 
 ROWS = {"a": [0.1, 0.11], "b": [0.2, 0.19], "c": [0.3, 0.31]}
+RISING = {"a": [0.1, 0.11], "b": [0.2, 0.21], "c": [0.3, 0.31]}
 WAVY = {"a": [0.1, 0.3], "b": [0.2, 0.2], "c": [0.3, 0.1]}
 TREND = {"kind": "trend", "rows": ["a", "b", "c"], "metric": "map@r"}
 SPAN = {"kind": "span", "metric": "map@r", "count": 3}
@@ -79,8 +115,8 @@ SPAN = {"kind": "span", "metric": "map@r", "count": 3}
 @pytest.mark.parametrize(
     ("claim", "rows", "word"),
     [
-        (TREND, ROWS, REPRODUCED),
-        (TREND | {"rises": False}, ROWS, CONTRADICTED),
+        (TREND, RISING, REPRODUCED),
+        (TREND | {"rises": False}, RISING, CONTRADICTED),
         (TREND, WAVY, NOISE),
         (TREND | {"rows": ["a", "z"]}, ROWS, NOT_RUN),
         (SPAN | {"at_most": 0.1}, ROWS, CONTRADICTED),
@@ -98,7 +134,9 @@ def test_every_verdict_on_trends_and_spans(claim, rows, word):
 
 def test_a_trend_shows_the_interval_it_is_judged_by():
     wavy = judge(TREND | {"study": "x"}, lambda _: kept(**WAVY))
-    assert wavy.ours == "20.00 → 20.00 → 20.00; r = +0.00 [−12.71, +12.71], 2 runs"
+    assert wavy.ours == "20.00 → 20.00 → 20.00; r = +0.00 [−1.00, +1.00], 2 runs"
+    rising = {"a": [0.1, 0.1, 0.1], "b": [0.2, 0.19, 0.11], "c": [0.25, 0.31, 0.3]}
+    assert judge(TREND | {"study": "x"}, lambda _: kept(**rising)).ours.endswith("r = +0.98 [+0.10, +1.00], 3 runs")
 
 
 @pytest.mark.parametrize(
@@ -163,14 +201,41 @@ def test_every_verdict_on_correlations(recalls, rises, word):
     assert judge(claim, lambda _: study).word == word
 
 
-@pytest.mark.parametrize(("pull", "word"), [(1e-3, REPRODUCED), (0.5, CONTRADICTED), (None, NOT_RUN)])
-def test_every_verdict_on_a_search(pull, word):
-    trials = [] if pull is None else [
-        {"value": 0.2, "params": {"ccp.pull": 1e-2}}, {"value": 0.3, "params": {"ccp.pull": pull}},
-        {"value": None, "params": {"ccp.pull": 1e-2}},
-    ]  # fmt: skip
-    claim = {"kind": "search", "study": "x", "within": {"ccp.pull": [1e-5, 1e-1]}}
-    assert judge(claim, lambda _: Kept("x", {"rows": [], "trials": trials})).word == word
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ((0.3, 0.29), REPRODUCED),
+        ((0.29, 0.3), CONTRADICTED),
+        ((0.299, 0.3), NOISE),
+        ((0.3, None), NOT_RUN),
+        ((None, 0.3), NOT_RUN),
+    ],
+)
+def test_every_verdict_on_a_search(values, word):
+    """Two trials inside the claimed limits, the better one first, and one outside."""
+    inside, outside = values
+    trials = [
+        {"value": inside, "params": {"ccp.pull": 1e-2, "ccp.proxies": 8}},
+        {"value": inside and inside - 0.1, "params": {"ccp.pull": 1e-3, "ccp.proxies": 2}},
+        {"value": outside, "params": {"ccp.pull": 0.5, "ccp.proxies": 8}},
+    ]
+    claim = {"kind": "search", "study": "x", "within": {"ccp.pull": [1e-5, 1e-1]}, "apart": 0.003}
+    verdict = judge(claim, lambda _: Kept("x", {"rows": [], "trials": trials}))
+    assert verdict.word == word
+    if word == REPRODUCED:
+        assert verdict.ours == (
+            "validation map@r 30.00 (pull 0.01, proxies 8), the best of 2 inside; "
+            "29.00 (pull 0.5, proxies 8), the best of 1 outside"
+        )
+
+
+def test_a_figure_of_an_instance_can_be_relative_to_another():
+    study = kept(a=[0.1, 0.1])
+    for run, end in zip(study.content["rows"][0]["runs"], (0.41, 0.40), strict=True):
+        run["instances"] = [{"step": step, "radius": value, "apart": value**2} for step, value in ((40, 0.5), (80, end))]
+    claim = {"kind": "instances", "study": "x", "row": "a", "figure": "radius", "rises": False}
+    assert judge(claim, lambda _: study).word == REPRODUCED
+    assert judge(claim | {"relative_to": "apart"}, lambda _: study).word == CONTRADICTED
 
 
 def test_instances_count_up_to_the_weights_that_were_kept():
@@ -257,8 +322,9 @@ def test_the_page_can_be_drawn_before_anything_was_run(tmp_path):
     text = draw(tmp_path)
     assert "not run yet" in text
     assert "**reproduced**" in text  # what is known from elsewhere
-    assert "How far it is: 0 of" in text
+    assert "Progress: 0 of" in text
     assert "`cub_finetuned`" in text.split("Not begun:")[1].split("\n")[0]
+    assert "`cub_ccp_search`" in text.split("Not begun:")[1].split("\n")[0]
 
 
 def test_tables_and_courses_of_a_kept_study_are_drawn(tmp_path):
