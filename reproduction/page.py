@@ -88,7 +88,7 @@ def _state(find: Any, count: Counter[str]) -> str:
     if not begun and not missing:
         text += " Nothing is missing."
     if count[NOT_RUN]:
-        text += f" Claims without a verdict yet: {count[NOT_RUN]}. Verdicts that say *so far* rest on unfinished studies."
+        text += f" Claims without a verdict: {count[NOT_RUN]}; verdicts that say *so far* rest on unfinished studies."
     return text
 
 
@@ -97,7 +97,8 @@ def _line(claim: dict[str, Any], verdict: Verdict, find: Any) -> str:
     word = verdict.word if verdict.word == NOT_RUN else f"**{verdict.word}**"
     if word != NOT_RUN and "study" in claim and not find(claim["study"]).complete:
         word += " so far"
-    cells = [claim["says"] + " †" * claim.get("later", False), claim.get("where", ""), claim.get("theirs", ""), verdict.ours]
+    says = claim["says"] + (" †" if claim.get("later") else "")
+    cells = [says, claim.get("where", ""), claim.get("theirs", ""), verdict.ours]
     return "| " + " | ".join([*cells, word, study]) + " |"
 
 

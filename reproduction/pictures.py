@@ -57,8 +57,8 @@ def recall_against_rho(find: Find) -> Chart | None:
     related, low, high = correlation(*columns(means))
     span = f"r = {related:+.2f}, 95 % interval [{low:+.2f}, {high:+.2f}]".replace("-", "−")
     caption = (
-        f"Each dot is a run. Over the {len(means)} rows (means of their runs), {span}; the paper's is negative. Some rows "
-        "are in more than one study, so the interval is a little too narrow."
+        f"Each dot is a run. Over the {len(means)} rows (means of their runs), {span}; the paper's is negative. Some "
+        "rows are in more than one study, so the interval is a little too narrow."
     )
     rhos, recalls = (tuple(value for part in parts for value in getattr(part, axis)) for axis in ("x", "y"))
     return Chart(

@@ -20,7 +20,7 @@ from reproduction.figures import RESULTS, Kept
 from reproduction.planned import ROOT, SEARCH, STUDIES, Planned
 
 TRIALS = 15
-SECONDS = {"cub": 18.0, "finetuned": 900.0, "omniglot": 600.0}  # of one core for one cell, before any is measured
+SECONDS = {"cub": 18.0, "finetuned": 900.0, "omniglot": 600.0, "trial": 120.0}  # of one core, before any is measured
 
 
 def estimate(data: dict[str, str], out: Path, workers: int) -> Iterator[str]:
@@ -40,6 +40,10 @@ def estimate(data: dict[str, str], out: Path, workers: int) -> Iterator[str]:
         left = (content["cells"] - done) * each
         total += left
         yield f"{study.name}: {done} of {content['cells']} cells, {left / 3600 / workers:.1f} hours left"
+    if "cub200" in data and not _searched():
+        left = TRIALS * SECONDS["trial"]
+        total += left
+        yield f"{SEARCH}: {TRIALS} trials, {left / 3600 / workers:.1f} hours left"
     yield f"about {total / 3600 / workers:.1f} hours with {workers} workers, if each has a core of its own"
 
 
@@ -53,7 +57,7 @@ def run(data: dict[str, str], out: Path, workers: int) -> int:
             keep(study, data, out)
             if code:
                 return code
-    if "cub200" in data and len(Kept.read(SEARCH).content.get("trials", ())) < TRIALS:
+    if "cub200" in data and not _searched():
         file = ROOT / "studies" / "search" / "cub_ccp.toml"
         words = ["tune", str(file), f"cub200={data['cub200']}", "--trials", str(TRIALS), "--out", str(out / SEARCH)]
         code = _lookalike(words)
@@ -83,6 +87,11 @@ def _kept(study: Planned, results: Path = RESULTS) -> bool:
     return bool(Kept.read(study.name, results).content.get("digest") == read(study.file).digest)
 
 
+def _searched(results: Path = RESULTS) -> bool:
+    """Whether the search has all its trials in the repository."""
+    return len(Kept.read(SEARCH, results).content.get("trials", ())) >= TRIALS
+
+
 def _read(study: Planned, data: dict[str, str]) -> Study:
     return read(study.file, f"{study.data}={data[study.data]}")
 
@@ -91,7 +100,7 @@ def keep(study: Planned, data: dict[str, str], out: Path) -> None:
     """Gather what a study has so far into studies/results/ and draw the page."""
     planned = _read(study, data)
     content = gather(replace(planned, compare=_compared(study.name, planned)), out / study.name)
-    if content["done"]:
+    if content["done"] and (not _kept(study) or content["done"] >= Kept.read(study.name).content["done"]):
         RESULTS.mkdir(exist_ok=True)
         content |= {"data": study.data}  # not where it lay
         write_text(RESULTS / f"{study.name}.json", json.dumps(_short(content), ensure_ascii=False) + "\n")
@@ -119,7 +128,7 @@ def _short(value: Any) -> Any:
 
 
 def keep_search(out: Path) -> None:
-    if (out / SEARCH / "trials.json").is_file():
+    if all((out / SEARCH / name).is_file() for name in ("trials.json", "best.toml")):
         RESULTS.mkdir(exist_ok=True)
         trials = json.loads((out / SEARCH / "trials.json").read_text(encoding="utf-8"))
         write_text(RESULTS / f"{SEARCH}.json", json.dumps({"rows": [], "trials": trials}, indent=1) + "\n")

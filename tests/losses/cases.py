@@ -79,6 +79,7 @@ def pair_cases():
         "n_pair lifted": (build("n_pair", reading="lifted"), o.n_pair_as_lifted),
         "n_pair lifted 0.3": (build("n_pair", reading="lifted", margin=0.3), partial(o.n_pair_as_lifted, lam=0.3)),
         "angular": (build("angular"), o.angular),
+        "angular sum": (build("angular", positives="sum"), partial(o.angular, over=lambda terms, _: sum(terms))),
         "angular 36": (
             build("angular", alpha=36.0, angular_weight=1.0, norm_weight=0.0),
             partial(o.angular, degrees=36.0, lam=1.0, nu=0.0),

@@ -190,7 +190,7 @@ def n_pair_as_lifted(z, c, pos, neg, lam=1.0, geometry="sphere"):
     return total
 
 
-def angular(z, c, pos, neg, degrees=45.0, lam=2.0, nu=0.005, geometry="sphere"):
+def angular(z, c, pos, neg, degrees=45.0, lam=2.0, nu=0.005, geometry="sphere", over=mean):
     t = math.tan(math.radians(degrees)) ** 2
     rows, columns = ([placed(v, geometry) for v in vectors] for vectors in (z, c))
     terms = []
@@ -201,8 +201,8 @@ def angular(z, c, pos, neg, degrees=45.0, lam=2.0, nu=0.005, geometry="sphere"):
             values = [4 * t * ((rows[a] + columns[p]) * columns[n]).sum() - agreement for n in neg[a]]
             of_positives.append(log_one_plus(values))
         if of_positives:
-            terms.append(mean(of_positives, z))
-    return n_pair(z, c, pos, neg, nu) + lam * mean(terms, z)
+            terms.append(over(of_positives, z))
+    return n_pair(z, c, pos, neg, nu, over=over) + lam * mean(terms, z)
 
 
 # A7

@@ -85,7 +85,8 @@ def test_proxies_that_were_never_renewed_say_nothing_about_several_instances():
 
 def test_a_doubted_claim_is_not_testable_whatever_its_figures():
     study = kept(base=[0.30, 0.30], other=[0.31, 0.311])
-    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r", "doubt": "no negatives"}
+    claim = {"kind": "pair", "study": "x", "row": "other", "against": "base", "metric": "map@r"}
+    claim["doubt"] = "no negatives"
     verdict = judge(claim, lambda _: study)
     assert verdict.word == NOT_HERE
     assert verdict.ours.startswith("30.00 → 31.05, +1.05")
@@ -232,7 +233,9 @@ def test_every_verdict_on_a_search(values, word):
 def test_a_figure_of_an_instance_can_be_relative_to_another():
     study = kept(a=[0.1, 0.1])
     for run, end in zip(study.content["rows"][0]["runs"], (0.41, 0.40), strict=True):
-        run["instances"] = [{"step": step, "radius": value, "apart": value**2} for step, value in ((40, 0.5), (80, end))]
+        run["instances"] = [
+            {"step": step, "radius": value, "apart": value**2} for step, value in ((40, 0.5), (80, end))
+        ]
     claim = {"kind": "instances", "study": "x", "row": "a", "figure": "radius", "rises": False}
     assert judge(claim, lambda _: study).word == REPRODUCED
     assert judge(claim | {"relative_to": "apart"}, lambda _: study).word == CONTRADICTED

@@ -31,17 +31,17 @@ class Angular(nn.Module):
     angular_weight: λ, the weight of the angular part; the N-pair part has weight 1.
     norm_weight: ν, the weight of the mean length of the raw embeddings.
     norm_squared: whether that length is squared.
-    positives: "mean" over all positives of an anchor, or "one" drawn at random.
+    positives: "mean" or "sum" over all positives of an anchor, or "one" drawn at random.
     normalise: the geometry of the angular part: "sphere", "ball" or "none". The N-pair part takes raw vectors.
     """
 
     def __init__(
         self, alpha: float = 45.0, angular_weight: float = 2.0, norm_weight: float = 0.005, norm_squared: bool = False,
-        positives: Literal["mean", "one"] = "mean", normalise: Geometry = "sphere",
+        positives: Literal["mean", "sum", "one"] = "mean", normalise: Geometry = "sphere",
     ) -> None:  # fmt: skip
         super().__init__()
         check(0 < alpha < 90, f"alpha is an angle between 0 and 90 degrees, not {alpha}")
-        check(positives in ("mean", "one"), f"positives must be 'mean' or 'one', not {positives!r}")
+        check(positives in ("mean", "sum", "one"), f"positives must be 'mean', 'sum' or 'one', not {positives!r}")
         self.tangent_squared = math.tan(math.radians(alpha)) ** 2
         self.angular_weight, self.norm_weight, self.norm_squared = angular_weight, norm_weight, norm_squared
         self.positives, self.normalise = positives, check_geometry(normalise)
@@ -57,8 +57,8 @@ class Angular(nn.Module):
             pairs = one_positive(pairs)
         slots, filled = slots_of_positives(pairs)
         agreements = compare(embeddings, candidates, "none")
-        weights = filled.to(agreements.dtype) / filled.sum(1, keepdim=True).clamp(min=1)
-        weights = weights / filled.any(1).sum().clamp(min=1)
+        share = 1 if self.positives == "sum" else filled.sum(1, keepdim=True).clamp(min=1)
+        weights = filled.to(agreements.dtype) / share / filled.any(1).sum().clamp(min=1)
         n_pair = softplus(log_sum_exp(agreements, pairs.negative)[:, None] - agreements.gather(1, slots))
         norm = self.norm_weight * mean_norm(embeddings, self.norm_squared)
 
