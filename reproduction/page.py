@@ -174,8 +174,8 @@ def _cell(study: Kept, row: str, metric: str, published: float | None) -> str:
 
 
 def _runs(find: Any) -> Iterator[str]:
-    """How far every study is, and the seconds that it took."""
-    yield "| study | runs | hours of one core |"
+    """How far every study is, and how long it took."""
+    yield "| study | runs | hours, elapsed |"
     yield "|---|---|---|"
     done = 0
     for name in (planned.name for planned in STUDIES):
