@@ -65,8 +65,9 @@ def _pair(claim: Claim, study: Kept) -> Verdict:
     gap, own, base = study.gap(row, against, metric), study.mean(row, metric), study.mean(against, metric)
     if gap is None or own is None or base is None:
         return Verdict(NOT_RUN)
-    spans = " ".join(span(each, metric) for each in (gap.over_seeds, gap.over_queries) if each is not None)
-    ours = f"{shown(base, metric)} → {shown(own, metric)}, {shown(gap.mean, metric, '+')} {spans}, {_runs(gap.seeds)}"
+    spans = [span(each, metric) for each in (gap.over_seeds, gap.over_queries) if each is not None]
+    higher = " ".join([shown(gap.mean, metric, "+"), *spans])
+    ours = f"{shown(base, metric)} → {shown(own, metric)}, {higher}, {_runs(gap.seeds)}"
     unmoved = [each for each in (against, row) if study.unmoved(each)]
     if unmoved and gap.seeds > 1:
         return Verdict(NOT_HERE, f"{ours}; {unmoved[0]} never got better than its start")
