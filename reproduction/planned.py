@@ -20,9 +20,9 @@ class Planned(NamedTuple):
 
 STUDIES = (
     *(Planned(f"cub_{name}") for name in (
-        "rates", "ccp_rates", "ccp", "ccp_own_rates", "p_switch", "roth_losses", "ms_ablation_released", "top_k",
-        "fastap_categories", "fastap_batch_size", "mixup", "ccp_fast", "ms_ablation_printed", "embedding_size", "ms_batch_size",
-        "ccp_proxies", "ccp_batch_size", "ccp_proxy_losses", "roth_samplers",
+        "rates", "ccp_rates", "ccp", "ccp_own_rates", "ccp_fast", "p_switch", "roth_losses", "ms_ablation_released",
+        "top_k", "fastap_categories", "fastap_batch_size", "mixup", "ms_ablation_printed", "embedding_size",
+        "ms_batch_size", "ccp_proxies", "ccp_batch_size", "ccp_proxy_losses", "roth_samplers",
     )),
     Planned("cub_finetuned", cells="finetuned"),
     Planned("omniglot_ms", "omniglot", "omniglot"),
