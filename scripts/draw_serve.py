@@ -1,0 +1,105 @@
+"""Takes the pictures of docs/serve.md: `python -m scripts.draw_serve` draws a shop, serves it and photographs the page.
+
+It needs the extras `serve`, `pretrained` and `test`, and Chromium.
+"""
+
+import base64
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from lookalike.models import Architecture, Model
+from lookalike.search import Index
+from tests.fixtures.chromium import PATIENCE, chromium, lacking
+from tests.fixtures.shop import PRODUCTS, draw, photo
+
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures" / "serve"
+ANSWERED = (
+    "return document.querySelector('.card:not(.skeleton)') && document.getElementById('answers').ariaBusy === 'false'"
+)
+LOADED = """
+const seen = [...document.images].filter((e) => e.checkVisibility() && e.getBoundingClientRect().top < innerHeight);
+return seen.every((e) => e.naturalWidth)"""
+
+
+def make_index(folder: Path) -> Path:
+    """Sixteen products, five photos each, calibrated with photos that are not in it."""
+    everything = range(len(PRODUCTS))
+    model = Model.create(Architecture("efficientnet_lite0", {}, dim=None), weights="pretrained")
+    index = Index.create(folder / "shop.index", model)
+    index.add(draw(folder / "photos", everything, range(5)))
+    index.calibrate(draw(folder / "held_out", everything, range(50, 53)), precision=0.9, plain=True)
+    index.close()
+    return folder / "shop.index"
+
+
+@contextmanager
+def served(place: Path) -> Iterator[str]:
+    """The address of a server of the index."""
+    words = [sys.executable, "-m", "lookalike", "serve", str(place), "--port", "0", "--no-log"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            address = next(match[0] for line in server.stderr if (match := re.search(r"http://[^ ,]+", line)))
+            yield address
+        finally:
+            server.terminate()
+
+
+def wait(window: Any, code: str) -> None:
+    deadline = time.monotonic() + 4 * PATIENCE
+    while not window.execute_script(code):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the page does not say yes to: {code}")
+        time.sleep(0.1)
+
+
+def open_page(window: Any, address: str, width: int, height: int, scheme: str) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    window.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": width < 500})
+    window.get("about:blank")
+    window.get(address)
+    wait(window, "return !document.getElementById('start').hidden")
+
+
+def save(window: Any, name: str) -> None:
+    window.execute_script("document.activeElement.blur()")
+    wait(window, LOADED)
+    time.sleep(0.5)  # what fades has faded
+    shot = window.execute_cdp_cmd("Page.captureScreenshot", {})
+    image = Image.open(BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
+    image.save(FOLDER / f"{name}.png", optimize=True)
+
+
+def main() -> None:
+    if lacking():
+        sys.exit(lacking())
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name, chromium() as window:
+        folder = Path(name)
+        place = make_index(folder)
+        photo(4, 51).save(folder / "lamp.jpg")
+        with served(place) as address:
+            for _ in range(2):  # the first one also loads the network
+                open_page(window, address, 1280, 760, "light")
+                window.find_element("css selector", "#start .choose").send_keys(str(folder / "lamp.jpg"))
+                wait(window, ANSWERED)
+            save(window, "results")
+            open_page(window, address, 390, 844, "dark")
+            save(window, "phone")
+
+
+if __name__ == "__main__":
+    main()
