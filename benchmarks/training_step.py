@@ -18,10 +18,10 @@ import torch
 from lookalike import data
 from lookalike.cli.allocator import keep_memory
 from lookalike.fit.choose import choose
+from lookalike.fit.defaults import fit_batches
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import parts
 from lookalike.recipe import build
-from lookalike.recipe.defaults import fit_batches
 
 PARTS = ("load", "forward", "loss", "backward", "update")
 OUTSIDE = ("load", "loss", "update")

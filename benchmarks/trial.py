@@ -8,11 +8,11 @@ from lookalike import data
 from lookalike.data import Dataset
 from lookalike.evaluation import evaluate
 from lookalike.features import embed
+from lookalike.fit.defaults import fit_batches
+from lookalike.fit.prepare import Validation, fill_bank, prepare_head
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build
-from lookalike.recipe.defaults import fit_batches
-from lookalike.recipe.prepare import Validation, fill_bank, prepare_head
 from lookalike.training import train
 from lookalike.training.blend import blend
 

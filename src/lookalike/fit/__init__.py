@@ -12,6 +12,7 @@ from lookalike.errors import UserError, check
 from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.choose import Source, again, choose
+from lookalike.fit.defaults import fit_batches, missing_weights
 from lookalike.fit.plan import REPORT, Clock
 from lookalike.fit.result_content import command, header
 from lookalike.fit.run import Conditions, Run, single
@@ -19,7 +20,6 @@ from lookalike.fit.sample import affordable
 from lookalike.fit.several import several, together
 from lookalike.models import Model
 from lookalike.recipe import Recipe, build, to_toml
-from lookalike.recipe.defaults import fit_batches, missing_weights
 from lookalike.recipe.protocol import tasks
 from lookalike.runs import OpenRun, RunFolder, checkpoint
 from lookalike.runs.folder import Intent

@@ -8,11 +8,11 @@ import torch
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.fit.choose import Source, choose
+from lookalike.fit.defaults import fit_batches
 from lookalike.fit.plan import REPORT, SPARE, STEP, embedding_rate
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import usable
 from lookalike.recipe import Recipe, build
-from lookalike.recipe.defaults import fit_batches
 
 MEASURED = 32  # images
 STEPS = 300  # that are usually enough to see what training gives

@@ -8,9 +8,10 @@ from typing import Any
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check
+from lookalike.fit import defaults
 from lookalike.protocols import query_gallery, vehicle_id
 from lookalike.protocols.class_disjoint import check_classes, has
-from lookalike.recipe import Recipe, as_tree, build, defaults, of_tree, overridden, tree
+from lookalike.recipe import Recipe, as_tree, build, of_tree, overridden, tree
 from lookalike.recipe.validity import check_recipe, check_sets
 from lookalike.runs import RunFolder
 from lookalike.runs.folder import differences

@@ -12,12 +12,7 @@ from lookalike.features import FeatureViews, backend_of, extract
 from lookalike.files import write_text
 from lookalike.fit import plan as planning
 from lookalike.fit.plan import Clock
-from lookalike.fit.result_content import header
-from lookalike.models import Model
-from lookalike.progress import Progress
-from lookalike.protocols.class_disjoint import Parts
-from lookalike.recipe import Recipe, build, to_toml
-from lookalike.recipe.prepare import (
+from lookalike.fit.prepare import (
     Validation,
     backbone_features,
     embedding_of,
@@ -26,6 +21,11 @@ from lookalike.recipe.prepare import (
     prepare_head,
     train_features,
 )
+from lookalike.fit.result_content import header
+from lookalike.models import Model
+from lookalike.progress import Progress
+from lookalike.protocols.class_disjoint import Parts
+from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.protocol import measure
 from lookalike.runs import OpenRun, checkpoint
 from lookalike.runs.log import Watcher

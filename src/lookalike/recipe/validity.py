@@ -17,9 +17,8 @@ from lookalike.label_sets import LabelSets
 from lookalike.models import Preprocessing, backbones
 from lookalike.models.pooling import POOLINGS
 from lookalike.recipe import build
-from lookalike.recipe.defaults import limits
 from lookalike.recipe.goal import settings_of
-from lookalike.recipe.learning import optimiser
+from lookalike.recipe.learning import limits, optimiser
 from lookalike.recipe.protocol import check_protocol
 from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Network, Recipe

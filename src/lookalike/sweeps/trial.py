@@ -15,11 +15,11 @@ from lookalike.data import Dataset
 from lookalike.errors import check
 from lookalike.files import write_text
 from lookalike.fit import Start, run_recipe, stages, stoppable
+from lookalike.fit.defaults import fit_batches
 from lookalike.fit.plan import Clock
 from lookalike.fit.run import Conditions, Run, begin_or_resume
 from lookalike.fit.train_model import train_model
 from lookalike.recipe import Recipe, build
-from lookalike.recipe.defaults import fit_batches
 from lookalike.recipe.protocol import tasks
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Event, Watcher, read_log, to_all
