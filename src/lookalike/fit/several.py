@@ -25,7 +25,7 @@ from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.protocol import Task, tasks
 from lookalike.runs import OpenRun, RunFolder
 from lookalike.runs.embeddings import load_embeddings, save_embeddings
-from lookalike.runs.measured import NamedResult, load_results
+from lookalike.runs.finished import NamedResult, load_results
 from lookalike.training.train import Ending
 
 SHOWN = ("recall@1", "map@r")  # with intervals

@@ -18,8 +18,8 @@ from lookalike.models.preprocess import scale
 from lookalike.processes import Ranks
 from lookalike.recipe.goal import Goal, generators_of, objective, settings_of
 from lookalike.recipe.network import device, embedder_of, mixer_of, views
-from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Optimiser, Recipe
+from lookalike.recipe.toml import keys
 from lookalike.samplers import BatchSampler, EmbeddingBank
 from lookalike.training import Loop, Plan, Schedule, optimisers
 from lookalike.training.ccp import ChanceConstraints, ProxyObjective

@@ -20,8 +20,8 @@ from lookalike.recipe import build
 from lookalike.recipe.goal import settings_of
 from lookalike.recipe.learning import limits, optimiser
 from lookalike.recipe.protocol import check_protocol
-from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Network, Recipe
+from lookalike.recipe.toml import keys
 from lookalike.training.ccp import FORMS
 from lookalike.training.chunked import InChunks
 from lookalike.training.mixup import check_whole_batch

@@ -2,7 +2,7 @@
 
 from lookalike.report.compare.content import MethodComparison, compare
 from lookalike.report.compare.methods import Collection, Method, collect
+from lookalike.report.compare.sections import write
 from lookalike.report.compare.text import as_text
-from lookalike.report.compare.write import write
 
 __all__ = ["Collection", "Method", "MethodComparison", "as_text", "collect", "compare", "write"]
