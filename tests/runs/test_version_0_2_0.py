@@ -17,7 +17,7 @@ from lookalike.runs import read
 from lookalike.runs.log import read_log
 from lookalike.training import StoppedError
 
-DATA = Path(__file__).parent / "data" / "version_0_2_0"
+DATA = Path(__file__).parents[1] / "written_by_0_2_0" / "runs"
 
 
 def photos(classes, each, noise=40):
