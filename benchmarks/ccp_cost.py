@@ -18,10 +18,10 @@ import torch
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.evaluation.table import aligned
+from lookalike.fit.defaults import default
+from lookalike.fit.prepare import Validation
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, of_tree, overridden
-from lookalike.recipe.defaults import default
-from lookalike.recipe.prepare import Validation
 from lookalike.recipe.protocol import parts
 from lookalike.runs.log import Event
 from lookalike.training import Loop, train

@@ -70,7 +70,7 @@ def run(
             if key in done:
                 continue
             fixed = [*common, f"train.steps={steps}", f"train.validate_every={steps}", f"seed={seed}"]
-            _, recipe = choose(dataset, None, [*changes, *fixed])
+            _, recipe, _ = choose(dataset, None, [*changes, *fixed])
             done[key] = trial(recipe, held_out(decoded(dataset, recipe), seed=0))
             out.write_text(json.dumps(done))
             metrics = done[key]["metrics"]

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from lookalike.evaluation import compare
 from lookalike.evaluation.table import aligned
 from lookalike.runs import RunFolder
-from lookalike.runs.measured import load_results
+from lookalike.runs.finished import load_results
 
 METRICS = ("recall@1", "map@r")
 BURN = "while True: pass"

@@ -32,7 +32,7 @@ def run(name: str, seed: int, steps: int) -> dict[str, Any]:
         f"seed={seed}",
         "data.validation=0",
     ]
-    dataset, recipe = choose("glyphs", None, [*overrides(name), *fixed])
+    dataset, recipe, _ = choose("glyphs", None, [*overrides(name), *fixed])
     result = trial(recipe, parts(dataset, recipe.data.test, 0.0, seed))
     del result["per_query"]
     return result

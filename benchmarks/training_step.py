@@ -18,10 +18,10 @@ import torch
 from lookalike import data
 from lookalike.cli.allocator import keep_memory
 from lookalike.fit.choose import choose
+from lookalike.fit.defaults import fit_batches
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import parts
 from lookalike.recipe import build
-from lookalike.recipe.defaults import fit_batches
 
 PARTS = ("load", "forward", "loss", "backward", "update")
 OUTSIDE = ("load", "loss", "update")
@@ -37,11 +37,11 @@ def photographs(classes: int = 40, each: int = 8, side: int = 144) -> data.Datas
 
 def measure(source: str | data.Dataset, overrides: list[str], steps: int) -> dict[str, float]:
     """Median seconds per part of a step."""
-    dataset, recipe = choose(source, None, overrides)
+    dataset, recipe, model = choose(source, None, overrides)
     side = build.views(recipe, Preprocessing()).preprocessing.resize or 256
     divided = parts(data.decoded(dataset, side), recipe.data.test, recipe.data.validation, recipe.seed)
     recipe = fit_batches(recipe, divided.train)
-    loop = build.loop(recipe, build.model(recipe), divided.train)
+    loop = build.loop(recipe, model, divided.train)
     trained = [loop.advance().seconds for _ in range(steps + 3)][3:]
     times = {name: statistics.median(step[name] for step in trained) for name in PARTS}
     return {**times, "batch": float(loop.sampler.batch_size)}

@@ -1,20 +1,22 @@
-"""One short training run for a comparison: a recipe on given parts of the data, without a folder or a report."""
+"""One short training run for a comparison: a recipe on given parts of the data, without a report."""
 
-import copy
 import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.evaluation import evaluate
 from lookalike.features import embed
+from lookalike.fit.plan import Clock
+from lookalike.fit.run import Conditions, begin_or_resume, train_recipe
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build
-from lookalike.recipe.defaults import fit_batches
-from lookalike.recipe.prepare import Validation, fill_bank, prepare_head
-from lookalike.training import train
-from lookalike.training.blend import blend
+from lookalike.runs import RunFolder
+from lookalike.runs.log import ignore
 
 METRICS = ("recall@1", "map@r")
 
@@ -27,22 +29,17 @@ def decoded(dataset: Dataset, recipe: Recipe) -> Dataset:
 def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
     """Train as the recipe says and measure on the test classes: metrics, values per query, seconds."""
     start = time.monotonic()
-    recipe = fit_batches(recipe, divided.train)
-    model = build.model(recipe)
-    loop = build.loop(recipe, model, divided.train)
-    prepare_head(recipe, model, divided.train)
-    fill_bank(recipe, loop, model, divided.train)
-    validate = None if divided.validation is None else Validation(recipe, model, divided.validation)
-    before = copy.deepcopy(model.embedder.state_dict())
-    ending = train(loop, build.plan(recipe, loop.schedule.steps), validate=validate)
-    if validate is not None and recipe.train.blend:
-        blend(model.embedder, before, recipe.train.blend, validate, recipe.train.plan.select)
+    recipe = replace(recipe, train=replace(recipe.train, deliver="trained"))
+    with TemporaryDirectory() as place:
+        run, recipe = begin_or_resume(RunFolder(Path(place)), recipe, ignore)
+        trained = train_recipe(recipe, divided, run, Conditions(Clock.now(), ignore, lambda: False, full=False))
+    model = trained.model
     result = evaluate(
         embed(model, divided.test), divided.test.labels, metrics=[*METRICS, "rho"], normalise=model.geometry
     )
     return {
         "metrics": {name: result[name] for name in (*METRICS, "rho")},
         "per_query": {name: result.per_query[name].tolist() for name in METRICS},
-        "steps": ending.steps,
+        "steps": trained.ending.steps,
         "seconds": time.monotonic() - start,
     }

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike.errors import UserError
-from lookalike.label_sets import LabelSets
-from lookalike.labels import several
+from lookalike.label_sets import LabelSets, several
 from lookalike.targets import Pairs, Triplets
 
 sets_of_labels = st.lists(st.sets(st.sampled_from("abcd"), max_size=3), min_size=1, max_size=7)

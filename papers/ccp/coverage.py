@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from lookalike.analysis.figures import COLOURS, panels, plain
 from lookalike.errors import check
-from lookalike.runs import Finished, collect
+from lookalike.report.compare import collect
+from lookalike.runs import Finished
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lookalike.analysis.figures import COLOURS, panels, plain
 from lookalike.errors import check, unknown
 from lookalike.evaluation.statistics.seeds import spread
-from lookalike.runs import Method, collect
+from lookalike.report.compare import Method, collect
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lookalike.errors import UserError
-from lookalike.files import lock, remove_leftovers, whole_folder
+from lookalike.files import UnwritableError, lock, remove_leftovers, whole_folder
 
 Content = TypeVar("Content")
 VARIABLE = "LOOKALIKE_CACHE"
@@ -130,7 +130,5 @@ def _build(place: Path, build: Callable[[Path], None]) -> None:
     try:
         with whole_folder(place) as folder:
             build(folder)
-    except UserError as error:
-        if isinstance(error.__cause__, OSError):
-            raise UserError(f"{error}; {VARIABLE} sets the folder of the cache") from error.__cause__
-        raise
+    except UnwritableError as error:
+        raise UserError(f"{error}; {VARIABLE} sets the folder of the cache") from error

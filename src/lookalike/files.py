@@ -237,8 +237,12 @@ def sync_folder(folder: Path) -> None:
         sync(folder)
 
 
-def cannot_write(path: Path, error: OSError) -> UserError:
-    return UserError(f"cannot write {path} ({error.strerror or error}): free some space or choose another place")
+class UnwritableError(UserError):
+    """A place that cannot be written to: it is full, not there, or somebody else's."""
+
+
+def cannot_write(path: Path, error: OSError) -> UnwritableError:
+    return UnwritableError(f"cannot write {path} ({error.strerror or error}): free some space or choose another place")
 
 
 @contextmanager

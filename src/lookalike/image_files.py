@@ -28,16 +28,18 @@ _opening = threading.Lock()  # Pillow reports bombs as warnings, and the filter 
 class UnreadableError(Exception):
     """An image that cannot be used. It is never fatal: who reads many files lists it and continues.
 
-    `kind` is one of missing, not a file, too large, empty, not an image, truncated, damaged, bomb.
+    `kind` is one of missing, not a file, too large, empty, not an image, truncated, damaged, bomb; `number` is that of
+    the system's own error (errno), where there was one.
     """
 
-    def __init__(self, kind: str, detail: str) -> None:
+    def __init__(self, kind: str, detail: str, number: int | None = None) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
         self.detail = detail
+        self.number = number
 
-    def __reduce__(self) -> tuple[type["UnreadableError"], tuple[str, str]]:
-        return UnreadableError, (self.kind, self.detail)  # the default loses an argument when it is pickled
+    def __reduce__(self) -> tuple[type["UnreadableError"], tuple[str, str, int | None]]:
+        return UnreadableError, (self.kind, self.detail, self.number)  # the default loses arguments when it is pickled
 
 
 KINDS = ("missing", "not a file", "too large", "empty", "not an image", "truncated", "damaged", "bomb")
@@ -51,7 +53,7 @@ def read(path: Path) -> bytes:
         raise UnreadableError("missing", "there is no such file") from None
     except OSError as error:
         kind = {errno.ENXIO: "not a file", errno.EISDIR: "not a file", errno.EFBIG: "too large"}.get(error.errno or 0)
-        raise UnreadableError(kind or "missing", f"it cannot be read: {error.strerror}") from error
+        raise UnreadableError(kind or "missing", f"it cannot be read: {error.strerror}", error.errno) from None
     if not data:
         raise UnreadableError("empty", "the file has no content")
     return data

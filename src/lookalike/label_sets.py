@@ -1,14 +1,24 @@
-"""Items with several labels, or with none [architecture supervision]: those that share a label are alike."""
+"""Labels in every form, those of items with several of them, or with none, included [architecture supervision].
 
-from collections.abc import Hashable, Sequence
+An item with several labels is like every item that shares one of them, an item without any is like nothing but its own
+other views.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int64, Integer
+from numpy.typing import NDArray
 from torch import Tensor
 
+from lookalike.errors import check
+from lookalike.labels import distinct, encode, values_of
+
 EMPTY = -1  # in a row of numbers: no more labels
+SEVERAL = (set, frozenset, list)  # a tuple is one label, as it always was
 
 
 @dataclass(frozen=True)
@@ -33,8 +43,6 @@ class LabelSets:
     @staticmethod
     def of(labels: Any) -> "LabelSets":
         """From `labels`: sets or lists (None, or nothing in it: unlabelled), or a boolean matrix items × labels."""
-        from lookalike.labels import joint_sets  # which reads labels of all forms, these among them
-
         return joint_sets(labels)[0]
 
     def __len__(self) -> int:
@@ -87,3 +95,64 @@ class LabelSets:
         """Every item's labels; none for an unlabelled item."""
         known = len(self.names)
         return [[self.names[k] for k in sorted(row) if 0 <= k < known] for row in self.numbers.tolist()]
+
+
+Labels = Tensor | NDArray[Any] | Sequence[Any] | LabelSets
+
+
+def several(*columns: Labels) -> bool:
+    """Whether labels come as sets, or are missing for some items: then they are `LabelSets`.
+
+    >>> several([{"red", "round"}, {"red"}]), several(["red", ("red", "round")])
+    (True, False)
+    """
+    return any(_several(column) for column in columns)
+
+
+def _several(labels: Labels) -> bool:
+    if isinstance(labels, LabelSets):
+        return True
+    if isinstance(labels, Tensor):
+        return labels.dim() == 2 and labels.dtype == torch.bool
+    if isinstance(labels, np.ndarray) and labels.dtype != object:
+        return labels.ndim == 2 and labels.dtype == np.bool_
+    return isinstance(labels, Iterable) and any(value is None or isinstance(value, SEVERAL) for value in labels)
+
+
+def joint_sets(*columns: Labels, name: str = "labels") -> list[LabelSets]:
+    """Columns of labels as sets with the same numbers; an item without a label shares its number with no other.
+
+    >>> [sets.numbers.tolist() for sets in joint_sets([{"red", "round"}], ["red", None])]
+    [[[0, 1]], [[0], [2]]]
+    """
+    ready = [column for column in columns if isinstance(column, LabelSets)]
+    if ready:  # rows of one LabelSets keep its very names; two of different origin would number unlabelled items alike
+        one = len(ready) == len(columns) and all(column.names is ready[0].names for column in ready)
+        check(one, f"{name} of which one is LabelSets must all be rows of the same LabelSets, such as sets[rows]")
+        return ready
+    read = [[_labels_of(value) for value in _rows(column, name)] for column in columns]
+    codes, names = encode(*([label for row in rows for label in row] for rows in read))
+    own = len(names)
+    sets = []
+    for rows, flat in zip(read, codes, strict=True):
+        numbers = torch.full((len(rows), max(map(len, rows), default=0) or 1), EMPTY)
+        ends = np.cumsum([0, *map(len, rows)])
+        for row, values in enumerate(rows):
+            if values:
+                numbers[row, : len(values)] = torch.from_numpy(np.sort(flat[ends[row] : ends[row + 1]]))
+            else:
+                numbers[row, 0], own = own, own + 1
+        sets.append(LabelSets(numbers, tuple(names)))
+    return sets
+
+
+def _rows(labels: Labels, name: str) -> Iterable[Any]:
+    if isinstance(labels, Tensor | np.ndarray) and labels.ndim == 2 and _several(labels):
+        return [row.nonzero().flatten().tolist() for row in torch.as_tensor(labels).cpu()]
+    return values_of(labels, name)
+
+
+def _labels_of(value: Any) -> list[Hashable]:
+    if value is None:
+        return []
+    return distinct(value) if isinstance(value, SEVERAL) else [value]

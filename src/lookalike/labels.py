@@ -1,8 +1,4 @@
-"""Labels as a user has them: a tensor, a numpy array or a list, of integers or of names; or several for an item.
-
-An item with several labels is like every item that shares one of them, an item without any is like nothing but its own
-other views [architecture supervision].
-"""
+"""Labels as a user has them, one per item: a tensor, a numpy array or a list, of integers or of names."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
@@ -15,79 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lookalike.errors import UserError, check
-from lookalike.label_sets import EMPTY, LabelSets
-
-SEVERAL = (set, frozenset, list)  # a tuple is one label, as it always was
-Labels = Tensor | NDArray[Any] | Sequence[Any] | LabelSets
 
 
-def several(*columns: Labels) -> bool:
-    """Whether labels come as sets, or are missing for some items: then they are `LabelSets`.
-
-    >>> several([{"red", "round"}, {"red"}]), several(["red", ("red", "round")])
-    (True, False)
-    """
-    return any(_several(column) for column in columns)
-
-
-def _several(labels: Labels) -> bool:
-    if isinstance(labels, LabelSets):
-        return True
-    if isinstance(labels, Tensor):
-        return labels.dim() == 2 and labels.dtype == torch.bool
-    if isinstance(labels, np.ndarray) and labels.dtype != object:
-        return labels.ndim == 2 and labels.dtype == np.bool_
-    return isinstance(labels, Iterable) and any(value is None or isinstance(value, SEVERAL) for value in labels)
-
-
-def joint_sets(*columns: Labels, name: str = "labels") -> list[LabelSets]:
-    """Columns of labels as sets with the same numbers; an item without a label shares its number with no other.
-
-    >>> [sets.numbers.tolist() for sets in joint_sets([{"red", "round"}], ["red", None])]
-    [[[0, 1]], [[0], [2]]]
-    """
-    ready = [column for column in columns if isinstance(column, LabelSets)]
-    if ready:  # rows of one LabelSets keep its very names; two of different origin would number unlabelled items alike
-        one = len(ready) == len(columns) and all(column.names is ready[0].names for column in ready)
-        check(one, f"{name} of which one is LabelSets must all be rows of the same LabelSets, such as sets[rows]")
-        return ready
-    read = [[_labels_of(value) for value in _rows(column, name)] for column in columns]
-    codes, names = encode(*([label for row in rows for label in row] for rows in read))
-    own = len(names)
-    sets = []
-    for rows, flat in zip(read, codes, strict=True):
-        numbers = torch.full((len(rows), max(map(len, rows), default=0) or 1), EMPTY)
-        ends = np.cumsum([0, *map(len, rows)])
-        for row, values in enumerate(rows):
-            if values:
-                numbers[row, : len(values)] = torch.from_numpy(np.sort(flat[ends[row] : ends[row + 1]]))
-            else:
-                numbers[row, 0], own = own, own + 1
-        sets.append(LabelSets(numbers, tuple(names)))
-    return sets
-
-
-def _rows(labels: Labels, name: str) -> Iterable[Any]:
-    if isinstance(labels, Tensor | np.ndarray) and labels.ndim == 2 and _several(labels):
-        return [row.nonzero().flatten().tolist() for row in torch.as_tensor(labels).cpu()]
-    return values_of(labels, name)
-
-
-def _labels_of(value: Any) -> list[Hashable]:
-    if value is None:
-        return []
-    return _distinct(value) if isinstance(value, SEVERAL) else [value]
-
-
-def _distinct(values: Iterable[Hashable]) -> list[Hashable]:
-    """Every value once, in the order of appearance."""
-    try:
-        return list(dict.fromkeys(values))
-    except TypeError as error:
-        raise UserError(f"labels must be hashable values such as numbers, strings or tuples ({error})") from None
-
-
-def as_labels(labels: Labels) -> Int64[Tensor, " n"]:
+def as_labels(labels: Any) -> Int64[Tensor, " n"]:
     """Integer labels as int64: compared as integers, so that ids above 2^24 stay apart.
 
     >>> as_labels([3, 1, 3])
@@ -102,7 +28,7 @@ def as_labels(labels: Labels) -> Int64[Tensor, " n"]:
     return column
 
 
-def joint_labels(*columns: Labels, name: str = "labels") -> list[Int64[Tensor, " _"]]:
+def joint_labels(*columns: Any, name: str = "labels") -> list[Int64[Tensor, " _"]]:
     """Columns of labels as int64, so that equal labels are equal numbers whichever column they stand in.
 
     Integers stay as they are; as soon as one column holds names, all columns are numbered together.
@@ -118,7 +44,7 @@ def joint_labels(*columns: Labels, name: str = "labels") -> list[Int64[Tensor, "
     return [torch.from_numpy(column) for column in codes]
 
 
-def _column(labels: Labels, name: str) -> Tensor | list[Hashable]:
+def _column(labels: Any, name: str) -> Tensor | list[Hashable]:
     """Integers as an int64 tensor, names as a list."""
     if isinstance(labels, Tensor):
         shape = tuple(labels.shape)
@@ -160,8 +86,16 @@ def encode(*columns: Sequence[Hashable]) -> tuple[list[NDArray[np.int64]], list[
     >>> encode(["cat", "ant"], ["ant", "bee"])
     ([array([2, 0]), array([0, 1])], ['ant', 'bee', 'cat'])
     """
-    names: list[Any] = _distinct(value for column in columns for value in column)
+    names: list[Any] = distinct(value for column in columns for value in column)
     with suppress(TypeError):  # values of different kinds have no order: the order of appearance will do
         names = sorted(names)
     number = {name: code for code, name in enumerate(names)}
     return [np.array([number[value] for value in column], np.int64) for column in columns], names
+
+
+def distinct(values: Iterable[Hashable]) -> list[Hashable]:
+    """Every value once, in the order of appearance."""
+    try:
+        return list(dict.fromkeys(values))
+    except TypeError as error:
+        raise UserError(f"labels must be hashable values such as numbers, strings or tuples ({error})") from None

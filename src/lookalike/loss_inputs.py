@@ -15,8 +15,8 @@ from torch import Tensor
 
 from lookalike.errors import UserError, check
 from lookalike.geometry import Geometry, compare, compare_with_squares
-from lookalike.label_sets import LabelSets
-from lookalike.labels import Labels, as_labels, joint_labels, joint_sets, several
+from lookalike.label_sets import Labels, LabelSets, joint_sets, several
+from lookalike.labels import as_labels, joint_labels
 from lookalike.targets import Candidates, Classes, Embeddings, Pairs, Quadruplets, Targets, Triplets, Value
 
 

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from lookalike.choices import Listed, mask_of, places_of
 from lookalike.errors import UserError, check
-from lookalike.labels import Labels, joint_labels, joint_sets, several
+from lookalike.label_sets import Labels, joint_sets, several
+from lookalike.labels import joint_labels
 
 Embeddings = Float[Tensor, "n d"]
 Candidates = Float[Tensor, "m d"] | None  # None: the embeddings themselves

@@ -14,7 +14,6 @@ from PIL import Image
 from lookalike.cli import running
 from lookalike.data.images.source import Files
 from lookalike.errors import UserError
-from lookalike.fit import prepare
 from lookalike.fit.choose import choose
 from lookalike.runs import RunFolder
 from tests.cli.conftest import SHORT
@@ -272,7 +271,7 @@ def test_every_mistake_in_a_recipe_is_refused_before_an_image_is_opened(
             'batch_size = 8\nper_class = 2\n[optimiser]\nname = "adamw"\n[train]\nsteps = 5\n[images]\nsize = 20\n'
         )
     with pytest.raises(UserError) as raised:
-        prepare(str(photos), recipe, [text])
+        choose(str(photos), recipe, [text])
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert opened == []
@@ -288,6 +287,6 @@ def test_an_image_of_another_kind_is_no_obstacle(tmp_path, photos):
     mixed = tmp_path / "mixed"
     shutil.copytree(photos, mixed)
     Image.new("RGB", (300, 200), (255, 0, 0)).save(mixed / "class 00" / "big.jpg")
-    _, recipe = choose(str(mixed), None, ["sampler.batch_size=8", "sampler.per_class=2"])
+    _, recipe, _ = choose(str(mixed), None, ["sampler.batch_size=8", "sampler.per_class=2"])
     assert recipe.model.architecture.backbone == "conv4"
     assert recipe.model.architecture.settings["channels"] == 3

@@ -13,9 +13,9 @@ from lookalike.data import arrays
 from lookalike.data.images.view import Ticket
 from lookalike.errors import UserError
 from lookalike.features import FeatureViews, embed, embed_features, extract
+from lookalike.fit.prepare import fill_bank, train_features
 from lookalike.processes import Ranks
 from lookalike.recipe import build, of_tree, overridden
-from lookalike.recipe.prepare import fill_bank, train_features
 from lookalike.recipe.validity import check_recipe
 from lookalike.training import Plan, train
 from lookalike.training.stream import stream

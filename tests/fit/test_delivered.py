@@ -14,13 +14,13 @@ from lookalike.features import features
 from lookalike.fit import fit
 from lookalike.fit.best_model import by_folds, choose, doubts
 from lookalike.fit.candidates import AS_IT_WAS, TRAINED, Candidate, Seen, Untrained
+from lookalike.fit.defaults import default
 from lookalike.fit.readings import FITTED
 from lookalike.fit.train_model import weights
 from lookalike.fit.verdict import _tied
 from lookalike.models import Architecture, Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import of_tree
-from lookalike.recipe.defaults import default
 from tests.cli.photos import folder
 
 TINY = ["images.size=16", "images.short_side=16", "model.width=16", "model.dim=16"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lookalike.data import load
-from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Recipe
+from lookalike.recipe.toml import keys
 
 PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)

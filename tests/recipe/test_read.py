@@ -8,8 +8,8 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.recipe import as_tree, load, of_tree, overridden, tree
-from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Member, Recipe
+from lookalike.recipe.toml import keys
 
 LEAST = {"loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}}
 WORDS = {("schedule", "name"): ("cosine",) * 2}  # the table itself knows which are possible

@@ -8,9 +8,8 @@ from typer.testing import CliRunner
 
 from lookalike.cli import app
 from lookalike.errors import UserError
-from lookalike.report.compare import as_text, compare, write
+from lookalike.report.compare import as_text, collect, compare, write
 from lookalike.report.compare.published import datasets, of_dataset
-from lookalike.runs import collect
 from tests.report.compared import finished, study
 
 

@@ -9,10 +9,10 @@ from lookalike.report.charts.layout import Frame, drawing
 from lookalike.report.charts.svg import draw
 from lookalike.report.charts.ticks import ticks
 from lookalike.report.run import embedding_map, measures
-from lookalike.report.run.figures.pairs import bins, evenly, shares, similarity_chart, thresholds
-from lookalike.report.run.figures.recall import recall_chart
-from lookalike.report.run.figures.training import column, training_charts
+from lookalike.report.run.figures import recall_chart
+from lookalike.report.run.pair_figures import bins, evenly, shares, similarity_chart, thresholds
 from lookalike.report.run.record import RunRecord, UnseenImages
+from lookalike.report.run.training_figures import column, training_charts
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Log
 from tests.report.conftest import labels, vectors

@@ -8,8 +8,7 @@ import torch
 from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
 from lookalike.runs import RunFolder
-from lookalike.runs.finished import fitting, is_run, load_test, read, read_json
-from lookalike.runs.measured import load_results
+from lookalike.runs.finished import fitting, is_run, load_results, load_test, read, read_json
 from tests.report.compared import finished
 
 

@@ -11,9 +11,9 @@ import torch
 from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
 from lookalike.runs import RunFolder, checkpoint
+from lookalike.runs.finished import NamedResult, load_results, save_results
 from lookalike.runs.folder import differences
 from lookalike.runs.log import read_log
-from lookalike.runs.measured import NamedResult, load_results, save_results
 
 HOLD = """
 import sys

@@ -13,9 +13,9 @@ from lookalike.data import arrays
 from lookalike.errors import UserError
 from lookalike.recipe import of_tree, overridden, tree
 from lookalike.recipe.validity import check_recipe
+from lookalike.runs.finished import load_results
 from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import ignore
-from lookalike.runs.measured import load_results
 from lookalike.sweeps import as_text, check_all, gather, read, table, trial, work
 from lookalike.sweeps.ranges import Corner, draw, take
 from lookalike.sweeps.study import done, folder_of

@@ -9,6 +9,7 @@ from lookalike.evaluation import evaluate
 from lookalike.runs import checkpoint
 from lookalike.training import Objective, Plan, Schedule, StoppedError, train
 from lookalike.training.memory import CrossBatchMemory
+from lookalike.training.pace import Pace
 from tests.training.scenes import DIM, loop, same, weights
 
 
@@ -135,9 +136,11 @@ def test_what_is_named_wrong_stays_named_over_a_stop(tmp_path):
 
 def test_a_time_budget_is_used_and_planned_again():
     """The first plan is far off; the schedule and the end follow what steps really take."""
-    log, ours = [], loop(steps=100_000)
-    ending = train(ours, Plan(100_000, seconds=1.5, flexible=True), tell=log.append)
+    log, kept, ours = [], {}, loop(steps=100_000)
+    pace = Pace(keep=kept.__setitem__)
+    ending = train(ours, Plan(100_000, seconds=1.5, flexible=True), tell=log.append, pace=pace)
     plans = [event for event in log if event["event"] == "plan"]
+    assert kept == {event["step"]: event["steps"] for event in plans}
     assert 0 < ending.steps < 100_000
     assert plans
     assert ours.schedule.steps == plans[-1]["steps"]
@@ -166,9 +169,9 @@ def test_steps_that_were_given_are_kept_beside_a_time_budget():
     assert not [event for event in log if event["event"] == "plan"]
 
 
-def test_a_resumed_run_follows_the_plans_in_its_log(tmp_path):
+def test_a_resumed_run_follows_what_it_had_planned(tmp_path):
     """Plans that were made at steps 2 and 8 are followed at these steps, however fast the machine is now."""
-    logged, ends = {2: 30, 8: 20}, []
+    made, kept, ends = {2: 30, 8: 20}, {}, []
     for name, stops in {"straight": [9], "resumed": [3, 9]}.items():
         for stop in stops:
             step = checkpoint.step(tmp_path / name) if (tmp_path / name).exists() else 0
@@ -178,9 +181,13 @@ def test_a_resumed_run_follows_the_plans_in_its_log(tmp_path):
                     ours, Plan(ours.schedule.steps, seconds=1e6, flexible=True),
                     folder=tmp_path / name, tell=log.append,
                     stop=lambda ours=ours, stop=stop: ours.step >= stop,
-                    later={at: steps for at, steps in logged.items() if at > step},
+                    pace=Pace(
+                        planned={at: steps for at, steps in made.items() if at > step}, keep=kept.__setitem__
+                    ),
                 )  # fmt: skip
-            assert not [event for event in log if event["event"] == "plan"]
+            assert not kept
+            told = {event["step"]: event["steps"] for event in log if event["event"] == "plan"}
+            assert told == {at: steps for at, steps in made.items() if step < at <= stop}
         assert ours.schedule.steps == 20
         ends.append(weights(ours.network))
     assert same(*ends)

@@ -21,7 +21,8 @@ from lookalike.errors import check
 from lookalike.evaluation.geometry import spectrum, spread
 from lookalike.geometry import normalise
 from lookalike.labels import encode
-from lookalike.runs import Finished, collect
+from lookalike.report.compare import collect
+from lookalike.runs import Finished
 from lookalike.runs.finished import load_test
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from lookalike.evaluation.engine.relevance import Relevance, by_labels, by_matri
 from lookalike.evaluation.engine.space import Space, largest_norm, place
 from lookalike.evaluation.inputs import Codes, as_vectors
 from lookalike.geometry import Geometry
-from lookalike.label_sets import LabelSets
-from lookalike.labels import encode, joint_sets, several, values_of
+from lookalike.label_sets import LabelSets, joint_sets, several
+from lookalike.labels import encode, values_of
 
 SHARED = "shared"  # relevance by the number of shared labels
 

@@ -4,10 +4,9 @@ Throughout, `model` embeds the images of `dataset`; `model.headless()` gives fea
 computes them: "torch", "onnx", or "auto": onnx on a CPU where it agrees with torch. `progress(done, total)` is called.
 """
 
-from lookalike.features.embedding import embed, embed_features, features
+from lookalike.features.embedding import centred_pixels, embed, embed_features, features, pixels
 from lookalike.features.extract import backend_of, extract
 from lookalike.features.feature_views import FeatureViews, feature_views
-from lookalike.features.pixels import centred_pixels, pixels
 from lookalike.features.shard_status import Status, status
 from lookalike.features.shard_worker import embed_shards
 from lookalike.features.shards import Shards

@@ -1,21 +1,22 @@
-"""The images of a data set as the vectors of a model that still changes: nothing is kept."""
+"""The images of a data set as vectors that are not kept: of a model that still changes, or of their raw pixels."""
 
 from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from lookalike.data import Dataset
 from lookalike.geometry import normalise
-from lookalike.models import Embedder, Model
+from lookalike.models import Embedder, Model, Preprocessing
 from lookalike.models.backends import Backend, BackendName
 from lookalike.models.encoding import batched, evaluating
-from lookalike.models.preprocess import prepare
+from lookalike.models.preprocess import GREY, prepare
 from lookalike.processes import Ranks
 from lookalike.progress import Progress
 
 AT_ONCE = 4096  # vectors through the head
+SIDE = 32  # of the thumbnails
 
 
 def embed(
@@ -63,3 +64,25 @@ def embed_features(model: Model, features: Float[Tensor, "n width"]) -> Float[Te
 def features(model: Model, dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n width"]:
     """The pooled features of all images: the input of the model's head."""
     return embed(model.headless(), dataset, progress)
+
+
+def pixels(dataset: Dataset, colours: Preprocessing, progress: Progress | None = None) -> Float[Tensor, "n d"]:
+    """Thumbnails of at most 32 × 32 pixels, at length 1; `colours`: the preprocessing of the model to compare with."""
+    return normalise(_thumbnails(dataset, colours, progress), "sphere")
+
+
+def centred_pixels(dataset: Dataset, progress: Progress | None = None) -> Float[Tensor, "n d"]:
+    """Grey thumbnails less their mean, at length 1: without it paper and ink decide every comparison.
+
+    >>> import numpy as np
+    >>> from lookalike.data import arrays
+    >>> centred_pixels(arrays(np.eye(40, dtype=np.uint8)[None], ["a"])).shape
+    torch.Size([1, 1024])
+    """
+    vectors = _thumbnails(dataset, GREY, progress)
+    return normalise(vectors - vectors.mean(1, keepdim=True), "sphere")
+
+
+def _thumbnails(dataset: Dataset, colours: Preprocessing, progress: Progress | None) -> Float[Tensor, "n d"]:
+    side = min(SIDE, colours.crop)
+    return embed(Model(nn.Flatten(), colours.sized(side, side), geometry="none"), dataset, progress)

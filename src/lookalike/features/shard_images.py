@@ -102,9 +102,10 @@ def _read(path: Path) -> tuple[bytes, Stamp]:
         status = os.stat(path)
         content = read(path)
     except (OSError, ValueError, UnreadableError) as error:
-        reason = error if isinstance(error, OSError) else error.__cause__
-        if isinstance(reason, OSError) and reason.errno in OWN_TROUBLE:
-            raise UserError(f"cannot read {path} ({reason.strerror}): start fewer workers on this machine") from error
+        number = error.number if isinstance(error, UnreadableError) else getattr(error, "errno", None)
+        if number in OWN_TROUBLE:
+            reason = os.strerror(number)
+            raise UserError(f"cannot read {path} ({reason}): start fewer workers on this machine") from error
         if isinstance(error, UnreadableError):
             raise
         raise UnreadableError("missing", f"it cannot be read: {getattr(error, 'strerror', None) or error}") from None

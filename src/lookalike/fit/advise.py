@@ -8,25 +8,24 @@ import torch
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.fit.choose import Source, choose
+from lookalike.fit.defaults import fit_batches
 from lookalike.fit.plan import REPORT, SPARE, STEP, embedding_rate
+from lookalike.fit.verdict import FEW_CLASSES, FEW_IMAGES
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import usable
-from lookalike.recipe import Recipe, build
-from lookalike.recipe.defaults import fit_batches
+from lookalike.recipe import Recipe
 
 MEASURED = 32  # images
 STEPS = 300  # that are usually enough to see what training gives
-FEW_CLASSES, FEW_IMAGES = 50, 8
 
 
 def advise(source: Source) -> Iterator[str]:
     """About ten lines; nothing is trained."""
-    dataset, recipe = choose(source, None, [])
+    dataset, recipe, model = choose(source, None, [])
     sizes = dataset.class_sizes()
     sizes = sizes[sizes > 0]
     yield f"data      {dataset.summary()}; {int(sizes.min())} to {int(sizes.max())} images per class"
     yield f"classes   {usable(dataset):,} of {dataset.present:,} have two or more images and can be compared"
-    model = build.model(recipe)
     pretrained = recipe.model.weights is not None
     how = "pretrained, fine-tuned" if pretrained else "a small network, trained from scratch"
     colours = "grey" if model.preprocessing.channels == 1 else "colour"

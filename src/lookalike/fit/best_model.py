@@ -3,17 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from lookalike.errors import UserError
 from lookalike.evaluation import Result, compare
 from lookalike.fit import candidates
 from lookalike.fit.candidates import TRAINED, Candidate
-from lookalike.fit.plan import Clock, NotEnoughTimeError, announce_none
+from lookalike.fit.plan import Clock, NotEnoughTimeError, decide_against
 from lookalike.fit.train_model import Choice, TrainedModel, train_model, weights
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts, usable
 from lookalike.recipe import Recipe
-from lookalike.runs import OpenRun, checkpoint
-from lookalike.runs.log import read_log
+from lookalike.runs import OpenRun
 from lookalike.training.divergence import DivergedError
 from lookalike.training.train import Ending, Stop
 
@@ -44,27 +42,32 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     if not run.folder.model.exists():
         first.save(run.folder.model)  # from here on there is a model, whatever becomes of the run
     trained = TrainedModel(model, before, recipe, _no_training(best))
-    needed, useless = _too_short(run), _useless(recipe, parts, cheap)
+    needed, useless = run.decisions.get("minutes_needed"), _useless(recipe, parts, cheap)
     if needed is None and useless is None:
         try:
             trained = train_model(recipe, model, parts, run, clock, stop)
         except DivergedError as failure:
             useless = f"{failure}; what needs no training is delivered"
-        except UserError as refusal:
-            if not isinstance(refusal.__cause__, NotEnoughTimeError):
-                raise
-            needed = refusal.__cause__.needed
-            announce_none(run, recipe, needed)
+        except NotEnoughTimeError as refusal:
+            needed = refusal.needed
+            decide_against(run, recipe, needed)
     tuned = []
     if trained.ending.steps:
         tuned = candidates.trained(trained.recipe, trained.model, parts, run.stage("judging the trained network"))
-    winner = choose(_small_enough([best, *tuned], recipe) or [best])
+    winner = _chosen([*cheap, *tuned], run) or choose(_small_enough([best, *tuned], recipe) or [best])
+    run.decisions.make("delivered", winner.name)
     sentence = _training_helped(winner, best, tuned, _reason(trained.recipe, needed, useless))
     rows = [each.row(each is winner) for each in (*cheap, *tuned)]
     choice = Choice(winner.name, rows, [sentence], doubts(cheap, tuned, parts), needed)
     run.note(f"delivered: {winner.name}")
     delivered = first if winner is best else _created(winner, parts)
-    return trained._replace(delivered=delivered, choice=choice, departed=winner is not best)
+    return trained._replace(delivered=delivered, choice=choice, departed=winner.departure == TRAINED)
+
+
+def _chosen(every: Sequence[Candidate], run: OpenRun) -> Candidate | None:
+    """What a run that is resumed had chosen before."""
+    name = run.decisions.get("delivered")
+    return next((each for each in every if each.name == name), None)
 
 
 def _created(candidate: Candidate, parts: Parts) -> Model:
@@ -76,13 +79,6 @@ def _created(candidate: Candidate, parts: Parts) -> Model:
 def _small_enough(candidates: Sequence[Candidate], recipe: Recipe) -> list[Candidate]:
     """Those with no more dimensions than the recipe allows."""
     return [each for each in candidates if recipe.train.dim == "auto" or each.dim <= recipe.train.dim]
-
-
-def _too_short(run: OpenRun) -> int | None:
-    """The minutes that training would have needed, where a resumed run found that before it began."""
-    plans = read_log(run.folder.log).of("plan")
-    none = plans and plans[-1]["steps"] == 0 and not checkpoint.exists(run.folder.checkpoint)
-    return plans[-1].get("minutes") if none else None
 
 
 def _useless(recipe: Recipe, parts: Parts, cheap: Sequence[Candidate]) -> str | None:

@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check
+from lookalike.fit import defaults
+from lookalike.models import Model
 from lookalike.protocols import query_gallery, vehicle_id
 from lookalike.protocols.class_disjoint import check_classes, has
-from lookalike.recipe import Recipe, as_tree, build, defaults, of_tree, overridden, tree
+from lookalike.recipe import Recipe, as_tree, build, of_tree, overridden, tree
 from lookalike.recipe.validity import check_recipe, check_sets
 from lookalike.runs import RunFolder
 from lookalike.runs.folder import differences
@@ -20,8 +22,16 @@ Tree = Mapping[str, Any]
 OF_PROTOCOL = {"query_gallery": query_gallery.check_dataset, "vehicle_id": vehicle_id.check_dataset}
 
 
-def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]) -> tuple[Dataset, Recipe]:
-    """The data and the recipe of a new run, checked against each other as far as that needs no images."""
+class Start(NamedTuple):
+    """What a run begins with: the data, the recipe, and the untrained network."""
+
+    dataset: Dataset
+    recipe: Recipe
+    model: Model
+
+
+def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]) -> Start:
+    """The start of a new run, checked as far as that needs no images."""
     if recipe is None:
         _check_overrides(overrides)
         dataset, where = load(source, {})
@@ -37,8 +47,7 @@ def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence
     if "train.minutes" in keys and "train.steps" not in keys:
         length = replace(length, steps=None, epochs=None)  # the clock decides
     settled = replace(settled, data=replace(settled.data, source=where or settled.data.source), train=length)
-    check_possible(settled, dataset)
-    return dataset, settled
+    return Start(dataset, settled, check_possible(settled, dataset))
 
 
 def _check_overrides(overrides: Sequence[str]) -> None:
@@ -56,11 +65,11 @@ def _check_overrides(overrides: Sequence[str]) -> None:
     raise mistakes[0]
 
 
-def check_possible(recipe: Recipe, dataset: Dataset) -> None:
-    """Names, settings, the numbers of classes and the batches, before an image is read.
+def check_possible(recipe: Recipe, dataset: Dataset) -> Model:
+    """Names, settings, the numbers of classes and the batches, before an image is read; then the untrained network.
 
     The classes are split only after the audit, which may link some of them; so what is checked here is that all
-    training images together can fill a batch. Whether the network can be built shows when it is.
+    training images together can fill a batch.
     """
     check_recipe(recipe)
     if dataset.sets is not None:
@@ -70,6 +79,7 @@ def check_possible(recipe: Recipe, dataset: Dataset) -> None:
     train = dataset.where(split="train") if has(dataset, "train") else dataset
     fitted = defaults.fit_batches(recipe, train)
     build.sampler(fitted, train.dense(), build.bank(fitted, train, dim=1))
+    return build.model(recipe)
 
 
 def load(source: Source, values: Tree) -> tuple[Dataset, str]:
@@ -95,10 +105,8 @@ def load(source: Source, values: Tree) -> tuple[Dataset, str]:
     return dataset, where if where in data.MEMBERS else str(Path(where).expanduser().resolve())
 
 
-def again(
-    folder: RunFolder, source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]
-) -> tuple[Dataset, Recipe]:
-    """The data and the recipe of the run in a folder; settings that contradict them are refused."""
+def again(folder: RunFolder, source: Source, recipe: str | Path | Tree | None, overrides: Sequence[str]) -> Start:
+    """The start of the run in a folder; settings that contradict it are refused."""
     own = of_tree(tree(folder.recipe))
     settings = {} if recipe is None else recipe if isinstance(recipe, Mapping) else tree(recipe)
     settings = overridden(settings, overrides)
@@ -110,7 +118,7 @@ def again(
     if not isinstance(source, Dataset) and where != own.data.source:
         changed.append(f"data.source was {own.data.source} and is now {where}")
     check(not changed, f"{folder.path} holds another run: {'; '.join(changed[:3])}; undo that, or choose another --out")
-    return dataset, own
+    return Start(dataset, own, build.model(own))
 
 
 def _merged(known: Tree, settings: Tree) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from lookalike.models.backends import possible as has_onnx
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build
 from lookalike.runs import OpenRun
-from lookalike.runs.log import read_log
 from lookalike.training import Loop, Plan
+from lookalike.training.pace import Pace
 
 SPARE = 0.97  # of the minutes are planned for
 REPORT = 8.0  # seconds, mostly for its map and its figures
@@ -59,11 +59,11 @@ def contention() -> float:
     return max(1.0, (time.monotonic() - began) / max(time.thread_time() - used, 1e-3))
 
 
-class NotEnoughTimeError(RuntimeError):
+class NotEnoughTimeError(UserError):
     """The minutes of a run do not suffice for a few steps; in `needed` of them it would learn something."""
 
-    def __init__(self, needed: int) -> None:
-        super().__init__(f"{needed} minutes are needed")
+    def __init__(self, minutes: float, needed: int) -> None:
+        super().__init__(f"{minutes:g} minutes do not suffice for a few steps and the evaluation: give more")
         self.needed = needed
 
 
@@ -90,7 +90,7 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -
     left = loop.ranks.from_first(lambda: clock.left(table.minutes or 0.0) - after)  # clocks differ, plans must not
     step = STEP * loop.sampler.batch_size / rate
     if left <= 0 or (table.steps is None and left < LEAST * step):
-        raise _refusal(table.minutes) from NotEnoughTimeError(_minutes_needed(table.minutes, left, step))
+        raise NotEnoughTimeError(table.minutes, _minutes_needed(table.minutes, left, step))
     if table.steps is None:
         steps = WORTHWHILE if step == 0 else max(LEAST, int(left / step))
         every = min(table.plan.validate_every, max(LOOK_EVERY, steps // LOOKS))
@@ -99,10 +99,6 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -
     assert recipe.train.steps is not None
     whole = build.plan(recipe, recipe.train.steps, left, len(loop.sampler))
     return Planned(recipe, replace(whole, flexible=table.steps is None))
-
-
-def _refusal(minutes: float) -> UserError:
-    return UserError(f"{minutes:g} minutes do not suffice for a few steps and the evaluation: give more")
 
 
 def _with_fewer_blends(recipe: Recipe, look: float) -> Recipe:
@@ -131,20 +127,24 @@ def _minutes_needed(minutes: float, left: float, step: float) -> int:
     return math.ceil((60 * minutes * SPARE - left + WORTHWHILE * step) / 60 / SPARE)
 
 
-def logged(run: OpenRun, recipe: Recipe, loop: Loop, step: int) -> Planned | None:
+def decided(run: OpenRun, recipe: Recipe, loop: Loop, step: int) -> Planned | None:
     """The plan that a run resumed at `step` follows, whatever the clock says now."""
-    events = {event.get("step", 0): event for event in read_log(run.folder.log).of("plan")}
-    if 0 not in events or recipe.train.minutes is None or recipe.train.steps is None:
+    made = run.decisions.get("plan")
+    if made is None or recipe.train.steps is None:  # its recipe is written last: without steps, it was killed before
         return None
-    first, current = events[0], events[max(at for at in events if at <= step)]
-    plan = build.plan(recipe, current["steps"], first["seconds"], len(loop.sampler))
-    later = {at: event["steps"] for at, event in events.items() if at > step}
-    return Planned(recipe, replace(plan, flexible=first.get("flexible", False)), later)
+    steps = dict(made["steps"])
+    current = steps[max(at for at in steps if at <= step)]
+    plan = build.plan(recipe, current, made["seconds"], len(loop.sampler))
+    later = {at: count for at, count in steps.items() if at > step}
+    return Planned(recipe, replace(plan, flexible=made["flexible"]), later)
 
 
-def announce(run: OpenRun, recipe: Recipe, plan: Plan) -> None:
-    """Log what was planned; a run that the clock measured says so."""
+def decide(run: OpenRun, recipe: Recipe, plan: Plan) -> None:
+    """Keep a new plan, if the clock has made it, and announce it."""
     event: dict[str, Any] = {"event": "plan", "steps": plan.steps, "seconds": plan.seconds, "seed": plan.seed}
+    if plan.seconds is not None:
+        made = {"seconds": plan.seconds, "flexible": plan.flexible, "steps": [[0, plan.steps]]}
+        run.decisions.make("plan", made)
     if plan.flexible:
         minutes = f"{recipe.train.minutes:g} minutes"
         text = f"about {plan.steps:,} steps in {plan.seconds:,.0f} s of the {minutes}; planned again as it runs"
@@ -152,8 +152,19 @@ def announce(run: OpenRun, recipe: Recipe, plan: Plan) -> None:
     run.tell(event)
 
 
-def announce_none(run: OpenRun, recipe: Recipe, needed: int) -> None:
-    """Log that there is no time to train; a resumed run does not train either."""
+def pace(run: OpenRun, later: Mapping[int, int]) -> Pace:
+    """The pace of a training that keeps its plans among the decisions of the run; `later`: those it made before."""
+
+    def keep(step: int, steps: int) -> None:
+        made = run.decisions.get("plan")
+        run.decisions.make("plan", made | {"steps": [*made["steps"], [step, steps]]})
+
+    return Pace(planned=later, keep=keep)
+
+
+def decide_against(run: OpenRun, recipe: Recipe, needed: int) -> None:
+    """There is no time to train, not for a resumed run either."""
+    run.decisions.make("minutes_needed", needed)
     text = f"{recipe.train.minutes:g} minutes are too short to train: fine-tuning would need about {needed} minutes"
     run.tell({"event": "plan", "steps": 0, "seconds": 0.0, "seed": recipe.seed, "minutes": needed, "text": text})
 

@@ -15,6 +15,7 @@ from lookalike.evaluation import Result
 from lookalike.features import embed, embed_features
 from lookalike.files import write_text
 from lookalike.fit.plan import WORTH_EXPORTING
+from lookalike.fit.prepare import backbone_features, embeddings
 from lookalike.fit.result_content import command, content
 from lookalike.fit.train_model import TrainedModel, cached_features, weights_of
 from lookalike.fit.verdict import verdict
@@ -23,12 +24,11 @@ from lookalike.progress import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged, baselines, best_of_each, gains, judge
 from lookalike.recipe import Recipe, build
-from lookalike.recipe.prepare import backbone_features, embeddings
 from lookalike.recipe.protocol import measure
 from lookalike.runs import OpenRun
 from lookalike.runs.embeddings import save_embeddings
+from lookalike.runs.finished import NamedResult, save_results
 from lookalike.runs.log import read_log
-from lookalike.runs.measured import NamedResult, save_results
 from lookalike.search.run_calibration import calibrate_run
 from lookalike.training.peak_memory import peak_memory
 from lookalike.training.train import Ending

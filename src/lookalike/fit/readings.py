@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
+from lookalike.fit.prepare import start_head
 from lookalike.geometry import normalise
 from lookalike.models import Model, Readout, principal_axes
 from lookalike.models.encoding import evaluating
@@ -17,7 +18,6 @@ from lookalike.models.readout import CentredFeatures, side_by_side
 from lookalike.models.whitening import whitened_axes, whitening
 from lookalike.recipe import Recipe
 from lookalike.recipe.network import embedder_of
-from lookalike.recipe.prepare import start_head
 from lookalike.recipe.settings import HeadOnly
 
 FITTED, WITH_HEAD = 1, 2  # how far a reading departs from the features themselves

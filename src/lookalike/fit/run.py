@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from lookalike.evaluation import Result
 from lookalike.fit import stages
 from lookalike.fit.best_model import best_model, judges_candidates
+from lookalike.fit.defaults import fit_batches
 from lookalike.fit.plan import Clock
 from lookalike.fit.prove import prove
 from lookalike.fit.result_content import header
-from lookalike.fit.train_model import train_model
+from lookalike.fit.train_model import TrainedModel, train_model
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged
@@ -65,12 +66,19 @@ def begin_or_resume(folder: RunFolder, recipe: Recipe, tell: Watcher) -> tuple[O
     return run, of_tree(tree(folder.recipe))
 
 
-def single(recipe: Recipe, model: Model | None, parts: Parts, run: OpenRun, conditions: Conditions) -> Run:
-    """Train one model and prove it; an untrained `model` that fits the recipe need not be built again."""
-    stages.announce(parts, recipe, run)
-    untrained = build.model(recipe) if model is None else model
-    one_label = parts.train.sets is None  # the candidates that need no training read classes
-    make = best_model if judges_candidates(recipe) and one_label else train_model
-    trained = make(recipe, untrained, parts, run, conditions.clock, conditions.stop)
+def prove_recipe(recipe: Recipe, parts: Parts, run: OpenRun, conditions: Conditions, model: Model | None = None) -> Run:
+    """One training from a recipe, and what it is worth on the test classes."""
+    trained = train_recipe(recipe, parts, run, conditions, model)
     entries = prove(trained, parts, run, conditions.full)
     return Run(run.folder.path, trained.delivered or trained.model, tuple(entries), trained.ending)
+
+
+def train_recipe(
+    recipe: Recipe, parts: Parts, run: OpenRun, conditions: Conditions, model: Model | None = None
+) -> TrainedModel:
+    """One training from a recipe, up to the weights that validate best, as every run, fold, cell and trial does it."""
+    recipe = fit_batches(recipe, parts.train)
+    stages.announce(parts, recipe, run)
+    one_label = parts.train.sets is None  # the candidates that need no training read classes
+    make = best_model if judges_candidates(recipe) and one_label else train_model
+    return make(recipe, model or build.model(recipe), parts, run, conditions.clock, conditions.stop)

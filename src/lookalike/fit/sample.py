@@ -19,7 +19,6 @@ from lookalike.models.preprocess import prepare
 from lookalike.processes import Ranks
 from lookalike.recipe import Recipe
 from lookalike.runs import OpenRun
-from lookalike.runs.log import read_log
 
 PER_CLASS = 8  # below so many images of each, whole classes are left out instead
 MANY, LEAST = 1000, 400  # images up to which all are taken, and that are taken in any case
@@ -34,19 +33,20 @@ def affordable(dataset: Dataset, recipe: Recipe, model: Model, run: OpenRun) -> 
     minutes = recipe.train.minutes
     if minutes is None or len(dataset) <= MANY:
         return dataset
-    counts = [event["count"] for event in read_log(run.folder.log).of("sample")]
-    if not counts:
+    count = run.decisions.get("sample")
+    if count is None:
         each = Ranks.current().from_first(lambda: _seconds_per_image(dataset, recipe, model))
-        counts = [min(len(dataset), max(LEAST, int(SHARE * 60 * minutes / each)))]
+        count = min(len(dataset), max(LEAST, int(SHARE * 60 * minutes / each)))
         text = f"all {len(dataset):,} images fit {minutes:g} minutes"
-        if counts[0] < len(dataset):
+        if count < len(dataset):
             needed = math.ceil(len(dataset) * each / SHARE / SPARE / 60)
             text = (
-                f"{minutes:g} minutes are enough for {counts[0]:,} of {len(dataset):,} images: as many of each class "
+                f"{minutes:g} minutes are enough for {count:,} of {len(dataset):,} images: as many of each class "
                 f"train and test; all of them would need about {needed} minutes"
             )
-        run.tell({"event": "sample", "count": counts[0], "text": text})
-    return evenly(dataset, counts[0], recipe.seed)
+        run.decisions.make("sample", count)
+        run.tell({"event": "sample", "count": count, "text": text})
+    return evenly(dataset, count, recipe.seed)
 
 
 def _seconds_per_image(dataset: Dataset, recipe: Recipe, model: Model) -> float:

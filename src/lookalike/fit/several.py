@@ -1,7 +1,8 @@
-"""Several seeds or folds as one run: each in a folder of its own, finished ones are kept, then all are put together."""
+"""The one run of a recipe, or its several: each seed and fold in a folder of its own, then all are put together."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -9,20 +10,22 @@ from torch import Tensor
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.evaluation.statistics.seeds import averaged, difference, spread
+from lookalike.files import write_text
 from lookalike.fit import stages
+from lookalike.fit.defaults import fit_batches
 from lookalike.fit.plan import Clock
 from lookalike.fit.prove import evaluate_baselines, write_report, write_result
-from lookalike.fit.result_content import content
-from lookalike.fit.run import Conditions, Run, begin_or_resume, single
+from lookalike.fit.result_content import content, header
+from lookalike.fit.run import Conditions, Run, begin_or_resume, prove_recipe
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.cross_validation import side_by_side
 from lookalike.protocols.unseen import OPTIMISTIC, Judged, judge
-from lookalike.recipe import Recipe, build
-from lookalike.recipe.protocol import Task
+from lookalike.recipe import Recipe, build, to_toml
+from lookalike.recipe.protocol import Task, tasks
 from lookalike.runs import OpenRun, RunFolder
 from lookalike.runs.embeddings import load_embeddings, save_embeddings
-from lookalike.runs.measured import NamedResult, load_results
+from lookalike.runs.finished import NamedResult, load_results
 from lookalike.training.train import Ending
 
 SHOWN = ("recall@1", "map@r")  # with intervals
@@ -58,42 +61,57 @@ class Seed(NamedTuple):
     embeddings: Tensor
 
 
-def several(tasks: Sequence[Task], dataset: Dataset, parts: Parts, run: OpenRun, conditions: Conditions) -> None:
-    """Run every task that is not finished; `parts` are those of the first one."""
-    for number, task in enumerate(tasks, start=1):
+def run_recipe(
+    recipe: Recipe, dataset: Dataset, run: OpenRun, conditions: Conditions, model: Model | None = None
+) -> Run:
+    """The one run, or the several, that a `recipe` stands for: split the classes of a `dataset`, train and prove.
+
+    The images are decoded, `run` is the open folder, `conditions` are its clock, watcher and end. An untrained `model`
+    need not be built again.
+    """
+    parts = stages.split(dataset, tasks(recipe)[0].recipe)
+    recipe = fit_batches(recipe, parts.train)
+    if len(tasks(recipe)) == 1:
+        return prove_recipe(recipe, parts, run, conditions, model)
+    recipe = replace(recipe, train=replace(recipe.train, deliver="trained"))  # one of each seed can be put together
+    write_text(run.folder.recipe, to_toml(recipe, header()))
+    todo = tasks(recipe)
+    for number, task in enumerate(todo, start=1):
         folder = _folder(run, task)
         if folder.finished:
             continue
-        run.note(f"run {number} of {len(tasks)}: {task.name.replace('-', ' ')}")
+        run.note(f"run {number} of {len(todo)}: {task.name.replace('-', ' ')}")
         with folder.claimed():
-            own, recipe = begin_or_resume(folder, task.recipe, conditions.tell)
+            own, settled = begin_or_resume(folder, task.recipe, conditions.tell)
             alone = conditions._replace(clock=Clock.now(), full=False)
-            single(recipe, None, parts if number == 1 else stages.split(dataset, recipe), own, alone)
+            prove_recipe(settled, parts if number == 1 else stages.split(dataset, settled), own, alone)
+    untrained = (model or build.model(todo[0].recipe)) if conditions.full else None
+    return together(recipe, todo, parts, run, untrained)
 
 
 def _folder(run: OpenRun, task: Task) -> RunFolder:
     return RunFolder(run.folder.path / task.name)
 
 
-def together(recipe: Recipe, tasks: Sequence[Task], parts: Parts, run: OpenRun, full: bool) -> Run:
-    """All runs as one table: over folds first, then over seeds."""
-    model = Model.load(_folder(run, tasks[0]).model)
-    seeds = [_joined(recipe, folders, model, parts) for folders in _by_seed(run, tasks)]
+def together(recipe: Recipe, todo: Sequence[Task], parts: Parts, run: OpenRun, untrained: Model | None) -> Run:
+    """All runs as one table: over folds first, then over seeds; baselines and a report with the `untrained` network."""
+    model = Model.load(_folder(run, todo[0]).model)
+    seeds = [_joined(recipe, folders, model, parts) for folders in _by_seed(run, todo)]
     rows = _pooled([seed.results for seed in seeds])
     embeddings = seeds[0].embeddings
     save_embeddings(run.folder.test, embeddings, parts.test)
-    base = evaluate_baselines(tasks[0].recipe, model, build.model(tasks[0].recipe), parts.test) if full else []
+    base = [] if untrained is None else evaluate_baselines(todo[0].recipe, model, untrained, parts.test)
     whole = content(recipe, model, parts, [row.as_json() for row in rows], _gains(rows[0], base))
     whole["results"] += [entry.as_json() for entry in base]
-    whole["runs"] = [_in_short(_folder(run, task)) for task in tasks]
+    whole["runs"] = [_in_short(_folder(run, task)) for task in todo]
     seconds, steps = (sum(each["training"][name] for each in whole["runs"]) for name in ("seconds", "steps"))
-    whole["training"] = {"runs": len(tasks), "steps": steps, "seconds": seconds, "seed": recipe.seed}
+    whole["training"] = {"runs": len(todo), "steps": steps, "seconds": seconds, "seed": recipe.seed}
     write_result(run, whole)
-    if full:
+    if untrained is not None:
         write_report(run, parts.test, rows[0].results[0])
     entries = [Judged(row.name.removesuffix(OPTIMISTIC).strip(), row.role, embeddings, row.results[0], row.optimistic)
                for row in rows]  # fmt: skip
-    ending = Ending(f"{len(tasks)} runs are done", steps, 0, {}, seconds)
+    ending = Ending(f"{len(todo)} runs are done", steps, 0, {}, seconds)
     return Run(run.folder.path, model, (*entries, *base), ending)
 
 

@@ -12,12 +12,7 @@ from lookalike.features import FeatureViews, backend_of, extract
 from lookalike.files import write_text
 from lookalike.fit import plan as planning
 from lookalike.fit.plan import Clock
-from lookalike.fit.result_content import header
-from lookalike.models import Model
-from lookalike.progress import Progress
-from lookalike.protocols.class_disjoint import Parts
-from lookalike.recipe import Recipe, build, to_toml
-from lookalike.recipe.prepare import (
+from lookalike.fit.prepare import (
     Validation,
     backbone_features,
     embedding_of,
@@ -26,6 +21,11 @@ from lookalike.recipe.prepare import (
     prepare_head,
     train_features,
 )
+from lookalike.fit.result_content import header
+from lookalike.models import Model
+from lookalike.progress import Progress
+from lookalike.protocols.class_disjoint import Parts
+from lookalike.recipe import Recipe, build, to_toml
 from lookalike.recipe.protocol import measure
 from lookalike.runs import OpenRun, checkpoint
 from lookalike.runs.log import Watcher
@@ -92,12 +92,12 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     if warning is not None:
         run.note(warning.advice)
     step = checkpoint.step(run.folder.checkpoint) if started else 0
-    planned = planning.logged(run, recipe, loop, step)
+    planned = planning.decided(run, recipe, loop, step)
     if not started:
         _prepare(recipe, model, loop, parts, run)
     if planned is None:
         planned = planning.plan(recipe, loop, model, parts, clock)
-        planning.announce(run, planned.recipe, planned.plan)
+        planning.decide(run, planned.recipe, planned.plan)
         write_text(run.folder.recipe, to_toml(planned.recipe, header()))
     recipe, plan, later = planned
     plan = replace(plan, save_every=clock.save_every)
@@ -107,9 +107,8 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     if isinstance(loop.strategy, ChanceConstraints) and isinstance(validate, Validation):
         loop.strategy.unseen = validate.embedded
     forget_peak(build.device(recipe))
-    ending = train(
-        loop, plan, validate=validate, folder=run.folder.checkpoint, tell=_watcher(recipe, run), stop=stop, later=later
-    )
+    pace, tell = planning.pace(run, later), _watcher(recipe, run)
+    ending = train(loop, plan, validate=validate, folder=run.folder.checkpoint, tell=tell, stop=stop, pace=pace)
     if plan.flexible:
         recipe = replace(recipe, train=replace(recipe.train, steps=loop.schedule.steps))
         write_text(run.folder.recipe, to_toml(recipe, header()))

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, mean_norm, normalise
-from lookalike.labels import Labels
+from lookalike.label_sets import Labels
 from lookalike.loss_inputs import as_pairs, is_labels, slots_of_positives, taint
 from lookalike.losses.n_pair import draw_pairs, one_positive
 from lookalike.reductions import CHUNK, in_chunks, log_sum_exp, softplus

@@ -19,7 +19,7 @@ from torch import nn
 from lookalike.choices import pick
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, mean_norm
-from lookalike.labels import Labels
+from lookalike.label_sets import Labels
 from lookalike.loss_inputs import as_pairs, is_labels, taint
 from lookalike.reductions import log_sum_exp, mean_where, softplus
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value

@@ -1,6 +1,7 @@
 """[sampler], [optimiser], [schedule] and [train]: the loop around a network and its goal, and the plan of a run."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +18,15 @@ from lookalike.models.preprocess import scale
 from lookalike.processes import Ranks
 from lookalike.recipe.goal import Goal, generators_of, objective, settings_of
 from lookalike.recipe.network import device, embedder_of, mixer_of, views
-from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Optimiser, Recipe
+from lookalike.recipe.toml import keys
 from lookalike.samplers import BatchSampler, EmbeddingBank
 from lookalike.training import Loop, Plan, Schedule, optimisers
 from lookalike.training.ccp import ChanceConstraints, ProxyObjective
 from lookalike.training.pool import Pool
 from lookalike.values import member_settings
+
+AT_MOST = re.compile(r"at most (\d+)")  # a size of batches that the train images limit
 
 
 def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -> BatchSampler:
@@ -40,6 +43,15 @@ def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -
 def bank(recipe: Recipe, train: Dataset, dim: int) -> EmbeddingBank | None:
     """An embedding of `dim` dimensions per train image, for samplers that choose by them; None: this one does not."""
     return EmbeddingBank(len(train), dim) if samplers.needs_bank(recipe.sampler.name) else None
+
+
+def limits(settings: Mapping[str, Any]) -> dict[str, int]:
+    """The settings that say "at most", with their largest values.
+
+    >>> limits({"batch_size": "at most 64", "per_class": 4})
+    {'batch_size': 64}
+    """
+    return {key: int(match[1]) for key, value in settings.items() if (match := AT_MOST.fullmatch(str(value)))}
 
 
 def optimiser(table: Optimiser, groups: Iterator[dict[str, Any]]) -> torch.optim.Optimizer:

@@ -17,14 +17,14 @@ from lookalike.label_sets import LabelSets
 from lookalike.models import Preprocessing, backbones
 from lookalike.models.pooling import POOLINGS
 from lookalike.recipe import build
-from lookalike.recipe.defaults import limits
 from lookalike.recipe.goal import settings_of
-from lookalike.recipe.learning import optimiser
+from lookalike.recipe.learning import limits, optimiser
 from lookalike.recipe.protocol import check_protocol
-from lookalike.recipe.read import keys
 from lookalike.recipe.settings import Network, Recipe
+from lookalike.recipe.toml import keys
 from lookalike.training.ccp import FORMS
 from lookalike.training.chunked import InChunks
+from lookalike.training.mixup import check_whole_batch
 from lookalike.values import member_settings
 
 HEADS = ("default", "principal", "saved")
@@ -112,6 +112,6 @@ def _check_mixup_and_chunks(recipe: Recipe) -> None:
             recipe.memory.batches == 0,
             "a mixed image has two classes, a memory keeps one per image: leave out mixup or memory",
         )
-        check(recipe.train.chunk is None, "mixup mixes the whole batch: leave out mixup or train.chunk")
+        check_whole_batch(recipe.train.chunk)
     if recipe.train.chunk is not None:
         InChunks(recipe.train.chunk)

@@ -3,13 +3,14 @@
 A folder that holds only `test.npz` (the embeddings of the test images) is enough: then they are measured here.
 """
 
+import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lookalike import files
 from lookalike.errors import UserError, check
@@ -17,10 +18,34 @@ from lookalike.evaluation import Result, evaluate
 from lookalike.runs.embeddings import Arrays, read_embeddings
 from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import read_log
-from lookalike.runs.measured import load_results
 
 METRICS = ("recall@1", "r_precision", "map@r")  # where a folder holds nothing but embeddings
 Tree = dict[str, Any]
+
+
+class NamedResult(NamedTuple):
+    """One way to embed one set of images, and what it is worth."""
+
+    name: str
+    role: str  # model, train or baseline
+    optimistic: bool
+    result: Result
+
+
+def save_results(folder: RunFolder, results: Sequence[NamedResult]) -> None:
+    rows = [row._asdict() | {"result": json.loads(row.result.to_json())} for row in results]
+    files.write_text(folder.measured, json.dumps(rows, ensure_ascii=False))
+
+
+def load_results(folder: RunFolder) -> list[NamedResult]:
+    """The results of a finished run, the model's own on the main test set first."""
+    try:
+        rows = json.loads(folder.measured.read_text(encoding="utf-8"))
+        return [NamedResult(**row | {"result": Result.from_json(json.dumps(row["result"]))}) for row in rows]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f"the run in {folder.path} is not complete ({error}): delete that folder and run it again"
+        ) from None
 
 
 @dataclass(frozen=True)

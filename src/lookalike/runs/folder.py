@@ -16,6 +16,7 @@ from lookalike.errors import UserError, check
 from lookalike.files import PARTIAL, lock, remove_leftovers, write_text
 from lookalike.progress import Progress
 from lookalike.runs import checkpoint
+from lookalike.runs.decisions import Decisions, read_decisions
 from lookalike.runs.log import JsonLines, Watcher, ignore, read_log, to_all
 
 LOCK = ".lock"
@@ -29,6 +30,7 @@ class RunFolder:
         self.path = path
         self.recipe = path / "recipe.toml"
         self.log = path / "log.jsonl"
+        self.decisions = path / "decisions.json"
         self.audit = path / "audit.json"
         self.checkpoint = path / "checkpoint"
         self.start = self.checkpoint / "start"  # the first weights, where trained ones are blended with them
@@ -98,14 +100,16 @@ class RunFolder:
         log = JsonLines(self.log)
         if resumed:
             checkpoint.check_whole(self.checkpoint)
-            skipped = read_log(self.log).skipped
+            before = read_log(self.log)
+            decisions = read_decisions(self.decisions, before)
             log.rewind(checkpoint.step(self.checkpoint))
-            if skipped:
-                log({"event": "note", "text": f"{skipped} damaged lines of the log were skipped"})
+            if before.skipped:
+                log({"event": "note", "text": f"{before.skipped} damaged lines of the log were skipped"})
         else:
             self.clear()
             write_text(self.recipe, recipe)
-        return OpenRun(self, to_all(log, tell), resumed)
+            decisions = Decisions(self.decisions)
+        return OpenRun(self, to_all(log, tell), decisions, resumed)
 
     def clear(self) -> None:
         """Remove everything but the lock: a run that is replaced, or one that was killed before it had a recipe."""
@@ -125,11 +129,13 @@ class OpenRun:
 
     folder: its places on disk.
     tell: called with every event; the log is among those who hear it.
+    decisions: what it has decided, before it was resumed too.
     resumed: whether it had begun before.
     """
 
     folder: RunFolder
     tell: Watcher
+    decisions: Decisions
     resumed: bool = False
 
     def stage(self, name: str) -> Progress:

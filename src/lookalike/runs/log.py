@@ -1,8 +1,7 @@
 """The log of a run: one event a line, as JSON.
 
-An event is a mapping with the key `event`: start, sample, stage, progress, plan, step, validation, health, note,
-end. Whatever
-watches a run (this file, TensorBoard, a terminal, a notebook) is a function that takes events.
+An event is a mapping with the key `event`: start, sample, stage, progress, plan, step, validation, health, note, end.
+Whatever watches a run (this file, TensorBoard, a terminal, a notebook) is a function that takes events.
 """
 
 import json
@@ -51,12 +50,9 @@ class JsonLines:
             ) from None
 
     def rewind(self, step: int) -> None:
-        """Drop what came after `step`. Plans are kept: a run that resumes makes the same ones at the same steps."""
-        kept = [
-            event
-            for event in read_log(self.path).events
-            if event["event"] == "plan" or (event.get("step", step) <= step and event["event"] != "end")
-        ]
+        """Drop what came after `step`."""
+        events = read_log(self.path).events
+        kept = [event for event in events if event.get("step", step) <= step and event["event"] != "end"]
         write_text(self.path, "".join(_line(event) for event in kept))
 
 

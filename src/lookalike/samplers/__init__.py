@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lookalike import catalog
-from lookalike.labels import Labels
+from lookalike.label_sets import Labels
 from lookalike.samplers.bank import EmbeddingBank
 from lookalike.samplers.batch_sampler import BatchSampler
 from lookalike.samplers.category_pairs import CategoryPairs

@@ -16,7 +16,8 @@ from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.labels import Labels, joint_labels
+from lookalike.label_sets import Labels
+from lookalike.labels import joint_labels
 from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.drawing import distinct
 from lookalike.samplers.grouping import Groups, whole_starts

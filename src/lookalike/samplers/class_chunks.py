@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Integer
 from torch import Tensor
 
-from lookalike.labels import Labels
+from lookalike.label_sets import Labels
 from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.drawing import sample
 from lookalike.samplers.grouping import Groups, classes_per_batch

@@ -15,7 +15,7 @@ from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.errors import check
-from lookalike.labels import Labels
+from lookalike.label_sets import Labels
 from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.drawing import uniform
 from lookalike.samplers.grouping import Groups

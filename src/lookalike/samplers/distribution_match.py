@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
-from lookalike.labels import Labels
+from lookalike.label_sets import Labels
 from lookalike.samplers.bank import EmbeddingBank
 from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.big_batch import Matching, from_bank, pairwise

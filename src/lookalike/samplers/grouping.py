@@ -9,8 +9,8 @@ from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.errors import UserError, check
-from lookalike.label_sets import EMPTY
-from lookalike.labels import Labels, joint_labels, joint_sets, several
+from lookalike.label_sets import EMPTY, Labels, joint_sets, several
+from lookalike.labels import joint_labels
 
 
 @dataclass(frozen=True)

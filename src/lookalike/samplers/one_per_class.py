@@ -7,7 +7,7 @@ Departs from the released code as class_queue does. See also: class_queue.
 
 from typing import Unpack
 
-from lookalike.labels import Labels
+from lookalike.label_sets import Labels
 from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
 from lookalike.samplers.class_queue import ClassQueue
 

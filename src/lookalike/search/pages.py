@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lookalike.files import printable
 from lookalike.report.markup import Html, element
 from lookalike.report.page.page import Section, figures, note, page
-from lookalike.report.run.figures.calibration import calibration_chart
+from lookalike.report.run.figures import calibration_chart
 from lookalike.search.calibrating import Calibrated
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item

@@ -18,7 +18,6 @@ sampler.batch_size = [32, 64]
 "mined pairs, batch_size 64" = ["all pairs, batch_size 64"]
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
@@ -28,6 +27,7 @@ from typing import Any, NamedTuple
 
 from lookalike.errors import check, unknown
 from lookalike.recipe import Recipe, layer_of, layered, of_tree, to_toml, tree
+from lookalike.report.compare.methods import slug
 
 Tree = Mapping[str, Any]
 KEYS = ("title", "recipe", "data", "seeds", "folds", "baseline", "compare", "metrics", "change", "rows", "grid")
@@ -59,9 +59,8 @@ class Cell(NamedTuple):
     def key(self) -> str:
         """The name of its folder: another recipe is another folder, so that nothing old is taken for new."""
         digest = blake2b(to_toml(self.recipe).encode(), digest_size=5).hexdigest()
-        row = re.sub("[^a-z0-9]+", "-", self.row.lower()).strip("-")[:60]
         seed, fold = self.run
-        return f"{row}-seed-{seed}-" + (f"fold-{fold}-" if fold else "") + digest
+        return f"{slug(self.row)}-seed-{seed}-" + (f"fold-{fold}-" if fold else "") + digest
 
 
 @dataclass(frozen=True)

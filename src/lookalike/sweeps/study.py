@@ -11,7 +11,6 @@ from lookalike.data import Dataset
 from lookalike.errors import UserError, check
 from lookalike.files import write_text
 from lookalike.fit.choose import check_possible
-from lookalike.recipe import build
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Watcher
 from lookalike.sweeps.grid import Cell, Study
@@ -38,7 +37,6 @@ def check_all(study: Study, dataset: Dataset) -> None:
         cell = next(cell for cell in study.cells if cell.row == row)
         try:
             check_possible(cell.recipe, dataset)
-            build.model(cell.recipe)
         except UserError as mistake:
             raise UserError(f"row '{row}' cannot run: {mistake}") from None
 

@@ -9,8 +9,8 @@ from lookalike.evaluation import Result
 from lookalike.evaluation.statistics.seeds import difference_by_seed, spread
 from lookalike.evaluation.table import NOT_SHARES, aligned
 from lookalike.runs import RunFolder
+from lookalike.runs.finished import NamedResult, load_results
 from lookalike.runs.log import Event, read_log
-from lookalike.runs.measured import NamedResult, load_results
 from lookalike.sweeps import earlier
 from lookalike.sweeps.grid import TRAIN, Cell, Study
 from lookalike.sweeps.study import done, failure, folder_of

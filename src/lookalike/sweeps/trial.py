@@ -14,12 +14,11 @@ from lookalike.cache import remembered
 from lookalike.data import Dataset
 from lookalike.errors import check
 from lookalike.files import write_text
-from lookalike.fit import Start, run_recipe, stages, stoppable
+from lookalike.fit import run_recipe, stages
+from lookalike.fit.fit import stoppable
 from lookalike.fit.plan import Clock
-from lookalike.fit.run import Conditions, Run, begin_or_resume
-from lookalike.fit.train_model import train_model
-from lookalike.recipe import Recipe, build
-from lookalike.recipe.defaults import fit_batches
+from lookalike.fit.run import Conditions, Run, begin_or_resume, train_recipe
+from lookalike.recipe import Recipe
 from lookalike.recipe.protocol import tasks
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Event, Watcher, read_log, to_all
@@ -36,7 +35,7 @@ def until_proved(dataset: Dataset, recipe: Recipe, folder: RunFolder, tell: Watc
     opened, own = begin_or_resume(folder, recipe, watch)
     clock = Clock(time.monotonic(), save_every=SAVE_EVERY)
     images = remembered("images", f"{id(dataset)} {own.images}", lambda: stages.decode(dataset, own, opened))
-    run = run_recipe(Start(images, own), opened, Conditions(clock, watch, stop, full=False))
+    run = run_recipe(own, images, opened, Conditions(clock, watch, stop, full=False))
     folder.drop_weights()
     return run
 
@@ -61,8 +60,7 @@ def _validate(dataset: Dataset, recipe: Recipe, folder: RunFolder, watch: Watche
         watch(event)
     parts = stages.split(stages.decode(dataset, recipe, run), recipe)
     check(parts.validation is not None, "there are no validation classes to judge by: set protocol.folds lower")
-    recipe = fit_batches(recipe, parts.train)
-    trained = train_model(recipe, build.model(recipe), parts, run, Clock.now(), stop)
+    trained = train_recipe(recipe, parts, run, Conditions(Clock.now(), watch, stop, full=False))
     write_text(folder.value, json.dumps(trained.ending.best[recipe.train.plan.select]))
     folder.drop_weights()
 

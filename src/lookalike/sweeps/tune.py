@@ -19,7 +19,7 @@ from lookalike.errors import UserError, check
 from lookalike.files import write_text
 from lookalike.fit.choose import check_possible, load
 from lookalike.fit.result_content import header
-from lookalike.recipe import Recipe, build, of_tree, overridden, to_toml, tree
+from lookalike.recipe import Recipe, of_tree, overridden, to_toml, tree
 from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import Watcher
 from lookalike.sweeps import storage
@@ -80,7 +80,6 @@ class Search:
         search = Search(base, ranges, dataset, out, name, storage.address(url, out), url is not None, **more)
         recipe = search.recipe(draw(ranges, base, Corner()))
         check_possible(recipe, dataset)
-        build.model(recipe)
         return search
 
     def recipe(self, overrides: Sequence[str]) -> Recipe:

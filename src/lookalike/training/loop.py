@@ -22,7 +22,7 @@ from lookalike.training import optimisers
 from lookalike.training.chunked import InChunks, at_once, check_chunks
 from lookalike.training.distributed import Split, split
 from lookalike.training.divergence import check_gradient, check_outputs, check_terms, gradient_norm
-from lookalike.training.mixup import Mixer, Mixture
+from lookalike.training.mixup import Mixer, Mixture, check_whole_batch
 from lookalike.training.schedules import Plateau, Schedule
 from lookalike.training.shared_norm import share_statistics
 from lookalike.training.strategy import Strategy
@@ -121,7 +121,8 @@ class Loop:
         if self.precision not in get_args(Precision):
             raise unknown("precision", self.precision, get_args(Precision))
         check(self.workers >= 0, f"workers must not be negative, not {self.workers}")
-        check(self.chunk is None or self.mixer is None, "mixup mixes the whole batch: leave out mixup or train.chunk")
+        if self.mixer is not None:
+            check_whole_batch(self.chunk)
         self.plateau = Plateau(self.schedule.patience)
         self.passage = at_once if self.chunk is None else InChunks(self.chunk)
         if self.ranks.count > 1:

@@ -65,6 +65,11 @@ class Mixup:
         check(self.alpha > 0, f"mixup.alpha must be positive, not {self.alpha}")
 
 
+def check_whole_batch(chunk: int | None) -> None:
+    """Refuse to mix where a batch goes through the network in chunks."""
+    check(chunk is None, "mixup mixes the whole batch: leave out mixup or train.chunk")
+
+
 @dataclass(frozen=True)
 class Mixer:
     """Draws mixtures from its own generator.

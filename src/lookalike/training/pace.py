@@ -1,6 +1,7 @@
 """How many steps a time budget allows, from what they really take: the first is slow, and machines get busy."""
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 RECENT = 16  # steps whose mean time counts
@@ -10,10 +11,17 @@ NOTICED = 0.03  # relative change of a plan, below which it stays
 
 @dataclass
 class Pace:
-    """The times of steps and validations, and the plans that the log of a resumed run holds."""
+    """The times of steps and validations, and the numbers of steps that were planned from them.
 
-    look_seconds: float = 0.0  # of the last validation
-    planned: dict[int, int] = field(default_factory=dict)  # the number of steps, by the step at which it was planned
+    look_seconds: of the last validation.
+    planned: what a run that is resumed had planned after its checkpoint: numbers of steps, by the step at which they
+        were planned.
+    keep: called with every new plan: the step, and the number of steps.
+    """
+
+    look_seconds: float = 0.0
+    planned: Mapping[int, int] = field(default_factory=dict)
+    keep: Callable[[int, int], None] = lambda *_: None
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     _count: int = 0
 
@@ -30,7 +38,7 @@ class Pace:
         return sum(self._recent) / len(self._recent)
 
     def steps(self, step: int, planned: int, validate_every: int, left: float) -> int:
-        """The steps that fit in all, with `left` seconds after `step`, or `planned`; what was logged is followed first.
+        """The steps that fit in all, with `left` seconds after `step`, or `planned`; earlier plans are followed first.
 
         >>> pace = Pace(look_seconds=2.0)
         >>> for seconds in (9.0, 0.5, 0.5):

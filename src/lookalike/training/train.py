@@ -111,18 +111,16 @@ def train(
     folder: Path | None = None,
     tell: Watcher = ignore,
     stop: Stop = lambda: False,
-    later: Mapping[int, int] | None = None,
+    pace: Pace | None = None,
 ) -> Ending:
     """Train `loop` to the end of the `plan` and leave the best weights in its network; `folder` keeps checkpoints.
 
     `validate()` returns figures by name; without it the last weights stay. `tell` is called with every event.
-    A flexible plan is made again as the run goes; `later` is what a run that is resumed had planned after its
-    checkpoint, by step. `stop` is called after every step; when it returns true, the state is saved and `StoppedError`
-    raised. Where numbers end, `DivergedError` is raised: the best weights so far are in the network, the last good ones
-    in `folder`.
+    A flexible plan is made again as the run goes; `pace` keeps such plans, and has those of a run that is resumed.
+    `stop` is called after every step; when it returns true, the state is saved and `StoppedError` raised. Where numbers
+    end, `DivergedError` is raised: the best weights so far are in the network, the last good ones in `folder`.
     """
-    run = _Training(loop, plan, validate, folder, tell)
-    run.pace.planned.update(later or {})
+    run = _Training(loop, plan, validate, folder, tell, pace or Pace())
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(plan.seed)
         run.restore()
@@ -134,13 +132,15 @@ def train(
 
 
 class _Training:
-    def __init__(self, loop: Loop, plan: Plan, validate: Validate | None, folder: Path | None, tell: Watcher) -> None:
+    def __init__(
+        self, loop: Loop, plan: Plan, validate: Validate | None, folder: Path | None, tell: Watcher, pace: Pace
+    ) -> None:
         self.loop, self.plan, self.validate, self.folder, self.tell = loop, plan, validate, folder, tell
         self.progress = _Progress(EarlyStop(plan.patience, plan.min_improvement))
         self.health = Health()
         self.began = self.saved = time.monotonic()
         self.recent: list[Trained] = []
-        self.pace = Pace()
+        self.pace = pace
 
     @property
     def seconds(self) -> float:
@@ -207,9 +207,11 @@ class _Training:
         )
         if steps == self.plan.steps:
             return
+        text = f"{steps:,} steps, as planned before"
         if step not in self.pace.planned:
+            self.pace.keep(step, steps)
             text = f"{steps:,} steps fit, at {self.pace.step_seconds:.2f} s each"
-            self.tell({"event": "plan", "step": step, "steps": steps, "seconds": self.plan.seconds, "text": text})
+        self.tell({"event": "plan", "step": step, "steps": steps, "seconds": self.plan.seconds, "text": text})
         self.plan = replace(self.plan, steps=steps)
         self.loop.schedule = replace(self.loop.schedule, steps=max(1, steps))
 

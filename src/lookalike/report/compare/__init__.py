@@ -1,7 +1,8 @@
 """Several runs, or a whole study, side by side: one page and one table, with paired differences."""
 
 from lookalike.report.compare.content import MethodComparison, compare
+from lookalike.report.compare.methods import Collection, Method, collect
+from lookalike.report.compare.sections import write
 from lookalike.report.compare.text import as_text
-from lookalike.report.compare.write import write
 
-__all__ = ["MethodComparison", "as_text", "compare", "write"]
+__all__ = ["Collection", "Method", "MethodComparison", "as_text", "collect", "compare", "write"]

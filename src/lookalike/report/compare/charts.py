@@ -5,9 +5,9 @@ from typing import Any
 
 from lookalike.report.charts.chart import Axis, Chart, Mark, Series, around, columns
 from lookalike.report.compare.content import MethodComparison, MethodGap, MethodRow
-from lookalike.report.run.figures.results import results_chart
-from lookalike.report.run.figures.training import STEPS, column
-from lookalike.runs import Method
+from lookalike.report.compare.methods import Method
+from lookalike.report.run.figures import results_chart
+from lookalike.report.run.training_figures import STEPS, column
 
 COLOURED = 4  # lines that a reader can tell apart; the others stand behind them
 COSTS = {"seconds": ("training time per run (minutes)", 60.0), "steps": ("training steps per run", 1.0),

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from lookalike.errors import check
 from lookalike.evaluation.statistics.seeds import Spread, spread
+from lookalike.report.compare.methods import Collection, Method, collect
 from lookalike.report.compare.published import PublishedRow, of_dataset
-from lookalike.runs import Collection, Method, collect
 
 MAIN = ("recall@1", "map@r")
 COSTS = {"steps": "steps", "seconds": "minutes", "memory": "memory (GB)"}  # of `training` in result.json; as shown

@@ -1,9 +1,13 @@
-"""The page of a comparison: results, differences, every pair, learning curves, cost, settings, published figures."""
+"""From a comparison to its page, section by section, and to compare.json and figures/."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from lookalike.files import write_text
 from lookalike.report.charts.chart import Chart
+from lookalike.report.charts.files import save_charts, save_json
+from lookalike.report.compare.charts import charts
 from lookalike.report.compare.content import COSTS, MethodComparison, MethodGap
 from lookalike.report.compare.published import PROTOCOLS
 from lookalike.report.compare.text import figure, number, shown_cost, span, titled
@@ -167,3 +171,16 @@ def _values(values: dict[str, float], metrics: Sequence[str]) -> list[Cell]:
 
 def _count(value: Any) -> Cell:
     return Number(f"{value:,}", value) if isinstance(value, int) else Number("–", 0.0)
+
+
+def write(content: MethodComparison, folder: Path | str, png: bool = False) -> Path:
+    """Write compare.html, compare.json and every figure as SVG and numbers into `folder`, with `png` also as PNG.
+
+    `content` is what `compare` gives. Returns where the page is.
+    """
+    figures, folder = charts(content), Path(folder)
+    save_charts(figures, folder / "figures", png)
+    save_json(content.as_json(), folder / "compare.json")
+    page = folder / "compare.html"
+    write_text(page, draw(content, figures))
+    return page

@@ -6,16 +6,13 @@ from typing import Any
 from lookalike.report.charts.chart import Chart
 from lookalike.report.run import class_table, confusions, queries
 from lookalike.report.run.embedding_map import EmbeddingMap, chart, embedding_map
-from lookalike.report.run.figures.calibration import calibration_chart
-from lookalike.report.run.figures.pairs import precision_recall_chart, roc_chart, similarity_chart
-from lookalike.report.run.figures.recall import recall_chart
-from lookalike.report.run.figures.results import results_chart
-from lookalike.report.run.figures.spectrum import spectrum_chart
-from lookalike.report.run.figures.training import training_charts
+from lookalike.report.run.figures import calibration_chart, recall_chart, results_chart, spectrum_chart
 from lookalike.report.run.headline import results_of
 from lookalike.report.run.labels import LabelCheck, check_labels
 from lookalike.report.run.measures import Measures
+from lookalike.report.run.pair_figures import precision_recall_chart, roc_chart, similarity_chart
 from lookalike.report.run.record import RunRecord
+from lookalike.report.run.training_figures import training_charts
 
 
 @dataclass(frozen=True)

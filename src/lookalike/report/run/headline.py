@@ -6,7 +6,7 @@ from typing import Any
 from lookalike.evaluation import Result
 from lookalike.report.markup import Html, element, join
 from lookalike.report.page.tables import scrolling
-from lookalike.report.run.figures.results import MAIN
+from lookalike.report.run.figures import MAIN
 from lookalike.report.run.record import RunRecord
 
 MEANINGS = {

@@ -9,8 +9,8 @@ from lookalike.report.page.page import Section, figure, figures, note, page, tod
 from lookalike.report.page.tables import scrolling
 from lookalike.report.run import class_table, confusions, embedding_map, facts, headline, labels, queries, verdict
 from lookalike.report.run.content import Content
-from lookalike.report.run.figures.pairs import TARGETS, Threshold, share, thresholds
-from lookalike.report.run.map_view import map_view
+from lookalike.report.run.embedding_map import map_view
+from lookalike.report.run.pair_figures import TARGETS, Threshold, share, thresholds
 from lookalike.report.run.thumbnails import sheet
 
 MEANINGS = {

@@ -131,14 +131,14 @@ def _places(folder: Path) -> Iterator[_Place]:
     check(folder.is_dir(), f"'{folder}' is not a folder: give the folder of a run, or of a study")
     name = SEED.sub("", folder.resolve().name) or folder.resolve().name
     if (folder / "cells").is_dir():
-        rows = {_slug(row["name"]): row["name"] for row in _study(folder).get("rows", [])}
+        rows = {slug(row["name"]): row["name"] for row in _study(folder).get("rows", [])}
         cells = [cell for cell in sorted((folder / "cells").iterdir()) if is_run(cell) or list(_several(cell))]
         check(bool(cells), f"no cell of the study in '{folder}' is finished yet")
-        order = {slug: place for place, slug in enumerate(rows)}
-        named = [(CELL.fullmatch(cell.name), cell) for cell in cells]
-        slugs = [(str(match["row"]) if match else cell.name, cell) for match, cell in named]
-        for slug, cell in sorted(slugs, key=lambda pair: order.get(pair[0], len(order))):
-            yield from (_Place(rows.get(slug, slug), place) for place in (list(_several(cell)) or [cell]))
+        order = {row: place for place, row in enumerate(rows)}
+        matches = [(CELL.fullmatch(cell.name), cell) for cell in cells]
+        named = [(str(match["row"]) if match else cell.name, cell) for match, cell in matches]
+        for row, cell in sorted(named, key=lambda pair: order.get(pair[0], len(order))):
+            yield from (_Place(rows.get(row, row), place) for place in (list(_several(cell)) or [cell]))
         return
     inside = list(_several(folder))
     yield from (_Place(name, place) for place in inside or [folder])
@@ -161,7 +161,8 @@ def _study(folder: Path) -> dict[str, Any]:
     return content
 
 
-def _slug(row: str) -> str:
+def slug(row: str) -> str:
+    """A row of a study in the names of its cells' folders."""
     return re.sub("[^a-z0-9]+", "-", row.lower()).strip("-")[:60]
 
 

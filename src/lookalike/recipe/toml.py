@@ -1,7 +1,10 @@
-"""A recipe from TOML: every key and kind of value is checked, an unknown key is refused with the nearest known one."""
+"""A recipe from TOML, and as TOML with every key written out: what a run was, and enough to repeat it.
+
+Every key and kind of value is checked; an unknown key is refused with the nearest known one.
+"""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -89,3 +92,68 @@ def _checked(hint: Any, value: Any, where: str) -> Any:
     if tables and isinstance(value, Mapping):
         return _table(tables[0], value, f"{where}.")  # type: ignore[arg-type]
     return checked(hint, value, where)
+
+
+def as_tree(table: Any) -> dict[str, Any]:
+    """The tables of a recipe, or one `table` of it, as dictionaries; what is not set is left out."""
+    result: dict[str, Any] = {}
+    for part in fields(table):
+        value = getattr(table, part.name)
+        if "fact" in part.metadata:
+            continue
+        if part.name == "settings":
+            result |= value
+        elif "prefix" in part.metadata:
+            result |= {f"{part.metadata['prefix']}{key}": inner for key, inner in as_tree(value).items()}
+        elif is_dataclass(value):
+            result[part.name] = as_tree(value)
+        elif value is not None and value != {}:
+            result[part.name] = value
+    return result
+
+
+def to_toml(recipe: Recipe, header: str = "") -> str:
+    """The recipe as text that `load` reads back, with the lines of `header` as comments above it.
+
+    >>> from lookalike.recipe.settings import Member
+    >>> print(to_toml(Recipe(Member("triplet", settings={"margin": 0.1}), Member("class_balanced"))).split("[samp")[0])
+    seed = 0
+    <BLANKLINE>
+    [loss]
+    name = "triplet"
+    margin = 0.1
+    <BLANKLINE>
+    <BLANKLINE>
+    """
+    comment = "".join(f"# {line}".rstrip() + "\n" for line in header.splitlines())
+    return comment + "\n".join(_lines(as_tree(recipe), ""))
+
+
+def _lines(tree: Mapping[str, Any], where: str) -> Iterator[str]:
+    for key, value in tree.items():
+        if not isinstance(value, Mapping):
+            yield f"{_key(key)} = {_literal(value)}"
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield f"\n[{where}{_key(key)}]"
+            yield from _lines(value, f"{where}{_key(key)}.")
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _literal(key)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_literal(part) for part in value) + "]"
+    if isinstance(value, str):
+        return '"' + "".join(_escaped(letter) for letter in value) + '"'
+    return repr(value)
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    return letter if letter.isprintable() else f"\\U{ord(letter):08x}"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lookalike.errors import UserError
-from lookalike.runs import collect
-from lookalike.runs.methods import _common
+from lookalike.report.compare import collect
+from lookalike.report.compare.methods import _common
 from tests.report.compared import finished, study
 
 

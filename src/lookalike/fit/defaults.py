@@ -4,9 +4,8 @@ Photographs get the pretrained backbone if its weights are on this machine; smal
 weights, get a small network from scratch.
 """
 
-import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
@@ -22,11 +21,11 @@ from lookalike.data.dataset import SPLITS
 from lookalike.data.images.source import Files, Picture
 from lookalike.errors import check, install
 from lookalike.image_files import UnreadableError
+from lookalike.recipe.learning import limits
 from lookalike.recipe.settings import Recipe
 
 SMALL = 64  # pixels on the shorter side: below that a backbone for photographs sees next to nothing
 SAMPLE = 200  # images
-AT_MOST = re.compile(r"at most (\d+)")  # as the default recipes give the size of batches
 STEP = 32  # sizes are multiples of what five halvings need
 FEW = 100  # train classes, below which a tenth of them cannot choose between candidates
 TO_CHOOSE = 10  # validation classes that can, more or less
@@ -113,15 +112,6 @@ def fit_batches(recipe: Recipe, train: Dataset) -> Recipe:
     return replace(recipe, sampler=replace(recipe.sampler, settings=settings))
 
 
-def limits(settings: Mapping[str, Any]) -> dict[str, int]:
-    """The settings that say "at most", with their largest values.
-
-    >>> limits({"batch_size": "at most 64", "per_class": 4})
-    {'batch_size': 64}
-    """
-    return {key: int(match[1]) for key, value in settings.items() if (match := AT_MOST.fullmatch(str(value)))}
-
-
 def _fit_batch(sampler: dict[str, Any], sizes: Int64[Tensor, " classes"]) -> dict[str, int]:
     """A batch has no more classes, images of a class, and images than there are.
 
@@ -135,7 +125,7 @@ def _fit_batch(sampler: dict[str, Any], sizes: Int64[Tensor, " classes"]) -> dic
 
 
 def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads((files("lookalike.recipe") / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((files("lookalike.fit") / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def missing_weights(recipe: Recipe) -> str | None:
