@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, norms
 from lookalike.loss_inputs import as_classes
@@ -28,6 +29,9 @@ class LargeMarginSoftmax(nn.Module):
     normalise: whose lengths scale the logits: those of raw vectors ("none"), none ("sphere"), short ones ("ball").
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, classes: int, dim: int, margin: float = 4, annealing: float = 0.0, scale: float = 1.0,
         learning_rate: float = 5e-4, normalise: Geometry = "none",

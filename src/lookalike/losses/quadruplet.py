@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.choices import pick
 from lookalike.errors import UserError, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, compare_with_squares, distances, distances_between
@@ -31,6 +32,9 @@ class Quadruplet(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, margin: float = 1.0, second_margin: float = 0.5, generator: torch.Generator | None = None,
         normalise: Geometry = "sphere",

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import slots_of_positives, value_of_pairs
@@ -28,6 +29,9 @@ class RecallAtK(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, k: int | Sequence[int] = (1, 2, 4, 8, 16), temperature: float = 0.01, k_temperature: float = 1.0,
         normalise: Geometry = "sphere",
