@@ -72,7 +72,7 @@ from lookalike.losses.vicreg import VICReg as VICReg
 
 MEMBERS: dict[str, type[nn.Module]] = catalog.members(globals())
 
-__all__ = [*(kind.__name__ for kind in MEMBERS.values()), "MEMBERS", "build", "names"]
+__all__ = sorted({"MEMBERS", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
 
 
 def names() -> list[str]:

@@ -17,7 +17,7 @@ from lookalike.miners.switched import Switched as Switched
 
 MEMBERS: dict[str, type[Any]] = catalog.members(globals())
 
-__all__ = [*(kind.__name__ for kind in MEMBERS.values()), "MEMBERS", "build", "names"]
+__all__ = sorted({"MEMBERS", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
 
 
 def names() -> list[str]:

@@ -10,7 +10,7 @@ from lookalike.regularisers.spectral_decay import SpectralDecay as SpectralDecay
 
 MEMBERS: dict[str, type[nn.Module]] = catalog.members(globals())
 
-__all__ = [*(kind.__name__ for kind in MEMBERS.values()), "MEMBERS", "build", "names"]
+__all__ = sorted({"MEMBERS", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
 
 
 def names() -> list[str]:
