@@ -23,6 +23,7 @@ def siglip(z, c, pos, neg, scale=10.0, bias=-10.0, geometry="sphere"):
 
 
 FORMS = {
+    # its scale is the exponential of a float32
     "default": ({}, partial(siglip, scale=math.exp(losses.SigLIP().log_scale.item()))),
     "1 -2": ({"scale": 1.0, "bias": -2.0}, partial(siglip, scale=1.0, bias=-2.0)),
 }
