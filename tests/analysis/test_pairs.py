@@ -24,7 +24,7 @@ LABELS = torch.tensor([0, 0, 1, 1, 2, 2])
 TYPES = {  # S, P, N of every pair loss at its default settings, as docs/analysis.md prints them
     cells[0]: [bool(cell) for cell in cells[1:]]
     for line in loss_tables.printed("similarity types").strip().splitlines()[2:]
-    for cells in [[cell.strip() for cell in line.strip("| ").split("|")]]
+    for cells in [[cell.strip() for cell in line.split("|")[1:-1]]]
 }
 
 
