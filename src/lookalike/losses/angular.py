@@ -40,9 +40,14 @@ class Angular(nn.Module):
 
     @records_settings
     def __init__(
-        self, alpha: float = 45.0, angular_weight: float = 2.0, norm_weight: float = 0.005, norm_squared: bool = False,
-        positives: Literal["mean", "sum", "one"] = "mean", normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 45.0,
+        angular_weight: float = 2.0,
+        norm_weight: float = 0.005,
+        norm_squared: bool = False,
+        positives: Literal["mean", "sum", "one"] = "mean",
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check(0 < alpha < 90, f"alpha is an angle between 0 and 90 degrees, not {alpha}")
         check(positives in ("mean", "sum", "one"), f"positives must be 'mean', 'sum' or 'one', not {positives!r}")

@@ -37,9 +37,14 @@ class ArcFace(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, margin: float = 0.5, scale: float = 16.0, learning_rate: float = 5e-4,
+        self,
+        classes: int,
+        dim: int,
+        margin: float = 0.5,
+        scale: float = 16.0,
+        learning_rate: float = 5e-4,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check(0 <= margin < math.pi, f"margin is an angle in radians between 0 and π, not {margin}")
         check_positive(scale=scale)

@@ -33,9 +33,13 @@ class BinomialDeviance(nn.Module):
 
     @records_settings
     def __init__(
-        self, alpha: float = 2.0, beta: float = 50.0, threshold: float = 0.5,
-        reduction: Literal["mean", "sum"] = "mean", normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 2.0,
+        beta: float = 50.0,
+        threshold: float = 0.5,
+        reduction: Literal["mean", "sum"] = "mean",
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_positive(alpha=alpha, beta=beta)
         check(reduction in ("mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")

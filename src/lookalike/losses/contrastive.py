@@ -34,9 +34,13 @@ class Contrastive(nn.Module):
 
     @records_settings
     def __init__(
-        self, positive_margin: float = 0.0, negative_margin: float = 1.0, threshold: float = 0.5,
-        similarity: Literal["euclidean", "cosine"] = "euclidean", normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        positive_margin: float = 0.0,
+        negative_margin: float = 1.0,
+        threshold: float = 0.5,
+        similarity: Literal["euclidean", "cosine"] = "euclidean",
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
         check_at_least(0, positive_margin=positive_margin, negative_margin=negative_margin)

@@ -31,9 +31,14 @@ class CosFace(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, margin: float = 0.35, scale: float = 64.0, learning_rate: float = 5e-4,
+        self,
+        classes: int,
+        dim: int,
+        margin: float = 0.35,
+        scale: float = 64.0,
+        learning_rate: float = 5e-4,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin)
         check_positive(scale=scale)

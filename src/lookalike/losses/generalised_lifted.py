@@ -35,10 +35,14 @@ class GeneralisedLifted(nn.Module):
 
     @records_settings
     def __init__(
-        self, margin: float = 1.0, norm_weight: float = 0.005, norm_squared: bool = False,
-        reduction: Literal["mean", "sum"] | None = None, similarity: Literal["euclidean", "cosine"] = "euclidean",
+        self,
+        margin: float = 1.0,
+        norm_weight: float = 0.005,
+        norm_squared: bool = False,
+        reduction: Literal["mean", "sum"] | None = None,
+        similarity: Literal["euclidean", "cosine"] = "euclidean",
         normalise: Geometry | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
         check(reduction in (None, "mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")

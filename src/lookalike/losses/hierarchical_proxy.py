@@ -45,9 +45,17 @@ class HierarchicalProxy(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, alpha: float = 32.0, delta: float = 0.1, coarse: int | None = None,
-        coarse_weight: float = 0.1, every: int = 1, rate_factor: float = 100.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        alpha: float = 32.0,
+        delta: float = 0.1,
+        coarse: int | None = None,
+        coarse_weight: float = 0.1,
+        every: int = 1,
+        rate_factor: float = 100.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(1, classes=classes, dim=dim)
         check(every >= 1, f"every must be at least 1 epoch, not {every}")

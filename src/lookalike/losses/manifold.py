@@ -44,9 +44,16 @@ class Manifold(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, proxies: int = 50, context_weight: float = 1.0, alpha: float = 0.8,
-        offset: float = 5e-4, rate_factor: float = 100.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        proxies: int = 50,
+        context_weight: float = 1.0,
+        alpha: float = 0.8,
+        offset: float = 5e-4,
+        rate_factor: float = 100.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(1, classes=classes, dim=dim, proxies=proxies)
         check_at_least(0, context_weight=context_weight)

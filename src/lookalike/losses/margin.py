@@ -40,10 +40,15 @@ class Margin(nn.Module):
 
     @records_settings
     def __init__(
-        self, margin: float = 0.2, boundary: float = 1.2, boundary_weight: float = 0.0, classes: int | None = None,
-        learning_rate: float = 5e-4, reduction: Literal["active", "separate"] = "active",
+        self,
+        margin: float = 0.2,
+        boundary: float = 1.2,
+        boundary_weight: float = 0.0,
+        classes: int | None = None,
+        learning_rate: float = 5e-4,
+        reduction: Literal["active", "separate"] = "active",
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin)
         check(classes is None or classes >= 1, f"classes must be at least 1, not {classes}")

@@ -43,9 +43,14 @@ class MultiSimilarity(nn.Module):
 
     @records_settings
     def __init__(
-        self, alpha: float = 2.0, beta: float = 40.0, threshold: float = 0.5, mining_margin: float | None = 0.1,
-        weighting: bool = True, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 2.0,
+        beta: float = 40.0,
+        threshold: float = 0.5,
+        mining_margin: float | None = 0.1,
+        weighting: bool = True,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_positive(alpha=alpha, beta=beta)
         self.alpha, self.beta, self.threshold = alpha, beta, threshold

@@ -56,9 +56,14 @@ class NPair(nn.Module):
 
     @records_settings
     def __init__(
-        self, norm_weight: float = 0.005, norm_squared: bool = False, positives: Literal["mean", "sum", "one"] = "mean",
-        reading: Literal["n_pair", "lifted"] = "n_pair", margin: float = 1.0, normalise: Geometry | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        norm_weight: float = 0.005,
+        norm_squared: bool = False,
+        positives: Literal["mean", "sum", "one"] = "mean",
+        reading: Literal["n_pair", "lifted"] = "n_pair",
+        margin: float = 1.0,
+        normalise: Geometry | None = None,
+    ) -> None:
         super().__init__()
         check(positives in ("mean", "sum", "one"), f"positives must be 'mean', 'sum' or 'one', not {positives!r}")
         check(reading in ("n_pair", "lifted"), f"reading must be 'n_pair' or 'lifted', not {reading!r}")

@@ -35,9 +35,13 @@ class NormalisedSoftmax(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, temperature: float = 0.05, learning_rate: float = 1e-5,
+        self,
+        classes: int,
+        dim: int,
+        temperature: float = 0.05,
+        learning_rate: float = 1e-5,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_positive(temperature=temperature)
         self.temperature, self.learning_rate = temperature, learning_rate

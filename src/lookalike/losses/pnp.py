@@ -36,9 +36,13 @@ class PNP(nn.Module):
 
     @records_settings
     def __init__(
-        self, variant: Variant = "O", temperature: float = 0.01, bound: float = 2.0, power: float = 1.0,
+        self,
+        variant: Variant = "O",
+        temperature: float = 0.01,
+        bound: float = 2.0,
+        power: float = 1.0,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check(variant in get_args(Variant), f"variant must be 'O', 'Iu', 'Ib', 'Ds' or 'Dq', not {variant!r}")
         check_positive(temperature=temperature, bound=bound, power=power)

@@ -33,9 +33,13 @@ class ProxyNCAPP(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, temperature: float = 0.1, rate_factor: float = 100.0,
+        self,
+        classes: int,
+        dim: int,
+        temperature: float = 0.1,
+        rate_factor: float = 100.0,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(1, classes=classes, dim=dim)
         check_positive(temperature=temperature)

@@ -32,9 +32,14 @@ class RankedList(nn.Module):
 
     @records_settings
     def __init__(
-        self, boundary: float = 1.2, margin: float = 0.4, balance: float = 0.5, positive_temperature: float = 0.0,
-        negative_temperature: float = 10.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        boundary: float = 1.2,
+        margin: float = 0.4,
+        balance: float = 0.5,
+        positive_temperature: float = 0.0,
+        negative_temperature: float = 10.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin)
         check(0 <= balance <= 1, f"balance is a share between 0 and 1, not {balance}")

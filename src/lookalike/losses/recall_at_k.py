@@ -33,9 +33,12 @@ class RecallAtK(nn.Module):
 
     @records_settings
     def __init__(
-        self, k: int | Sequence[int] = (1, 2, 4, 8, 16), temperature: float = 0.01, k_temperature: float = 1.0,
+        self,
+        k: int | Sequence[int] = (1, 2, 4, 8, 16),
+        temperature: float = 0.01,
+        k_temperature: float = 1.0,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.k = (k,) if isinstance(k, int) else tuple(k)
         check(len(self.k) > 0 and min(self.k) >= 1, f"k must be at least 1, not {k}")

@@ -71,10 +71,18 @@ class SoftTriple(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, centres: int = 2, scale: float = 8.0, temperature: float = 0.1,
-        margin: float = 0.01, centre_weight: float = 0.2, learning_rate: float | None = 1e-5,
-        rate_factor: float = 100.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        centres: int = 2,
+        scale: float = 8.0,
+        temperature: float = 0.1,
+        margin: float = 0.01,
+        centre_weight: float = 0.2,
+        learning_rate: float | None = 1e-5,
+        rate_factor: float = 100.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(1, classes=classes, dim=dim)
         check(centres >= 1, f"a class needs at least 1 centre, not {centres}")

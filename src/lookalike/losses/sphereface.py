@@ -33,9 +33,15 @@ class SphereFace(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, margin: float = 4, annealing: float = 0.0, scale: float = 1.0,
-        learning_rate: float = 5e-4, normalise: Geometry = "none",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        margin: float = 4,
+        annealing: float = 0.0,
+        scale: float = 1.0,
+        learning_rate: float = 5e-4,
+        normalise: Geometry = "none",
+    ) -> None:
         super().__init__()
         check(margin >= 1 and margin == int(margin), f"margin must be a whole number of at least 1, not {margin}")
         check_at_least(0, annealing=annealing)

@@ -35,9 +35,15 @@ class SubCenterArcFace(nn.Module):
 
     @records_settings
     def __init__(
-        self, classes: int, dim: int, centres: int = 3, margin: float = 0.5, scale: float = 64.0,
-        learning_rate: float = 5e-4, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        centres: int = 3,
+        margin: float = 0.5,
+        scale: float = 64.0,
+        learning_rate: float = 5e-4,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(1, centres=centres)
         check(0 <= margin < math.pi, f"margin is an angle in radians between 0 and π, not {margin}")

@@ -30,9 +30,13 @@ class ThresholdConsistentMargin(nn.Module):
 
     @records_settings
     def __init__(
-        self, positive_margin: float = 0.9, negative_margin: float = 0.5, positive_weight: float = 1.0,
-        negative_weight: float = 1.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        positive_margin: float = 0.9,
+        negative_margin: float = 0.5,
+        positive_weight: float = 1.0,
+        negative_weight: float = 1.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(0, positive_weight=positive_weight, negative_weight=negative_weight)
         self.positive_margin, self.negative_margin = positive_margin, negative_margin

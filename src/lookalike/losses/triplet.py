@@ -42,9 +42,13 @@ class Triplet(nn.Module):
 
     @records_settings
     def __init__(
-        self, margin: float = 0.2, squared: bool = False, similarity: Literal["euclidean", "cosine"] = "euclidean",
-        reduction: Literal["mean", "sum"] = "mean", normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        margin: float = 0.2,
+        squared: bool = False,
+        similarity: Literal["euclidean", "cosine"] = "euclidean",
+        reduction: Literal["mean", "sum"] = "mean",
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin)
         check(reduction in ("mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")

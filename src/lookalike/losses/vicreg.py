@@ -44,9 +44,13 @@ class VICReg(nn.Module):
 
     @records_settings
     def __init__(
-        self, invariance: float = 25.0, variance: float = 25.0, covariance: float = 1.0, epsilon: float = 1e-4,
+        self,
+        invariance: float = 25.0,
+        variance: float = 25.0,
+        covariance: float = 1.0,
+        epsilon: float = 1e-4,
         normalise: Geometry = "none",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(0, invariance=invariance, variance=variance, covariance=covariance)
         check_positive(epsilon=epsilon)
