@@ -3,7 +3,7 @@
     python -m benchmarks.losses_on_glyphs [--steps 100] [--seeds 0 1 2] [--losses NAME …] [--out FILE.json]
 
 Each run is a cheaper version of the default recipe for small images (32 filters, batches of 16 classes of 8) with the
-loss, the miner and the learning rate of tests/fixtures/fitting.py. All runs are equally long and are measured on
+loss, the miner and the learning rate that its test file names (tests/losses). All runs are equally long and measured on
 characters that no network was trained on. Finished runs are stored in FILE.json: a second call resumes, and several
 processes may share one file with different --losses. `--table` only prints.
 """
@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.trial import trial
+from lookalike import losses
 from lookalike.cli.allocator import keep_memory
 from lookalike.evaluation.statistics.seeds import spread_of
 from lookalike.fit.choose import choose
 from lookalike.protocols.class_disjoint import parts
-from tests.fixtures.fitting import FITTING, overrides
+from tests.losses.facts import training
 
 
 def run(name: str, seed: int, steps: int) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def run(name: str, seed: int, steps: int) -> dict[str, Any]:
         f"seed={seed}",
         "data.validation=0",
     ]
-    dataset, recipe, _ = choose("glyphs", None, [*overrides(name), *fixed])
+    dataset, recipe, _ = choose("glyphs", None, [*training(name), *fixed])
     result = trial(recipe, parts(dataset, recipe.data.test, 0.0, seed))
     del result["per_query"]
     return result
@@ -51,14 +52,14 @@ def store(out: Path, key: str, result: dict[str, Any]) -> None:
 def table(done: dict[str, Any]) -> str:
     """Mean over seeds with a 95 % interval (Student's t), the best first."""
     rows = []
-    for name in FITTING:
+    for name in losses.names():
         runs = [cell["metrics"] for key, cell in done.items() if key.split(" / ")[0] == name]
         if runs:
             rows.append((name, {m: [metrics[m] for metrics in runs] for m in ("recall@1", "map@r", "rho")}, len(runs)))
     rows.sort(key=lambda row: -statistics.mean(row[1]["map@r"]))
     lines = ["| loss | changes to the default recipe | recall@1 | map@r | rho | seeds |", "|---|---|---|---|---|---|"]
     for name, values, count in rows:
-        changes = ", ".join(f"`{text}`" for text in FITTING[name])
+        changes = ", ".join(f"`{text}`" for text in training(name)[1:])
         lines.append(f"| {name} | {changes} | {' | '.join(spread(values[m]) for m in values)} | {count} |")
     return "\n".join(lines)
 
@@ -72,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--losses", nargs="+", default=list(FITTING))
+    parser.add_argument("--losses", nargs="+", default=losses.names())
     parser.add_argument("--out", type=Path, default=Path("losses_on_glyphs.json"))
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()

@@ -9,12 +9,7 @@ tensor(0.6566)
 1.0
 """
 
-import os
 from typing import TYPE_CHECKING
-
-# read when torch is loaded: threads that wait for each other go to sleep soon, and not only after burning the time that
-# other programs on a busy machine would use, which makes a training step several times slower there
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 from lookalike import losses, miners, regularisers, samplers
 from lookalike.evaluation import evaluate

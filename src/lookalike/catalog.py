@@ -1,19 +1,35 @@
 """A folder as a catalogue: names on the command line, objects in the program.
 
-A folder lists its members explicitly, in `__init__.py`, as a mapping from name to class; editors, mypy and readers
-see the same list that `names` and `build` read.
+A room imports its members in `__init__.py`, one line each (`from lookalike.losses.nca import NCA as NCA`). Those lines
+are the list: editors, mypy and readers see what `names` and `build` read.
 """
 
 import inspect
 import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from lookalike.errors import check, unknown
 
 Member = TypeVar("Member")
+Given = ParamSpec("Given")
 FACT = {"fact": True}  # marks a field that data, model or the run decide: it is not a key of a recipe
+
+
+def members(room: Mapping[str, Any]) -> dict[str, Any]:
+    """What a room imports under the name of its file, by that name; `room` is its `globals()`.
+
+    `NCA` of nca.py is "nca". `ResNet18` of resnet.py says more than its file: "resnet18". Names that do not begin as
+    their file does are no members.
+    """
+    listed = {}
+    for name, value in room.items():
+        package, _, file = getattr(value, "__module__", "").rpartition(".")
+        stem = file.replace("_", "")
+        if package == room["__name__"] and name.lower().startswith(stem):
+            listed[file + name.lower().removeprefix(stem)] = value
+    return listed
 
 
 def member(kind: str, members: Mapping[str, Callable[..., Member]], name: str) -> Callable[..., Member]:
@@ -67,27 +83,37 @@ def build(
     return builder(**chosen)
 
 
-def show_settings(kind: type[Any]) -> None:
-    """Gives a class of modules a `repr` with its settings, and refuses a misspelt one with the nearest that exists.
+def records_settings(init: Callable[Concatenate[Any, Given], None]) -> Callable[Concatenate[Any, Given], None]:
+    """Decorates the `__init__` of a module: keeps its settings for `shown_settings`, and refuses a misspelt one.
 
-    The class is changed in place: its name, its type and its signature stay what its file says.
+    >>> class Loss:
+    ...     @records_settings
+    ...     def __init__(self, margin: float = 0.2) -> None: ...
+    >>> shown_settings(Loss())
+    'margin=0.2'
+    >>> Loss(margn=0.1)
+    Traceback (most recent call last):
+    ...
+    TypeError: unknown setting of Loss 'margn': did you mean 'margin'? Possible: margin
     """
-    plain_init, signature = kind.__init__, inspect.signature(kind)
+    signature = inspect.signature(init)
+    possible = list(signature.parameters)[1:]
 
-    @wraps(plain_init)
-    def init(self: Any, *arguments: Any, **settings: Any) -> None:
+    @wraps(init)
+    def recorded(self: Any, /, *values: Given.args, **settings: Given.kwargs) -> None:
         for key in settings:
-            if key not in signature.parameters:
-                raise TypeError(str(unknown(f"setting of {kind.__name__}", key, signature.parameters)))
-        plain_init(self, *arguments, **settings)
-        bound = signature.bind(*arguments, **settings)
+            if key not in possible:
+                raise TypeError(str(unknown(f"setting of {type(self).__name__}", key, possible)))
+        init(self, *values, **settings)
+        bound = signature.bind(self, *values, **settings)
         bound.apply_defaults()
-        self.built_with = bound.arguments
+        self.built_with = {key: bound.arguments[key] for key in possible}
 
-    def extra_repr(self: Any) -> str:
-        # a setting may have changed since then; where it became a tensor, what it was built with says more
-        current = {name: getattr(self, name, value) for name, value in self.built_with.items()}
-        plain = {name: self.built_with[name] if hasattr(value, "shape") else value for name, value in current.items()}
-        return ", ".join(f"{name}={value!r}" for name, value in plain.items())
+    return recorded
 
-    kind.__init__, kind.extra_repr = init, extra_repr
+
+def shown_settings(module: Any) -> str:
+    """The settings of a module, for its `extra_repr`: as they are now, or as they began where they became a tensor."""
+    current = {key: getattr(module, key, value) for key, value in module.built_with.items()}
+    plain = {key: module.built_with[key] if hasattr(value, "shape") else value for key, value in current.items()}
+    return ", ".join(f"{key}={value!r}" for key, value in plain.items())

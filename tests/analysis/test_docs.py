@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from lookalike import losses
-from lookalike.analysis import pair_losses
 from lookalike.cli.analyse_batch import cell
 
 PAGE = Path(__file__).parents[2] / "docs" / "analysis.md"
@@ -24,9 +22,9 @@ def numbers(name: str) -> dict:
     return json.loads((NUMBERS / f"{name}.json").read_text())
 
 
-def similarity_types(kind: str) -> str:
+def similarity_types() -> str:
     lines = ["| loss | S | P | N |", "|---|---|---|---|"]
-    for name, row in numbers("pair_weights")[kind].items():
+    for name, row in numbers("pair_weights")["paper"].items():
         lines.append(f"| {name} | " + " | ".join("yes" if row[letter] else "" for letter in "SPN") + " |")
     return "\n".join(lines)
 
@@ -41,8 +39,7 @@ def batches() -> str:
 
 
 TABLES = {
-    "paper": lambda: similarity_types("paper"),
-    "losses": lambda: similarity_types("losses"),
+    "paper": similarity_types,
     "batches": batches,
 }
 
@@ -63,11 +60,6 @@ def test_the_examples_run():
     failures, tried = doctest.testfile(str(PAGE), module_relative=False)
     assert tried >= 10
     assert failures == 0
-
-
-def test_every_pair_loss_is_in_the_table():
-    assert set(numbers("pair_weights")["losses"]) == set(pair_losses())
-    assert set(pair_losses()) < set(losses.names())
 
 
 def test_every_picture_on_the_page_exists():

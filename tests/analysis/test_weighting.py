@@ -4,31 +4,12 @@ import pytest
 import torch
 
 from lookalike import losses
-from lookalike.analysis import dependence, pair_gradients, pair_weights, similarity_types
+from lookalike.analysis import dependence, pair_gradients, pair_losses, pair_weights, similarity_types
 from lookalike.errors import UserError
 from lookalike.geometry import normalise
 
 LABELS = torch.tensor([0, 0, 0, 1, 1, 2, 3, 3])
-OUTSIDE = {
-    "snr",
-    "angular",
-    "arcface",
-    "cosface",
-    "proxy_nca",
-    "proxy_nca_pp",
-    "proxy_anchor",
-    "normalised_softmax",
-    "soft_triple",
-    "hierarchical_proxy",
-    "centroid_triplet",
-    "instance",
-    "large_margin_softmax",
-    "manifold",
-    "vicreg",
-    "p2s_grad",
-    "sphereface",
-    "sub_center_arcface",
-}
+OUTSIDE = set(losses.names()) - set(pair_losses())
 DRAWS = {"quadruplet"}
 WITH_NORM = {"n_pair": {"norm_weight": 0.0}, "generalised_lifted": {"norm_weight": 0.0}}
 

@@ -6,6 +6,7 @@ import torch
 
 from lookalike import losses, miners
 from lookalike.targets import Triplets
+from tests.losses.facts import facts
 
 NAMES = losses.names()
 CLASSES, DIM = 4, 6
@@ -20,18 +21,18 @@ def needs_classes(name):
 
 PAIR_NAMES = [name for name in NAMES if not needs_classes(name)]
 CLASS_NAMES = [name for name in NAMES if needs_classes(name)]
-TAKES_TRIPLETS = ("contrastive", "triplet", "margin", "snr", "quadruplet")
-# it samples plain labels, so that the order of the batch and the draw change its value
-SAMPLED = ("quadruplet",)
+TAKES_TRIPLETS = [name for name in NAMES if getattr(facts(name), "TAKES_TRIPLETS", False)]
+# these draw from plain labels, so that the order of the batch and the draw change their value
+SAMPLED = [name for name in NAMES if getattr(facts(name), "SAMPLED", False)]
 
 
 def build(name, classes=CLASSES, **settings):
     torch.manual_seed(0)
     facts = {"classes": classes, "dim": DIM} if needs_classes(name) else {}
     loss = losses.build(name, **facts, **settings)
-    if name == "quadruplet":
+    if name in SAMPLED:
         loss.generator = torch.Generator().manual_seed(0)
-    if name == "hierarchical_proxy":
+    if hasattr(loss, "epoch_started"):
         loss.epoch_started(1, torch.Generator().manual_seed(0))
     return loss
 

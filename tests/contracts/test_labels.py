@@ -9,7 +9,7 @@ from lookalike.catalog import settings_of
 from tests.contracts.catalogue import NAMES, PAIR_NAMES, build, rows
 
 LABELS = torch.tensor([2, 0, 1, 1, 2, 0, 3, 0])
-NUMBERS = [LABELS.tolist(), LABELS.numpy(), LABELS.numpy().astype(np.uint8)]
+NUMBERS = [LABELS.tolist(), LABELS.numpy(), LABELS.numpy().astype(np.uint8), LABELS.to(torch.int16)]
 WORDS = np.array(["ant", "bee", "cat", "dog"])[LABELS.numpy()]
 
 

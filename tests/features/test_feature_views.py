@@ -19,7 +19,7 @@ from lookalike.recipe import build, of_tree, overridden
 from lookalike.recipe.validity import check_recipe
 from lookalike.training import Plan, train
 from lookalike.training.stream import stream
-from tests.fixtures.fitting import overrides
+from tests.losses.facts import training
 
 RECIPE = {
     "data": {"validation": 0.2},
@@ -69,7 +69,7 @@ def check_head_alone_learnt(model, before):
 @pytest.mark.parametrize("name", losses.names())
 def test_every_loss_trains_the_head(train_images, name):
     slack = ["loss.positive_slack=0.0"] if name == "intra_pair_variance" else []  # vectors of noise are all alike
-    check_head_alone_learnt(*trained(train_images, *overrides(name), *slack, "optimiser.lr=0.01"))
+    check_head_alone_learnt(*trained(train_images, *training(name), *slack, "optimiser.lr=0.01"))
 
 
 @pytest.mark.parametrize("name", miners.names())

@@ -1,4 +1,6 @@
-"""FastAP: eq. 17 of its supplement against autograd, and the facts of [math I.4]."""
+"""FastAP: its equation as loops [math A16], the values of its paper, and what it needs to train."""
+
+from functools import partial
 
 import pytest
 import torch
@@ -8,6 +10,51 @@ from hypothesis import strategies as st
 from lookalike.losses import FastAP
 from lookalike.losses.soft_histogram import soft_histogram
 from lookalike.targets import Pairs
+from tests.losses.cases import BATCHES, assert_equation
+from tests.losses.loops import dots, hinge, mean
+
+DEFAULTS = {"bins": 10}
+PRESETS = {
+    "cub": {"bins": 17},
+    "cars": {"bins": 27},
+    "sop": {"bins": 16},
+}
+
+
+def fastap_of(near, far, bins):
+    """FastAP of one anchor from its squared distances."""
+    width = 4 / bins
+    cumulated = cumulated_near = total = 0.0
+    for centre in range(bins + 1):
+        h_near = sum(hinge(1 - (x - centre * width).abs() / width) for x in near)
+        h_far = sum(hinge(1 - (x - centre * width).abs() / width) for x in far)
+        cumulated_near = cumulated_near + h_near
+        cumulated = cumulated + h_near + h_far
+        if cumulated > 0:
+            total = total + h_near * cumulated_near / cumulated
+    return total / len(near)
+
+
+def fastap(z, c, pos, neg, bins=10):
+    S = dots(z, c, "sphere")
+    values = []
+    for i in range(len(z)):
+        if pos[i]:
+            near, far = ([2 - 2 * S[i][j] for j in side] for side in (pos[i], neg[i]))
+            values.append(1 - fastap_of(near, far, bins))
+    return mean(values, z)
+
+
+FORMS = {
+    "default": ({}, fastap),
+    "17": ({"preset": "cub"}, partial(fastap, bins=17)),
+}
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("form", FORMS)
+def test_equation(form, batch):
+    assert_equation("fastap", *FORMS[form], batch, kinked=True)
 
 
 def average_precision(squared, positive):
@@ -21,7 +68,7 @@ def average_precision(squared, positive):
     return total / hits
 
 
-def fastap(squared, positive, bins):
+def of_query(squared, positive, bins):
     """FastAP of one query from squared distances."""
     mask = torch.tensor([positive])
     S = 1 - torch.tensor([squared], dtype=torch.float64) / 2
@@ -70,7 +117,7 @@ rankings = st.lists(st.booleans(), min_size=2, max_size=9).filter(any)
 def test_exact_average_precision_on_distinct_centres(positive, random):
     bins = 12
     squared = [4 * place / bins for place in random.sample(range(bins + 1), len(positive))]
-    assert fastap(squared, positive, bins) == pytest.approx(average_precision(squared, positive), abs=1e-12)
+    assert of_query(squared, positive, bins) == pytest.approx(average_precision(squared, positive), abs=1e-12)
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=6).filter(any), st.randoms(use_true_random=False))
@@ -79,12 +126,12 @@ def test_never_above_average_precision_off_centre(positive, random):
     bins = 20
     slots = random.sample(range(0, bins - 2, 3), len(positive))
     squared = [4 * (slot + random.random()) / bins for slot in slots]
-    assert fastap(squared, positive, bins) <= average_precision(squared, positive) + 1e-12
+    assert of_query(squared, positive, bins) <= average_precision(squared, positive) + 1e-12
 
 
 def test_perfect_ranking_in_disjoint_bins_is_1():
     squared, positive = [0.0, 0.1, 0.39, 2.1, 3.9], [True, True, True, False, False]
-    assert fastap(squared, positive, 10) == pytest.approx(1, abs=1e-12)
+    assert of_query(squared, positive, 10) == pytest.approx(1, abs=1e-12)
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=20))

@@ -7,8 +7,8 @@ import torch
 
 from lookalike import losses
 from lookalike.targets import Pairs
-from tests.losses.oracles import sides
-from tests.losses.ranking_oracles import mined
+from tests.losses.loops import sides
+from tests.losses.test_multi_similarity import mined
 
 LABELS = [0, 0, 0, 1, 1, 2, 2, 2, 2]
 M = len(LABELS)

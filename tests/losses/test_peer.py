@@ -17,8 +17,10 @@ from pytorch_metric_learning import miners as their_miners  # noqa: E402
 
 from lookalike import losses, miners  # noqa: E402
 from lookalike.targets import Pairs, Triplets  # noqa: E402
-from tests.losses import further_oracles, oracles, ranking_oracles  # noqa: E402
 from tests.losses.cases import assert_same, random_rows  # noqa: E402
+from tests.losses.loops import listed, sides  # noqa: E402
+from tests.losses.test_pnp import pnp  # noqa: E402
+from tests.losses.test_smooth_ap import smooth_ap  # noqa: E402
 
 FULL = torch.tensor([0, 1, 0, 2, 1, 0, 2, 2, 1, 0])  # every sample has a positive
 LONELY = torch.tensor([0, 1, 0, 2, 1, 0, 2, 2, 1, 3])  # the last one has none
@@ -112,7 +114,7 @@ def test_ranked_list_adds_to_the_sum_of_its_weights_in_theirs():
 
 
 def triplets():
-    entries = oracles.listed(*oracles.sides(FULL.tolist()))[::3]
+    entries = listed(*sides(FULL.tolist()))[::3]
     columns = [torch.tensor(part) for part in zip(*entries, strict=True)]
     return Triplets(*columns, torch.ones(len(entries), dtype=torch.bool), FULL), tuple(columns)
 
@@ -271,9 +273,9 @@ def test_smooth_ap_counts_the_query_as_its_own_hit():
     """
     z, labels = random_rows(9, dim=DIM, seed=34), [0, 0, 0, 1, 1, 1, 2, 2, 2]
     other = theirs.SmoothAPLoss(temperature=0.1)(z, torch.tensor(labels))
-    positives, negatives = oracles.sides(labels)
+    positives, negatives = sides(labels)
     with_itself = [[i, *side] for i, side in enumerate(positives)]
-    counted = ranking_oracles.smooth_ap(z, z, with_itself, negatives, temperature=0.1)
+    counted = smooth_ap(z, z, with_itself, negatives, temperature=0.1)
     torch.testing.assert_close(other, counted, rtol=1e-6, atol=1e-6, check_dtype=False)
     assert abs(losses.SmoothAP(temperature=0.1)(z, torch.tensor(labels)) - other) > 1e-3
 
@@ -283,9 +285,9 @@ def test_pnp_counts_the_query_as_its_own_hit(variant):
     """As in SmoothAP: theirs has the query among its positives, with similarity 1. The rest is the same formula."""
     z, labels = rows(), FULL.tolist()
     other = theirs.PNPLoss(variant=variant, anneal=0.1)(z, FULL)
-    positives, negatives = oracles.sides(labels)
+    positives, negatives = sides(labels)
     with_itself = [[i, *side] for i, side in enumerate(positives)]
-    counted = further_oracles.pnp(z, z, with_itself, negatives, variant, temperature=0.1)
+    counted = pnp(z, z, with_itself, negatives, variant, temperature=0.1)
     assert_same(other, counted, [z], tolerance=1e-7)
     assert abs(losses.PNP(variant, temperature=0.1)(z, FULL) - other) > 1e-3
 

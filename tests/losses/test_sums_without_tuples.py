@@ -11,8 +11,8 @@ from lookalike import losses
 from lookalike.losses.all_triplets import hinge_sums
 from lookalike.losses.soft_histogram import soft_histogram
 from lookalike.targets import Pairs
-from tests.losses import further_oracles, oracles, ranking_oracles
-from tests.losses.cases import UNEVEN, assert_same, random_rows
+from tests.losses.cases import assert_equation
+from tests.losses.facts import facts
 
 
 @st.composite
@@ -66,14 +66,7 @@ def test_positives_a_chunk_at_a_time(name, chunk, monkeypatch):
     """The same value and gradient when the positives are taken in several chunks and recomputed."""
     place = "angular" if name == "angular" else "soft_ranks"
     monkeypatch.setattr(importlib.import_module(f"lookalike.losses.{place}"), "CHUNK", chunk)
-    oracle = {
-        "angular": oracles.angular,
-        "smooth_ap": ranking_oracles.smooth_ap,
-        "pnp": further_oracles.pnp,
-        "recall_at_k": further_oracles.recall_at_k,
-    }[name]
-    z = random_rows(len(UNEVEN))
-    assert_same(losses.build(name)(z, torch.tensor(UNEVEN)), oracle(z, z, *oracles.sides(UNEVEN)), [z])
+    assert_equation(name, *facts(name).FORMS["default"], "uneven classes")
 
 
 def test_a_hinge_at_0_is_not_active():

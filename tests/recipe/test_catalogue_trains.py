@@ -1,6 +1,5 @@
-"""Every loss of the catalogue, with a suitable miner and rates (tests/fixtures/fitting.py), learns through a recipe:
-after a few dozen steps on glyphs it separates unseen classes better than before, and its own value on fixed batches has
-fallen.
+"""Every loss of the catalogue, with the miner and rates that its test file names, learns through a recipe: after a few
+dozen steps on glyphs it separates unseen classes better than before, and its own value on fixed batches has fallen.
 """
 
 import copy
@@ -14,9 +13,10 @@ from lookalike import data, losses
 from lookalike.data.splits import halves
 from lookalike.evaluation import evaluate
 from lookalike.features import embed
-from lookalike.recipe import build, defaults, of_tree, overridden
+from lookalike.fit import defaults
+from lookalike.recipe import build, of_tree, overridden
 from lookalike.training import train
-from tests.fixtures.fitting import FITTING, overrides
+from tests.losses.facts import facts, training
 
 STEPS, BATCH = 45, 32
 SMALL = [
@@ -26,10 +26,7 @@ SMALL = [
 ]  # fmt: skip
 
 
-# In the unit ball the short vectors of an untrained network cost next to nothing, and the value rises before it falls.
-OTHERWISE = {"cosine_contrastive": ["loss.normalise=sphere"]}
-# 0 where all vectors are equal, as those of an untrained network nearly are: it is meant to be added to another loss.
-NOT_ALONE = {"intra_pair_variance"}
+ALONE = [name for name in losses.names() if getattr(facts(name), "TRAINS_ALONE", True)]
 
 
 @pytest.fixture(scope="session")
@@ -42,9 +39,9 @@ def glyphs(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(losses.names()) - NOT_ALONE))
+@pytest.mark.parametrize("name", ALONE)
 def test_every_loss_ends_better_than_it_began(name, glyphs):
-    recipe = of_tree(overridden(defaults.every()[0], [*SMALL, *overrides(name), *OTHERWISE.get(name, [])]))
+    recipe = of_tree(overridden(defaults.every()[0], [*SMALL, *training(name), *getattr(facts(name), "FEW_STEPS", [])]))
     train_images, unseen = glyphs.where(split="train").dense(), glyphs.where(split="test")
     model = build.model(recipe)
     loop = build.loop(recipe, model, train_images)
@@ -67,7 +64,3 @@ def test_every_loss_ends_better_than_it_began(name, glyphs):
     assert ending.steps == STEPS
     assert after[0] > before[0], f"map@r of unseen classes: {before[0]:.4f}, then {after[0]:.4f}"
     assert after[1] < before[1], f"loss on the same images: {before[1]:.4f}, then {after[1]:.4f}"
-
-
-def test_the_table_names_every_loss():
-    assert sorted(FITTING) == losses.names()

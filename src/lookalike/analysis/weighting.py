@@ -27,25 +27,12 @@ from lookalike.targets import Pairs, Quadruplets, Targets, Triplets
 
 BIN = 1 / 32  # width of a bin of the histogram loss: shifts by it leave that loss as it is
 LEARNT = "it compares a sample with learnt vectors of classes, not with other samples"
+WITHOUT_EQUATION = "it has no equation of_similarities"
 OUTSIDE: dict[type[nn.Module], str] = {
     losses.SNR: "its signal-to-noise ratio is not a function of the similarities",
     losses.Angular: "it adds a loss of unit vectors to one of raw vectors: there is no single similarity matrix",
     losses.CentroidTriplet: "it compares samples with means of samples, whose lengths are no similarity of a pair",
     losses.VICReg: "it looks at the spread of the coordinates, not at pairs alone",
-    losses.ArcFace: LEARNT,
-    losses.CosFace: LEARNT,
-    losses.HierarchicalProxy: LEARNT,
-    losses.Instance: LEARNT,
-    losses.LargeMarginSoftmax: LEARNT,
-    losses.Manifold: LEARNT,
-    losses.NormalisedSoftmax: LEARNT,
-    losses.P2SGrad: LEARNT,
-    losses.ProxyAnchor: LEARNT,
-    losses.ProxyNCA: LEARNT,
-    losses.ProxyNCAPP: LEARNT,
-    losses.SoftTriple: LEARNT,
-    losses.SphereFace: LEARNT,
-    losses.SubCenterArcFace: LEARNT,
 }
 
 
@@ -55,12 +42,19 @@ def pair_losses() -> list[str]:
     >>> "multi_similarity" in pair_losses(), "proxy_anchor" in pair_losses()
     (True, False)
     """
-    return [name for name, kind in losses.MEMBERS.items() if kind not in OUTSIDE]
+    return [name for name, kind in losses.MEMBERS.items() if not reason_outside(kind)]
+
+
+def reason_outside(kind: type[nn.Module]) -> str:
+    """Why a loss has no pair weights; empty: it has some."""
+    if kind in OUTSIDE or hasattr(kind, "of_similarities"):
+        return OUTSIDE.get(kind, "")
+    return LEARNT if hasattr(kind, "parameter_groups") else WITHOUT_EQUATION
 
 
 def check_inside(kind: type[nn.Module]) -> None:
     """Refuses a loss that has no pair weights, with the reason."""
-    reason = OUTSIDE.get(kind, "" if hasattr(kind, "of_similarities") else "it has no equation of_similarities")
+    reason = reason_outside(kind)
     check(not reason, f"{kind.__name__} lies outside General Pair Weighting: {reason}")
 
 

@@ -23,7 +23,7 @@ from lookalike.analysis import (
     weight_curves,
     weight_maps,
 )
-from lookalike.analysis.weighting import OUTSIDE, check_inside
+from lookalike.analysis.weighting import check_inside, reason_outside
 from lookalike.cli.bars import bar
 from lookalike.cli.evaluate import read
 from lookalike.errors import check, unknown
@@ -141,7 +141,8 @@ def as_table(table: Mapping[str, Dependence], paper: Mapping[str, Dependence]) -
             "",
             "outside General Pair Weighting",
         ]
-        lines += [f"  {name}: {OUTSIDE[kind]}" for name, kind in losses.MEMBERS.items() if kind in OUTSIDE]
+        reasons = {name: reason_outside(kind) for name, kind in losses.MEMBERS.items()}
+        lines += [f"  {name}: {reason}" for name, reason in reasons.items() if reason]
     return "\n".join(lines)
 
 

@@ -86,8 +86,14 @@ def _expected_cell(a: int, b: int, total: int, log_factorial: Values) -> float:
     """Σ over the hypergeometric sizes n of a cell: P(n) · n/N · log(N n / (a b))."""
     n = np.arange(max(1, a + b - total), min(a, b) + 1)
     log_chance = (
-        log_factorial[a] + log_factorial[b] + log_factorial[total - a] + log_factorial[total - b]
-        - log_factorial[total] - log_factorial[n] - log_factorial[a - n] - log_factorial[b - n]
+        log_factorial[a]
+        + log_factorial[b]
+        + log_factorial[total - a]
+        + log_factorial[total - b]
+        - log_factorial[total]
+        - log_factorial[n]
+        - log_factorial[a - n]
+        - log_factorial[b - n]
         - log_factorial[total - a - b + n]
-    )  # fmt: skip
+    )
     return float((np.exp(log_chance) * n / total * (np.log(total) + np.log(n) - np.log(a) - np.log(b))).sum())

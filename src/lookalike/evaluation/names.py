@@ -12,9 +12,17 @@ from lookalike.evaluation.metrics import AT_K, ON_REQUEST, PLAIN
 USUAL_K = (1, 2, 4, 8, 10, 16, 32, 100, 1000)
 CLUSTERING = ("nmi", "ami", "f1")
 GEOMETRY = (
-    "rho", "rho@0", "rho@9", "rho_class", "intra", "inter", "intra_inter",
-    "covering_radius", "alignment", "uniformity",
-)  # fmt: skip
+    "rho",
+    "rho@0",
+    "rho@9",
+    "rho_class",
+    "intra",
+    "inter",
+    "intra_inter",
+    "covering_radius",
+    "alignment",
+    "uniformity",
+)
 WITHOUT_CLASSES = ("rho", "rho@0", "rho@9", "uniformity")  # of GEOMETRY
 CURVES = ("pr", "roc", "cmc", "retrieval_pr")
 

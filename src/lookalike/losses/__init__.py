@@ -22,158 +22,57 @@ from typing import Any
 from torch import nn
 
 from lookalike import catalog
-from lookalike.losses.angular import Angular
-from lookalike.losses.arcface import ArcFace
-from lookalike.losses.bin_lifted import BinLifted
-from lookalike.losses.binomial_deviance import BinomialDeviance
-from lookalike.losses.centroid_triplet import CentroidTriplet
-from lookalike.losses.circle import Circle
-from lookalike.losses.contrastive import Contrastive
-from lookalike.losses.cosface import CosFace
-from lookalike.losses.cosine_contrastive import CosineContrastive
-from lookalike.losses.dynamic_soft_margin import DynamicSoftMargin
-from lookalike.losses.fastap import FastAP
-from lookalike.losses.generalised_lifted import GeneralisedLifted
-from lookalike.losses.hierarchical_proxy import HierarchicalProxy
-from lookalike.losses.histogram import Histogram
-from lookalike.losses.info_nce import InfoNCE
-from lookalike.losses.instance import Instance
-from lookalike.losses.intra_pair_variance import IntraPairVariance
-from lookalike.losses.large_margin_softmax import LargeMarginSoftmax
-from lookalike.losses.lifted_star import LiftedStar
-from lookalike.losses.lifted_structure import LiftedStructure
-from lookalike.losses.manifold import Manifold
-from lookalike.losses.margin import Margin
-from lookalike.losses.margin_contrastive import MarginContrastive
-from lookalike.losses.multi_similarity import MultiSimilarity
-from lookalike.losses.n_pair import NPair
-from lookalike.losses.nca import NCA
-from lookalike.losses.normalised_softmax import NormalisedSoftmax
-from lookalike.losses.p2s_grad import P2SGrad
-from lookalike.losses.pnp import PNP
-from lookalike.losses.proxy_anchor import ProxyAnchor
-from lookalike.losses.proxy_nca import ProxyNCA
-from lookalike.losses.proxy_nca_pp import ProxyNCAPP
-from lookalike.losses.quadruplet import Quadruplet
-from lookalike.losses.ranked_list import RankedList
-from lookalike.losses.recall_at_k import RecallAtK
-from lookalike.losses.siglip import SigLIP
-from lookalike.losses.smooth_ap import SmoothAP
-from lookalike.losses.snr import SNR
-from lookalike.losses.soft_triple import SoftTriple
-from lookalike.losses.sphereface import SphereFace
-from lookalike.losses.sub_center_arcface import SubCenterArcFace
-from lookalike.losses.supcon import SupCon
-from lookalike.losses.threshold_consistent_margin import ThresholdConsistentMargin
-from lookalike.losses.top_k_precision import TopKPrecision
-from lookalike.losses.triplet import Triplet
-from lookalike.losses.tuplet_margin import TupletMargin
-from lookalike.losses.vicreg import VICReg
+from lookalike.losses.angular import Angular as Angular
+from lookalike.losses.arcface import ArcFace as ArcFace
+from lookalike.losses.bin_lifted import BinLifted as BinLifted
+from lookalike.losses.binomial_deviance import BinomialDeviance as BinomialDeviance
+from lookalike.losses.centroid_triplet import CentroidTriplet as CentroidTriplet
+from lookalike.losses.circle import Circle as Circle
+from lookalike.losses.contrastive import Contrastive as Contrastive
+from lookalike.losses.cosface import CosFace as CosFace
+from lookalike.losses.cosine_contrastive import CosineContrastive as CosineContrastive
+from lookalike.losses.dynamic_soft_margin import DynamicSoftMargin as DynamicSoftMargin
+from lookalike.losses.fastap import FastAP as FastAP
+from lookalike.losses.generalised_lifted import GeneralisedLifted as GeneralisedLifted
+from lookalike.losses.hierarchical_proxy import HierarchicalProxy as HierarchicalProxy
+from lookalike.losses.histogram import Histogram as Histogram
+from lookalike.losses.info_nce import InfoNCE as InfoNCE
+from lookalike.losses.instance import Instance as Instance
+from lookalike.losses.intra_pair_variance import IntraPairVariance as IntraPairVariance
+from lookalike.losses.large_margin_softmax import LargeMarginSoftmax as LargeMarginSoftmax
+from lookalike.losses.lifted_star import LiftedStar as LiftedStar
+from lookalike.losses.lifted_structure import LiftedStructure as LiftedStructure
+from lookalike.losses.manifold import Manifold as Manifold
+from lookalike.losses.margin import Margin as Margin
+from lookalike.losses.margin_contrastive import MarginContrastive as MarginContrastive
+from lookalike.losses.multi_similarity import MultiSimilarity as MultiSimilarity
+from lookalike.losses.n_pair import NPair as NPair
+from lookalike.losses.nca import NCA as NCA
+from lookalike.losses.normalised_softmax import NormalisedSoftmax as NormalisedSoftmax
+from lookalike.losses.p2s_grad import P2SGrad as P2SGrad
+from lookalike.losses.pnp import PNP as PNP
+from lookalike.losses.proxy_anchor import ProxyAnchor as ProxyAnchor
+from lookalike.losses.proxy_nca import ProxyNCA as ProxyNCA
+from lookalike.losses.proxy_nca_pp import ProxyNCAPP as ProxyNCAPP
+from lookalike.losses.quadruplet import Quadruplet as Quadruplet
+from lookalike.losses.ranked_list import RankedList as RankedList
+from lookalike.losses.recall_at_k import RecallAtK as RecallAtK
+from lookalike.losses.siglip import SigLIP as SigLIP
+from lookalike.losses.smooth_ap import SmoothAP as SmoothAP
+from lookalike.losses.snr import SNR as SNR
+from lookalike.losses.soft_triple import SoftTriple as SoftTriple
+from lookalike.losses.sphereface import SphereFace as SphereFace
+from lookalike.losses.sub_center_arcface import SubCenterArcFace as SubCenterArcFace
+from lookalike.losses.supcon import SupCon as SupCon
+from lookalike.losses.threshold_consistent_margin import ThresholdConsistentMargin as ThresholdConsistentMargin
+from lookalike.losses.top_k_precision import TopKPrecision as TopKPrecision
+from lookalike.losses.triplet import Triplet as Triplet
+from lookalike.losses.tuplet_margin import TupletMargin as TupletMargin
+from lookalike.losses.vicreg import VICReg as VICReg
 
-MEMBERS: dict[str, type[nn.Module]] = {
-    "angular": Angular,
-    "arcface": ArcFace,
-    "bin_lifted": BinLifted,
-    "binomial_deviance": BinomialDeviance,
-    "centroid_triplet": CentroidTriplet,
-    "circle": Circle,
-    "contrastive": Contrastive,
-    "cosface": CosFace,
-    "cosine_contrastive": CosineContrastive,
-    "dynamic_soft_margin": DynamicSoftMargin,
-    "fastap": FastAP,
-    "generalised_lifted": GeneralisedLifted,
-    "hierarchical_proxy": HierarchicalProxy,
-    "histogram": Histogram,
-    "info_nce": InfoNCE,
-    "instance": Instance,
-    "intra_pair_variance": IntraPairVariance,
-    "large_margin_softmax": LargeMarginSoftmax,
-    "lifted_star": LiftedStar,
-    "lifted_structure": LiftedStructure,
-    "manifold": Manifold,
-    "margin": Margin,
-    "margin_contrastive": MarginContrastive,
-    "multi_similarity": MultiSimilarity,
-    "n_pair": NPair,
-    "nca": NCA,
-    "normalised_softmax": NormalisedSoftmax,
-    "p2s_grad": P2SGrad,
-    "pnp": PNP,
-    "proxy_anchor": ProxyAnchor,
-    "proxy_nca": ProxyNCA,
-    "proxy_nca_pp": ProxyNCAPP,
-    "quadruplet": Quadruplet,
-    "ranked_list": RankedList,
-    "recall_at_k": RecallAtK,
-    "siglip": SigLIP,
-    "smooth_ap": SmoothAP,
-    "snr": SNR,
-    "soft_triple": SoftTriple,
-    "sphereface": SphereFace,
-    "sub_center_arcface": SubCenterArcFace,
-    "supcon": SupCon,
-    "threshold_consistent_margin": ThresholdConsistentMargin,
-    "top_k_precision": TopKPrecision,
-    "triplet": Triplet,
-    "tuplet_margin": TupletMargin,
-    "vicreg": VICReg,
-}
-for _loss in MEMBERS.values():
-    catalog.show_settings(_loss)
+MEMBERS: dict[str, type[nn.Module]] = catalog.members(globals())
 
-__all__ = [
-    "MEMBERS",
-    "NCA",
-    "PNP",
-    "SNR",
-    "Angular",
-    "ArcFace",
-    "BinLifted",
-    "BinomialDeviance",
-    "CentroidTriplet",
-    "Circle",
-    "Contrastive",
-    "CosFace",
-    "CosineContrastive",
-    "DynamicSoftMargin",
-    "FastAP",
-    "GeneralisedLifted",
-    "HierarchicalProxy",
-    "Histogram",
-    "InfoNCE",
-    "Instance",
-    "IntraPairVariance",
-    "LargeMarginSoftmax",
-    "LiftedStar",
-    "LiftedStructure",
-    "Manifold",
-    "Margin",
-    "MarginContrastive",
-    "MultiSimilarity",
-    "NPair",
-    "NormalisedSoftmax",
-    "P2SGrad",
-    "ProxyAnchor",
-    "ProxyNCA",
-    "ProxyNCAPP",
-    "Quadruplet",
-    "RankedList",
-    "RecallAtK",
-    "SigLIP",
-    "SmoothAP",
-    "SoftTriple",
-    "SphereFace",
-    "SubCenterArcFace",
-    "SupCon",
-    "ThresholdConsistentMargin",
-    "TopKPrecision",
-    "Triplet",
-    "TupletMargin",
-    "VICReg",
-    "build",
-    "names",
-]
+__all__ = sorted({"MEMBERS", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
 
 
 def names() -> list[str]:

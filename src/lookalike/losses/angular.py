@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry, compare, mean_norm, normalise
 from lookalike.label_sets import Labels
@@ -35,10 +36,18 @@ class Angular(nn.Module):
     normalise: the geometry of the angular part: "sphere", "ball" or "none". The N-pair part takes raw vectors.
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, alpha: float = 45.0, angular_weight: float = 2.0, norm_weight: float = 0.005, norm_squared: bool = False,
-        positives: Literal["mean", "sum", "one"] = "mean", normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 45.0,
+        angular_weight: float = 2.0,
+        norm_weight: float = 0.005,
+        norm_squared: bool = False,
+        positives: Literal["mean", "sum", "one"] = "mean",
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check(0 < alpha < 90, f"alpha is an angle between 0 and 90 degrees, not {alpha}")
         check(positives in ("mean", "sum", "one"), f"positives must be 'mean', 'sum' or 'one', not {positives!r}")

@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
@@ -32,10 +33,18 @@ class ArcFace(nn.Module):
     normalise: where embeddings and centres are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, margin: float = 0.5, scale: float = 16.0, learning_rate: float = 5e-4,
+        self,
+        classes: int,
+        dim: int,
+        margin: float = 0.5,
+        scale: float = 16.0,
+        learning_rate: float = 5e-4,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check(0 <= margin < math.pi, f"margin is an angle in radians between 0 and π, not {margin}")
         check_positive(scale=scale)

@@ -8,6 +8,7 @@ antiderivative. See also: binomial_deviance, lifted_star.
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -24,6 +25,9 @@ class BinLifted(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, alpha: float = 2.0, beta: float = 50.0, threshold: float = 0.5, normalise: Geometry = "sphere"
     ) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -28,10 +29,17 @@ class BinomialDeviance(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, alpha: float = 2.0, beta: float = 50.0, threshold: float = 0.5,
-        reduction: Literal["mean", "sum"] = "mean", normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 2.0,
+        beta: float = 50.0,
+        threshold: float = 0.5,
+        reduction: Literal["mean", "sum"] = "mean",
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_positive(alpha=alpha, beta=beta)
         check(reduction in ("mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")

@@ -11,6 +11,7 @@ Departs from the paper: unit vectors, where it leaves embeddings raw. See also: 
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, normalise, norms, squared_distances
 from lookalike.loss_inputs import as_pairs, taint
@@ -25,6 +26,9 @@ class CentroidTriplet(nn.Module):
     normalise: where embeddings live before their means are taken: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, margin: float = 0.5, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check_at_least(0, margin=margin)

@@ -8,6 +8,7 @@ a_p = [1 + m − S_p]_+ and a_n = [S_n + m]_+.
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import SATURATION, Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -23,6 +24,9 @@ class Circle(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, margin: float = 0.25, scale: float = 80.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check_positive(scale=scale)

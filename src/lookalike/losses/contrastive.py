@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
@@ -29,10 +30,17 @@ class Contrastive(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, positive_margin: float = 0.0, negative_margin: float = 1.0, threshold: float = 0.5,
-        similarity: Literal["euclidean", "cosine"] = "euclidean", normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        positive_margin: float = 0.0,
+        negative_margin: float = 1.0,
+        threshold: float = 0.5,
+        similarity: Literal["euclidean", "cosine"] = "euclidean",
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
         check_at_least(0, positive_margin=positive_margin, negative_margin=negative_margin)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
@@ -26,10 +27,18 @@ class CosFace(nn.Module):
     normalise: where embeddings and centres are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, margin: float = 0.35, scale: float = 64.0, learning_rate: float = 5e-4,
+        self,
+        classes: int,
+        dim: int,
+        margin: float = 0.35,
+        scale: float = 64.0,
+        learning_rate: float = 5e-4,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin)
         check_positive(scale=scale)

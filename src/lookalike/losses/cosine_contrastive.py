@@ -8,6 +8,7 @@ margin_contrastive.
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
 from lookalike.targets import Candidates, Embeddings, Pairs, Similarities, Targets, Value
@@ -20,6 +21,9 @@ class CosineContrastive(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, threshold: float = 0.5, normalise: Geometry = "ball") -> None:
         super().__init__()
         self.threshold, self.normalise = threshold, check_geometry(normalise)

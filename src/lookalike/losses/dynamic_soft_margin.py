@@ -11,6 +11,7 @@ nothing behind. See also: triplet, histogram.
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
@@ -27,6 +28,9 @@ class DynamicSoftMargin(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, nodes: int = 512, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(nodes >= 2, f"a histogram needs at least 2 nodes, not {nodes}")

@@ -9,6 +9,7 @@ positive. Released gradients are M/2 times too large [math ERR-20]; these are no
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -25,6 +26,9 @@ class FastAP(nn.Module):
     normalise: must be "sphere": the bins cover squared distances between unit vectors.
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, bins: int = 10, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(bins >= 1, f"FastAP needs at least 1 bin, not {bins}")

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, compare_with_squares, distances, mean_norm
 from lookalike.loss_inputs import as_pairs, taint
@@ -30,11 +31,18 @@ class GeneralisedLifted(nn.Module):
     normalise: "sphere", "ball" or "none"; None: raw vectors for Euclidean, the sphere for cosine.
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, margin: float = 1.0, norm_weight: float = 0.005, norm_squared: bool = False,
-        reduction: Literal["mean", "sum"] | None = None, similarity: Literal["euclidean", "cosine"] = "euclidean",
+        self,
+        margin: float = 1.0,
+        norm_weight: float = 0.005,
+        norm_squared: bool = False,
+        reduction: Literal["mean", "sum"] | None = None,
+        similarity: Literal["euclidean", "cosine"] = "euclidean",
         normalise: Geometry | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check(similarity in ("euclidean", "cosine"), f"similarity must be 'euclidean' or 'cosine', not {similarity!r}")
         check(reduction in (None, "mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.cluster import k_means
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
@@ -40,10 +41,21 @@ class HierarchicalProxy(nn.Module):
     cluster: Tensor
     clustered: Tensor
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, alpha: float = 32.0, delta: float = 0.1, coarse: int | None = None,
-        coarse_weight: float = 0.1, every: int = 1, rate_factor: float = 100.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        alpha: float = 32.0,
+        delta: float = 0.1,
+        coarse: int | None = None,
+        coarse_weight: float = 0.1,
+        every: int = 1,
+        rate_factor: float = 100.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(1, classes=classes, dim=dim)
         check(every >= 1, f"every must be at least 1 epoch, not {every}")

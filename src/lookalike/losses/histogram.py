@@ -11,6 +11,7 @@ means.
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -27,6 +28,9 @@ class Histogram(nn.Module):
     normalise: where embeddings are compared: "sphere" or "ball".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, nodes: int = 65, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(nodes >= 2, f"a histogram needs at least 2 nodes, not {nodes}")

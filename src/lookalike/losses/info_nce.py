@@ -7,6 +7,7 @@ in the denominator. See also: supcon, n_pair.
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -21,6 +22,9 @@ class InfoNCE(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, temperature: float = 0.1, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check_positive(temperature=temperature)

@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
@@ -30,6 +31,9 @@ class Instance(nn.Module):
     normalise: where embeddings and weights are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, classes: int, dim: int, scale: float = 1.0, learning_rate: float = 5e-4, normalise: Geometry = "none"
     ) -> None:

@@ -7,6 +7,7 @@ similarity of all positive and of all negative pairs. The paper adds it to tuple
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least
 from lookalike.geometry import SATURATION, Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -22,6 +23,9 @@ class IntraPairVariance(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, positive_slack: float = 0.01, negative_slack: float = 0.01, normalise: Geometry = "sphere"
     ) -> None:

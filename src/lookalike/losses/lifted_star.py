@@ -8,6 +8,7 @@ See also: lifted_structure, generalised_lifted, bin_lifted.
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -23,6 +24,9 @@ class LiftedStar(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, alpha: float = 2.0, beta: float = 50.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check_positive(alpha=alpha, beta=beta)

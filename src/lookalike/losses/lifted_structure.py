@@ -9,6 +9,7 @@ lifted_star.
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
@@ -25,6 +26,9 @@ class LiftedStructure(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, margin: float = 1.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check_at_least(0, margin=margin)

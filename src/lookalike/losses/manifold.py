@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.loss_inputs import as_classes, taint
@@ -39,10 +40,20 @@ class Manifold(nn.Module):
 
     metaclass: Tensor
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, proxies: int = 50, context_weight: float = 1.0, alpha: float = 0.8,
-        offset: float = 5e-4, rate_factor: float = 100.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        proxies: int = 50,
+        context_weight: float = 1.0,
+        alpha: float = 0.8,
+        offset: float = 5e-4,
+        rate_factor: float = 100.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(1, classes=classes, dim=dim, proxies=proxies)
         check_at_least(0, context_weight=context_weight)

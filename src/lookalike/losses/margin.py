@@ -13,6 +13,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import UserError, check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import check_range, value_of_distances
@@ -35,11 +36,19 @@ class Margin(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, margin: float = 0.2, boundary: float = 1.2, boundary_weight: float = 0.0, classes: int | None = None,
-        learning_rate: float = 5e-4, reduction: Literal["active", "separate"] = "active",
+        self,
+        margin: float = 0.2,
+        boundary: float = 1.2,
+        boundary_weight: float = 0.0,
+        classes: int | None = None,
+        learning_rate: float = 5e-4,
+        reduction: Literal["active", "separate"] = "active",
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin)
         check(classes is None or classes >= 1, f"classes must be at least 1, not {classes}")

@@ -7,6 +7,7 @@ See also: contrastive (means over all pairs), cosine_contrastive.
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
@@ -29,6 +30,9 @@ class MarginContrastive(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, positive_margin: float = 0.0, negative_margin: float = 0.3841, normalise: Geometry = "ball"
     ) -> None:

@@ -13,9 +13,11 @@ from torch.nn.functional import cross_entropy
 
 
 def margin_softmax(
-    similarities: Float[Tensor, "n c"], labels: Int64[Tensor, " n"], margin: Callable[[Tensor], Tensor],
+    similarities: Float[Tensor, "n c"],
+    labels: Int64[Tensor, " n"],
+    margin: Callable[[Tensor], Tensor],
     scale: float | Float[Tensor, "n #c"],
-) -> Float[Tensor, ""]:  # fmt: skip
+) -> Float[Tensor, ""]:
     """The mean cross entropy of scaled similarities to classes, after `margin` has lowered those to the own classes.
 
     >>> margin_softmax(torch.tensor([[0.9, 0.4]]), torch.tensor([0]), lambda own: own - 0.5, scale=16.0)

@@ -12,6 +12,7 @@ lifted_star.
 
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import informative, value_of_pairs
@@ -38,10 +39,18 @@ class MultiSimilarity(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, alpha: float = 2.0, beta: float = 40.0, threshold: float = 0.5, mining_margin: float | None = 0.1,
-        weighting: bool = True, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        alpha: float = 2.0,
+        beta: float = 40.0,
+        threshold: float = 0.5,
+        mining_margin: float | None = 0.1,
+        weighting: bool = True,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_positive(alpha=alpha, beta=beta)
         self.alpha, self.beta, self.threshold = alpha, beta, threshold

@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.choices import pick
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, mean_norm
@@ -51,10 +52,18 @@ class NPair(nn.Module):
     normalise: "sphere", "ball" or "none"; None: raw vectors, or the sphere for the lifted reading.
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, norm_weight: float = 0.005, norm_squared: bool = False, positives: Literal["mean", "sum", "one"] = "mean",
-        reading: Literal["n_pair", "lifted"] = "n_pair", margin: float = 1.0, normalise: Geometry | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        norm_weight: float = 0.005,
+        norm_squared: bool = False,
+        positives: Literal["mean", "sum", "one"] = "mean",
+        reading: Literal["n_pair", "lifted"] = "n_pair",
+        margin: float = 1.0,
+        normalise: Geometry | None = None,
+    ) -> None:
         super().__init__()
         check(positives in ("mean", "sum", "one"), f"positives must be 'mean', 'sum' or 'one', not {positives!r}")
         check(reading in ("n_pair", "lifted"), f"reading must be 'n_pair' or 'lifted', not {reading!r}")

@@ -10,6 +10,7 @@ Departs from the paper: the printed equation lacks the minus sign and sums the d
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -24,6 +25,9 @@ class NCA(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, temperature: float = 1.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(0 < temperature < torch.inf, f"temperature must be positive, not {temperature}")

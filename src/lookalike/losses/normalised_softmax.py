@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
@@ -30,10 +31,17 @@ class NormalisedSoftmax(nn.Module):
     normalise: where embeddings and weights are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, temperature: float = 0.05, learning_rate: float = 1e-5,
+        self,
+        classes: int,
+        dim: int,
+        temperature: float = 0.05,
+        learning_rate: float = 1e-5,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_positive(temperature=temperature)
         self.temperature, self.learning_rate = temperature, learning_rate

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
 from lookalike.losses.learnt import at_learning_rate, class_weights
@@ -26,6 +27,9 @@ class P2SGrad(nn.Module):
     normalise: where embeddings and weights are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, classes: int, dim: int, learning_rate: float = 5e-4, normalise: Geometry = "sphere") -> None:
         super().__init__()
         self.learning_rate, self.normalise = learning_rate, check_geometry(normalise)

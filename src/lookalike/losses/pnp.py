@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import slots_of_positives, value_of_pairs
@@ -31,10 +32,17 @@ class PNP(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, variant: Variant = "O", temperature: float = 0.01, bound: float = 2.0, power: float = 1.0,
+        self,
+        variant: Variant = "O",
+        temperature: float = 0.01,
+        bound: float = 2.0,
+        power: float = 1.0,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check(variant in get_args(Variant), f"variant must be 'O', 'Iu', 'Ib', 'Ds' or 'Dq', not {variant!r}")
         check_positive(temperature=temperature, bound=bound, power=power)

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes, taint
@@ -29,10 +30,18 @@ class ProxyAnchor(nn.Module):
     normalise: where embeddings and proxies are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, alpha: float = 32.0, delta: float = 0.1, rate_factor: float = 100.0,
+        self,
+        classes: int,
+        dim: int,
+        alpha: float = 32.0,
+        delta: float = 0.1,
+        rate_factor: float = 100.0,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(1, classes=classes, dim=dim)
         check_positive(alpha=alpha)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare_with_squares, squared_distances
 from lookalike.loss_inputs import as_classes
@@ -30,6 +31,9 @@ class ProxyNCA(nn.Module):
     normalise: where embeddings and proxies are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, classes: int, dim: int, scale: float = 3.0, rate_factor: float = 50.0, normalise: Geometry = "sphere"
     ) -> None:

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.choices import pick
 from lookalike.errors import UserError, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, compare_with_squares, distances, distances_between
@@ -31,10 +32,16 @@ class Quadruplet(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, margin: float = 1.0, second_margin: float = 0.5, generator: torch.Generator | None = None,
+        self,
+        margin: float = 1.0,
+        second_margin: float = 0.5,
+        generator: torch.Generator | None = None,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin, second_margin=second_margin)
         self.margin, self.second_margin, self.generator = margin, second_margin, generator
@@ -58,9 +65,12 @@ class Quadruplet(nn.Module):
         return self.of_similarities(similarities, targets, lengths, between) + taint(embeddings, candidates)
 
     def of_similarities(
-        self, similarities: Float[Tensor, "n m"], targets: Quadruplets, lengths: Squares = None,
+        self,
+        similarities: Float[Tensor, "n m"],
+        targets: Quadruplets,
+        lengths: Squares = None,
         between: Float[Tensor, " t"] | None = None,
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         """`between` is d_nl; None: read from the similarities, which are then those of the batch with itself."""
         apart, triplets = distances(similarities, lengths), targets.triplets
         near, far = apart[triplets.anchor, triplets.positive], apart[triplets.anchor, triplets.negative]

@@ -9,6 +9,7 @@ their sum. See also: margin_contrastive (T = 0, one mean over all pairs).
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances
 from lookalike.loss_inputs import value_of_distances
@@ -27,10 +28,18 @@ class RankedList(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, boundary: float = 1.2, margin: float = 0.4, balance: float = 0.5, positive_temperature: float = 0.0,
-        negative_temperature: float = 10.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        boundary: float = 1.2,
+        margin: float = 0.4,
+        balance: float = 0.5,
+        positive_temperature: float = 0.0,
+        negative_temperature: float = 10.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin)
         check(0 <= balance <= 1, f"balance is a share between 0 and 1, not {balance}")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import slots_of_positives, value_of_pairs
@@ -28,10 +29,16 @@ class RecallAtK(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, k: int | Sequence[int] = (1, 2, 4, 8, 16), temperature: float = 0.01, k_temperature: float = 1.0,
+        self,
+        k: int | Sequence[int] = (1, 2, 4, 8, 16),
+        temperature: float = 0.01,
+        k_temperature: float = 1.0,
         normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.k = (k,) if isinstance(k, int) else tuple(k)
         check(len(self.k) > 0 and min(self.k) >= 1, f"k must be at least 1, not {k}")

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -28,6 +29,9 @@ class SigLIP(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
         self, scale: float = 10.0, bias: float = -10.0, rate_factor: float = 1.0, normalise: Geometry = "sphere"
     ) -> None:

@@ -8,6 +8,7 @@ anchors. See also: fastap, pnp, recall_at_k.
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import slots_of_positives, value_of_pairs
@@ -22,6 +23,9 @@ class SmoothAP(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, temperature: float = 0.01, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check_positive(temperature=temperature)

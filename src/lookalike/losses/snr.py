@@ -11,6 +11,7 @@ symmetric, and not a function of the similarities: it has no pair weights.
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise
 from lookalike.loss_inputs import as_pairs, taint
@@ -30,6 +31,9 @@ class SNR(nn.Module):
     normalise: where embeddings live: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, margin: float = 0.2, sum_weight: float = 0.005, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check_at_least(0, margin=margin)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
 from lookalike.loss_inputs import as_classes
@@ -66,11 +67,22 @@ class SoftTriple(nn.Module):
     normalise: where embeddings and centres are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, centres: int = 2, scale: float = 8.0, temperature: float = 0.1,
-        margin: float = 0.01, centre_weight: float = 0.2, learning_rate: float | None = 1e-5,
-        rate_factor: float = 100.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        centres: int = 2,
+        scale: float = 8.0,
+        temperature: float = 0.1,
+        margin: float = 0.01,
+        centre_weight: float = 0.2,
+        learning_rate: float | None = 1e-5,
+        rate_factor: float = 100.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(1, classes=classes, dim=dim)
         check(centres >= 1, f"a class needs at least 1 centre, not {centres}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, norms
 from lookalike.loss_inputs import as_classes
@@ -28,10 +29,19 @@ class SphereFace(nn.Module):
     normalise: "none" lets an embedding's length scale its logits, "sphere" leaves only s; "ball" is in between.
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, margin: float = 4, annealing: float = 0.0, scale: float = 1.0,
-        learning_rate: float = 5e-4, normalise: Geometry = "none",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        margin: float = 4,
+        annealing: float = 0.0,
+        scale: float = 1.0,
+        learning_rate: float = 5e-4,
+        normalise: Geometry = "none",
+    ) -> None:
         super().__init__()
         check(margin >= 1 and margin == int(margin), f"margin must be a whole number of at least 1, not {margin}")
         check_at_least(0, annealing=annealing)

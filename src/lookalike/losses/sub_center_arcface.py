@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
 from lookalike.loss_inputs import as_classes
@@ -30,10 +31,19 @@ class SubCenterArcFace(nn.Module):
     normalise: where embeddings and centres are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, classes: int, dim: int, centres: int = 3, margin: float = 0.5, scale: float = 64.0,
-        learning_rate: float = 5e-4, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        classes: int,
+        dim: int,
+        centres: int = 3,
+        margin: float = 0.5,
+        scale: float = 64.0,
+        learning_rate: float = 5e-4,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(1, centres=centres)
         check(0 <= margin < math.pi, f"margin is an angle in radians between 0 and π, not {margin}")

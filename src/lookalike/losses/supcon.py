@@ -6,6 +6,7 @@ L = mean over anchors of −(1/|P|) Σ_p [ S_p/T − lse_{k ≠ i} S_k/T ]. See 
 import torch
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -20,6 +21,9 @@ class SupCon(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, temperature: float = 0.1, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(0 < temperature < torch.inf, f"temperature must be positive, not {temperature}")

@@ -8,6 +8,7 @@ same with distances).
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -25,10 +26,17 @@ class ThresholdConsistentMargin(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, positive_margin: float = 0.9, negative_margin: float = 0.5, positive_weight: float = 1.0,
-        negative_weight: float = 1.0, normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        positive_margin: float = 0.9,
+        negative_margin: float = 0.5,
+        positive_weight: float = 1.0,
+        negative_weight: float = 1.0,
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(0, positive_weight=positive_weight, negative_weight=negative_weight)
         self.positive_margin, self.negative_margin = positive_margin, negative_margin

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -35,6 +36,9 @@ class TopKPrecision(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, k: int = 4, margin: float = 0.1, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check_at_least(1, k=k)

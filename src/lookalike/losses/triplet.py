@@ -11,6 +11,7 @@ from typing import Literal
 
 from torch import nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, Squares, check_geometry, distances, squared_distances
 from lookalike.loss_inputs import value_of_distances
@@ -37,10 +38,17 @@ class Triplet(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, margin: float = 0.2, squared: bool = False, similarity: Literal["euclidean", "cosine"] = "euclidean",
-        reduction: Literal["mean", "sum"] = "mean", normalise: Geometry = "sphere",
-    ) -> None:  # fmt: skip
+        self,
+        margin: float = 0.2,
+        squared: bool = False,
+        similarity: Literal["euclidean", "cosine"] = "euclidean",
+        reduction: Literal["mean", "sum"] = "mean",
+        normalise: Geometry = "sphere",
+    ) -> None:
         super().__init__()
         check_at_least(0, margin=margin)
         check(reduction in ("mean", "sum"), f"reduction must be 'mean' or 'sum', not {reduction!r}")

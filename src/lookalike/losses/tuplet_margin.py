@@ -11,6 +11,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_positive
 from lookalike.geometry import Geometry, check_geometry
 from lookalike.loss_inputs import value_of_pairs
@@ -26,6 +27,9 @@ class TupletMargin(nn.Module):
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(self, margin: float = 0.1, scale: float = 64.0, normalise: Geometry = "sphere") -> None:
         super().__init__()
         check(0 <= margin < math.pi / 2, f"margin is an angle in radians between 0 and π/2, not {margin}")

@@ -14,6 +14,7 @@ code, to which λ, μ and ν belong.
 import torch
 from torch import Tensor, nn
 
+from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import (
     SATURATION,
@@ -39,10 +40,17 @@ class VICReg(nn.Module):
     normalise: where embeddings live: "none" as in the paper, "sphere" or "ball".
     """
 
+    extra_repr = shown_settings
+
+    @records_settings
     def __init__(
-        self, invariance: float = 25.0, variance: float = 25.0, covariance: float = 1.0, epsilon: float = 1e-4,
+        self,
+        invariance: float = 25.0,
+        variance: float = 25.0,
+        covariance: float = 1.0,
+        epsilon: float = 1e-4,
         normalise: Geometry = "none",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         check_at_least(0, invariance=invariance, variance=variance, covariance=covariance)
         check_positive(epsilon=epsilon)

@@ -7,36 +7,17 @@ They take labels, or Pairs and then candidates too. `normalise`: where embedding
 from typing import Any
 
 from lookalike import catalog
-from lookalike.miners.distance_weighted import DistanceWeighted
-from lookalike.miners.hard import Hard
-from lookalike.miners.multi_similarity import MultiSimilarity
-from lookalike.miners.random import Random
-from lookalike.miners.semihard import SemiHard
-from lookalike.miners.softhard import SoftHard
-from lookalike.miners.switched import Switched
+from lookalike.miners.distance_weighted import DistanceWeighted as DistanceWeighted
+from lookalike.miners.hard import Hard as Hard
+from lookalike.miners.multi_similarity import MultiSimilarity as MultiSimilarity
+from lookalike.miners.random import Random as Random
+from lookalike.miners.semihard import SemiHard as SemiHard
+from lookalike.miners.softhard import SoftHard as SoftHard
+from lookalike.miners.switched import Switched as Switched
 
-MEMBERS: dict[str, type[Any]] = {
-    "distance_weighted": DistanceWeighted,
-    "hard": Hard,
-    "multi_similarity": MultiSimilarity,
-    "random": Random,
-    "semihard": SemiHard,
-    "softhard": SoftHard,
-    "switched": Switched,
-}
+MEMBERS: dict[str, type[Any]] = catalog.members(globals())
 
-__all__ = [
-    "MEMBERS",
-    "DistanceWeighted",
-    "Hard",
-    "MultiSimilarity",
-    "Random",
-    "SemiHard",
-    "SoftHard",
-    "Switched",
-    "build",
-    "names",
-]
+__all__ = sorted({"MEMBERS", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
 
 
 def names() -> list[str]:

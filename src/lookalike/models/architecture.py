@@ -57,9 +57,16 @@ class Architecture:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             return Embedder(
-                backbone, self.dim, self.pooling, self.bias, self.layer_norm, self.init, self.batch_norm, self.readout,
+                backbone,
+                self.dim,
+                self.pooling,
+                self.bias,
+                self.layer_norm,
+                self.init,
+                self.batch_norm,
+                self.readout,
                 self.hidden,
-            )  # fmt: skip
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and TOML."""

@@ -172,9 +172,14 @@ class Model:
     def save(self, folder: str | Path) -> None:
         """Write the model to `folder`, whole or not at all; an existing model is replaced."""
         description = Description(
-            self._complete_architecture(), self.preprocessing, self.geometry, getattr(self.embedder, "dim", None),
-            tuple(self.classes), dict(self.metrics), self.fingerprint,
-        )  # fmt: skip
+            self._complete_architecture(),
+            self.preprocessing,
+            self.geometry,
+            getattr(self.embedder, "dim", None),
+            tuple(self.classes),
+            dict(self.metrics),
+            self.fingerprint,
+        )
         model_folder.write(Path(folder), description, self.embedder, self.recipe)
 
     def _complete_architecture(self) -> Architecture | None:
@@ -204,9 +209,14 @@ class Model:
             embedder = untrusted.build(architecture, folder / WEIGHTS, trusted)
         model_folder.fill(folder, embedder)
         model = Model(
-            embedder.eval(), description.preprocessing, architecture, description.geometry,
-            description.classes, description.metrics, recipe,
-        )  # fmt: skip
+            embedder.eval(),
+            description.preprocessing,
+            architecture,
+            description.geometry,
+            description.classes,
+            description.metrics,
+            recipe,
+        )
         natural = getattr(getattr(embedder, "backbone", None), "preprocessing", model.preprocessing)
         fits = natural.channels == model.preprocessing.channels
         check(

@@ -5,15 +5,12 @@ from typing import Any
 from torch import nn
 
 from lookalike import catalog
-from lookalike.regularisers.embedding_norm import EmbeddingNorm
-from lookalike.regularisers.spectral_decay import SpectralDecay
+from lookalike.regularisers.embedding_norm import EmbeddingNorm as EmbeddingNorm
+from lookalike.regularisers.spectral_decay import SpectralDecay as SpectralDecay
 
-MEMBERS: dict[str, type[nn.Module]] = {
-    "embedding_norm": EmbeddingNorm,
-    "spectral_decay": SpectralDecay,
-}
+MEMBERS: dict[str, type[nn.Module]] = catalog.members(globals())
 
-__all__ = ["MEMBERS", "EmbeddingNorm", "SpectralDecay", "build", "names"]
+__all__ = sorted({"MEMBERS", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
 
 
 def names() -> list[str]:

@@ -1,7 +1,8 @@
 """Batch samplers: which images meet in a batch. Each iterates lists of indices, for `DataLoader(…, batch_sampler=…)`.
 
-Each is a `BatchSampler` around its own way of composing an epoch, so all of them compose it from (seed, epoch), share
-every batch among ranks class by class, and resume in the middle of an epoch. What they have in common:
+Each is a function, written like a class, that makes a `BatchSampler` around its own way of composing an epoch. So all
+of them compose it from (seed, epoch), share every batch among ranks class by class, and resume in the middle of an
+epoch. What they have in common:
 
 `labels`: the class of every image of the data set. `batch_size`: the images of a batch, of all ranks together.
 `per_class`: how many of them come from one class. `batches`: the batches of an epoch; None: as many as the images fill.
@@ -11,58 +12,30 @@ Those that choose by embeddings take them from a `bank` and choose within a rand
 compare whole batches draw so many `candidates`. `roth` draws with replacement, as the code of Roth et al. does.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from lookalike import catalog
 from lookalike.label_sets import Labels
-from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.batch_sampler import BatchSampler
-from lookalike.samplers.category_pairs import CategoryPairs
-from lookalike.samplers.category_random import CategoryRandom
-from lookalike.samplers.class_balanced import ClassBalanced
-from lookalike.samplers.class_chunks import ClassChunks
-from lookalike.samplers.class_queue import ClassQueue
-from lookalike.samplers.class_random import ClassRandom
-from lookalike.samplers.coreset import Coreset
-from lookalike.samplers.d2_coreset import D2Coreset
-from lookalike.samplers.distribution_match import DistributionMatch
-from lookalike.samplers.frechet import Frechet
-from lookalike.samplers.one_per_class import OnePerClass
+from lookalike.samplers.bank import EmbeddingBank as EmbeddingBank
+from lookalike.samplers.batch_sampler import BatchSampler as BatchSampler
+from lookalike.samplers.category_pairs import CategoryPairs as CategoryPairs
+from lookalike.samplers.category_random import CategoryRandom as CategoryRandom
+from lookalike.samplers.class_balanced import ClassBalanced as ClassBalanced
+from lookalike.samplers.class_chunks import ClassChunks as ClassChunks
+from lookalike.samplers.class_queue import ClassQueue as ClassQueue
+from lookalike.samplers.class_random import ClassRandom as ClassRandom
+from lookalike.samplers.coreset import Coreset as Coreset
+from lookalike.samplers.d2_coreset import D2Coreset as D2Coreset
+from lookalike.samplers.distribution_match import DistributionMatch as DistributionMatch
+from lookalike.samplers.frechet import Frechet as Frechet
+from lookalike.samplers.one_per_class import OnePerClass as OnePerClass
 
-MEMBERS: Mapping[str, Callable[..., BatchSampler]] = {
-    "category_pairs": CategoryPairs,
-    "category_random": CategoryRandom,
-    "class_balanced": ClassBalanced,
-    "class_chunks": ClassChunks,
-    "class_queue": ClassQueue,
-    "class_random": ClassRandom,
-    "coreset": Coreset,
-    "d2_coreset": D2Coreset,
-    "distribution_match": DistributionMatch,
-    "frechet": Frechet,
-    "one_per_class": OnePerClass,
-}
+MEMBERS: dict[str, Callable[..., BatchSampler]] = catalog.members(globals())
+del MEMBERS["batch_sampler"]  # the class that they all return
 
-__all__ = [
-    "MEMBERS",
-    "BatchSampler",
-    "CategoryPairs",
-    "CategoryRandom",
-    "ClassBalanced",
-    "ClassChunks",
-    "ClassQueue",
-    "ClassRandom",
-    "Coreset",
-    "D2Coreset",
-    "DistributionMatch",
-    "EmbeddingBank",
-    "Frechet",
-    "OnePerClass",
-    "build",
-    "names",
-    "needs_bank",
-]
+_BESIDES = {"MEMBERS", "BatchSampler", "EmbeddingBank", "build", "names", "needs_bank"}
+__all__ = sorted(_BESIDES | {make.__name__ for make in MEMBERS.values()})
 
 
 def names() -> list[str]:

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, ParamSpec, TypedDict
+from typing import Any, ParamSpec
 
 import numpy as np
 import torch
@@ -28,14 +28,6 @@ from lookalike.samplers.sharing import shares
 
 Compose = Callable[[int, torch.Generator], Integer[Tensor, "batches m"]]
 Settings = ParamSpec("Settings")
-
-
-class Course(TypedDict, total=False):
-    """The settings that every sampler takes besides its own."""
-
-    seed: int
-    rank: int
-    ranks: int
 
 
 @dataclass(repr=False)
@@ -155,14 +147,11 @@ class BatchSampler:
         self.composed, self.iterated = state.get("composed"), None
 
 
-def sampler(construct: Callable[Settings, BatchSampler]) -> Callable[Settings, BatchSampler]:
-    """A method's constructor: its signature spells out the settings of `Course`, and its samplers show all settings."""
-    own, shared = inspect.signature(construct), inspect.signature(BatchSampler).parameters
-    parameters = [parameter for parameter in own.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
-    parameters += [shared[name].replace(kind=inspect.Parameter.KEYWORD_ONLY) for name in Course.__annotations__]
-    signature = own.replace(parameters=parameters)
+def shows_settings(construct: Callable[Settings, BatchSampler]) -> Callable[Settings, BatchSampler]:
+    """Decorates a function that makes a sampler: the sampler shows its settings, and a misspelt one is refused."""
+    signature = inspect.signature(construct)
     # what has no default is data, not a setting: labels, categories, an embedding bank
-    shown = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
+    shown = [name for name, parameter in signature.parameters.items() if parameter.default is not parameter.empty]
 
     @wraps(construct)
     def constructed(*values: Settings.args, **settings: Settings.kwargs) -> BatchSampler:
@@ -175,5 +164,4 @@ def sampler(construct: Callable[Settings, BatchSampler]) -> Callable[Settings, B
         batches.settings = {name: bound.arguments[name] for name in shown}
         return batches
 
-    constructed.__signature__ = signature  # type: ignore[attr-defined]
     return constructed

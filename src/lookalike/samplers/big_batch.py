@@ -7,7 +7,6 @@ Learning, ICML 2020, and released code.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Unpack
 
 import torch
 from jaxtyping import Float, Integer
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.batch_sampler import BatchSampler, Course
+from lookalike.samplers.batch_sampler import BatchSampler
 from lookalike.samplers.drawing import distinct_if_possible, rounds, uniform
 from lookalike.samplers.grouping import Groups, check_divides, classes_per_batch
 
@@ -151,7 +150,7 @@ def completed(groups: Groups, images: list[int], per_class: int, generator: torc
 
 
 def from_bank(
-    bank: EmbeddingBank, method: Matching | Covering, batches: int | None, **course: Unpack[Course]
+    bank: EmbeddingBank, method: Matching | Covering, batches: int | None, *, seed: int, rank: int, ranks: int
 ) -> BatchSampler:
     """A sampler that composes an epoch from the bank as it is when the epoch begins."""
     classes = method.groups.of_image
@@ -159,8 +158,8 @@ def from_bank(
         len(bank) == len(classes),
         f"the bank holds {len(bank)} images, there are {len(classes)} labels: they must agree",
     )
-    compose = partial(_compose, bank, method)
-    return BatchSampler(compose, classes, method.batch_size, method.per_class, batches, keeps_batches=True, **course)
+    compose, size = partial(_compose, bank, method), (method.batch_size, method.per_class, batches)
+    return BatchSampler(compose, classes, *size, keeps_batches=True, seed=seed, rank=rank, ranks=ranks)
 
 
 def _compose(

@@ -9,7 +9,6 @@ categories of the partly labelled form come in random order. See also: category_
 
 from dataclasses import dataclass
 from math import comb
-from typing import Unpack
 
 import torch
 from jaxtyping import Integer
@@ -18,7 +17,7 @@ from torch import Tensor
 from lookalike.errors import check
 from lookalike.label_sets import Labels
 from lookalike.labels import joint_labels
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.drawing import distinct
 from lookalike.samplers.grouping import Groups, whole_starts
 
@@ -114,12 +113,21 @@ class Combinations:
         return begins
 
 
-@sampler
+@shows_settings
 def CategoryPairs(
-    labels: Labels, categories: Labels, batch_size: int = 256, categories_per_batch: int = 2,
-    batches_per_combination: int = 5, batches: int | None = None, per_class: int | None = None, whole: bool = False,
-    **course: Unpack[Course],
-) -> BatchSampler:  # fmt: skip
+    labels: Labels,
+    categories: Labels,
+    batch_size: int = 256,
+    categories_per_batch: int = 2,
+    batches_per_combination: int = 5,
+    batches: int | None = None,
+    per_class: int | None = None,
+    whole: bool = False,
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
+) -> BatchSampler:
     """FastAP's hard batches: every pair of categories r times, each time the next M/2 images of both, class by class.
 
     `categories`: that of every image. `batches_per_combination` is r. `categories_per_batch` = c makes it every c of
@@ -147,4 +155,4 @@ def CategoryPairs(
     )
     mix.check_possible(batches)
     count = mix.batches() if batches is None else batches
-    return BatchSampler(mix.compose, classes.of_image, batch_size, batches=count, **course)
+    return BatchSampler(mix.compose, classes.of_image, batch_size, batches=count, seed=seed, rank=rank, ranks=ranks)

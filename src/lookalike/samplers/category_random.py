@@ -5,7 +5,6 @@ batches are compared with. See also: category_pairs.
 """
 
 from dataclasses import dataclass
-from typing import Unpack
 
 import torch
 from jaxtyping import Integer
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.label_sets import Labels
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.grouping import Groups, whole_starts
 
 
@@ -36,9 +35,16 @@ class Runs:
         return images[(starts[:, None] + torch.arange(self.batch_size)) % len(images)]
 
 
-@sampler
+@shows_settings
 def CategoryRandom(
-    labels: Labels, batch_size: int = 256, per_class: int | None = None, whole: bool = False, **course: Unpack[Course]
+    labels: Labels,
+    batch_size: int = 256,
+    per_class: int | None = None,
+    whole: bool = False,
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
 ) -> BatchSampler:
     """All classes in random order, the shuffled images of each together, cut into batches: no image twice in an epoch.
 
@@ -54,4 +60,4 @@ def CategoryRandom(
     check(batch_size > 0, f"batch_size must be positive, not {batch_size}")
     groups = Groups.of(labels)
     runs = Runs(groups, batch_size, per_class, whole)
-    return BatchSampler(runs.compose, groups.of_image, batch_size, **course)
+    return BatchSampler(runs.compose, groups.of_image, batch_size, seed=seed, rank=rank, ranks=ranks)

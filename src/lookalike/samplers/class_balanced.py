@@ -8,14 +8,13 @@ image, may occur twice in a batch; `roth=True` does the same. See also: class_ra
 """
 
 from functools import partial
-from typing import Unpack
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.label_sets import Labels
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.drawing import distinct, distinct_if_possible, uniform
 from lookalike.samplers.grouping import Groups, classes_per_batch
 
@@ -39,14 +38,17 @@ def balanced(
     return groups.pick(classes[:, None].expand(-1, per_class), places).view(batches, -1)
 
 
-@sampler
+@shows_settings
 def ClassBalanced(
     labels: Labels,
     batch_size: int = 112,
     per_class: int = 2,
     roth: bool = False,
     batches: int | None = None,
-    **course: Unpack[Course],
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
 ) -> BatchSampler:
     """SPC-n: different random classes, the same number of different random images of each.
 
@@ -62,4 +64,4 @@ def ClassBalanced(
     groups = Groups.sharing(labels)
     classes = classes_per_batch(groups, batch_size, per_class)
     compose = partial(balanced, groups, (classes, per_class), roth)
-    return BatchSampler(compose, groups.of_image, batch_size, per_class, batches, **course)
+    return BatchSampler(compose, groups.of_image, batch_size, per_class, batches, seed=seed, rank=rank, ranks=ranks)

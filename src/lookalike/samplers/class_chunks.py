@@ -8,14 +8,13 @@ Cross-Batch Memory for Embedding Learning, CVPR 2020. See also: class_queue, cla
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Unpack
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.label_sets import Labels
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.drawing import sample
 from lookalike.samplers.grouping import Groups, classes_per_batch
 
@@ -94,14 +93,17 @@ class Chunks:
         return torch.stack(rows)
 
 
-@sampler
+@shows_settings
 def ClassChunks(
     labels: Labels,
     batch_size: int = 80,
     per_class: int = 5,
     xbm: bool = False,
     batches: int | None = None,
-    **course: Unpack[Course],
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
 ) -> BatchSampler:
     """MS batches: random classes that have chunks left, one chunk of M images each; new chunks when too few are left.
 
@@ -117,4 +119,6 @@ def ClassChunks(
     """
     groups = Groups.of(labels)
     chunks = Chunks.of(groups, classes_per_batch(groups, batch_size, per_class), per_class, xbm)
-    return BatchSampler(chunks.compose, groups.of_image, batch_size, per_class, batches, **course)
+    return BatchSampler(
+        chunks.compose, groups.of_image, batch_size, per_class, batches, seed=seed, rank=rank, ranks=ranks
+    )

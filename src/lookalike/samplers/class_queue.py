@@ -8,14 +8,13 @@ images; visits that do not fill a batch at the end of a pass are left out. See a
 """
 
 from functools import partial
-from typing import Unpack
 
 import torch
 from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.label_sets import Labels
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.drawing import rounds
 from lookalike.samplers.grouping import Groups, classes_per_batch
 
@@ -33,8 +32,16 @@ def from_queues(
     return images[: batches * classes].view(batches, -1)
 
 
-@sampler
-def ClassQueue(labels: Labels, batch_size: int = 32, per_class: int = 4, **course: Unpack[Course]) -> BatchSampler:
+@shows_settings
+def ClassQueue(
+    labels: Labels,
+    batch_size: int = 32,
+    per_class: int = 4,
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
+) -> BatchSampler:
     """M-per-class: all classes in turn, M images each from the class's own shuffled queue, refilled when empty.
 
     >>> labels = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
@@ -46,4 +53,13 @@ def ClassQueue(labels: Labels, batch_size: int = 32, per_class: int = 4, **cours
     classes = classes_per_batch(groups, batch_size, per_class)
     visits = -(-len(groups.members) // (len(groups) * per_class))  # of every class in a pass: ⌈N / (C · M)⌉
     compose = partial(from_queues, groups, visits, (classes, per_class))
-    return BatchSampler(compose, groups.of_image, batch_size, per_class, visits * len(groups) // classes, **course)
+    return BatchSampler(
+        compose,
+        groups.of_image,
+        batch_size,
+        per_class,
+        visits * len(groups) // classes,
+        seed=seed,
+        rank=rank,
+        ranks=ranks,
+    )

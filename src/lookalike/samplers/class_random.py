@@ -8,7 +8,6 @@ with at least two images. See also: class_balanced.
 """
 
 from functools import partial
-from typing import Unpack
 
 import torch
 from jaxtyping import Integer
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from lookalike.errors import check
 from lookalike.label_sets import Labels
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.drawing import uniform
 from lookalike.samplers.grouping import Groups
 
@@ -39,9 +38,15 @@ def with_a_pair(
     return groups.pick(torch.cat([classes, paired], 1), torch.cat([places, other], 1))
 
 
-@sampler
+@shows_settings
 def ClassRandom(
-    labels: Labels, batch_size: int = 112, batches: int | None = None, **course: Unpack[Course]
+    labels: Labels,
+    batch_size: int = 112,
+    batches: int | None = None,
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
 ) -> BatchSampler:
     """SPC-R: m − 1 times a random class and a random image of it, then a second image of the class of one of them.
 
@@ -55,4 +60,13 @@ def ClassRandom(
     check(batch_size > 1, f"a batch with a positive pair has at least 2 images, not {batch_size}")
     groups = Groups.of(labels)
     check(bool((groups.sizes > 1).any()), "no class has two images: no batch can hold a positive pair")
-    return BatchSampler(partial(with_a_pair, groups, batch_size), groups.of_image, batch_size, 1, batches, **course)
+    return BatchSampler(
+        partial(with_a_pair, groups, batch_size),
+        groups.of_image,
+        batch_size,
+        1,
+        batches,
+        seed=seed,
+        rank=rank,
+        ranks=ranks,
+    )

@@ -9,7 +9,6 @@ batches are random ones; here they are a coreset. See also: d2_coreset, lookalik
 
 from functools import partial
 from math import ceil
-from typing import Unpack
 
 import torch
 from jaxtyping import Float, Integer
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from lookalike.label_sets import Labels
 from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.big_batch import Covering, from_bank, pairwise
 from lookalike.samplers.grouping import Groups
 
@@ -48,11 +47,21 @@ def farthest_first(
     return torch.tensor(indices)
 
 
-@sampler
+@shows_settings
 def Coreset(
-    labels: Labels, bank: EmbeddingBank, batch_size: int = 112, per_class: int = 2, big_batch: int = 512,
-    softened: bool = False, projection: int | None = None, batches: int | None = None, **course: Unpack[Course],
-) -> BatchSampler:  # fmt: skip
+    labels: Labels,
+    bank: EmbeddingBank,
+    batch_size: int = 112,
+    per_class: int = 2,
+    big_batch: int = 512,
+    softened: bool = False,
+    projection: int | None = None,
+    batches: int | None = None,
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
+) -> BatchSampler:
     """GC: m / n images spread as far as possible over a random big batch, each with n − 1 images of its class.
 
     `softened` takes a random one of the farthest 3 %; `projection` measures distances in that many random dimensions.
@@ -64,4 +73,4 @@ def Coreset(
     """
     choose = partial(farthest_first, softened=softened)
     covering = Covering(Groups.of(labels), batch_size, per_class, big_batch, projection, choose)
-    return from_bank(bank, covering, batches, **course)
+    return from_bank(bank, covering, batches, seed=seed, rank=rank, ranks=ranks)

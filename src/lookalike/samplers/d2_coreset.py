@@ -7,7 +7,6 @@ Departs from the released code as coreset does. See also: coreset.
 """
 
 from functools import partial
-from typing import Unpack
 
 import torch
 from jaxtyping import Float, Integer
@@ -15,7 +14,7 @@ from torch import Tensor
 
 from lookalike.label_sets import Labels
 from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.big_batch import Covering, from_bank, pairwise
 from lookalike.samplers.grouping import Groups
 
@@ -53,15 +52,25 @@ def d2_sample(
     return torch.tensor(indices)
 
 
-@sampler
+@shows_settings
 def D2Coreset(
-    labels: Labels, bank: EmbeddingBank, batch_size: int = 112, per_class: int = 2, big_batch: int = 512,
-    power: float = 1.0, projection: int | None = None, batches: int | None = None, **course: Unpack[Course],
-) -> BatchSampler:  # fmt: skip
+    labels: Labels,
+    bank: EmbeddingBank,
+    batch_size: int = 112,
+    per_class: int = 2,
+    big_batch: int = 512,
+    power: float = 1.0,
+    projection: int | None = None,
+    batches: int | None = None,
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
+) -> BatchSampler:
     """D²: m / n typical images of a random big batch that lie far apart, each with n − 1 images of its class.
 
     `power` is λ, the weight of lying far apart; `projection` measures distances in that many random dimensions.
     """
     choose = partial(d2_sample, power=power)
     covering = Covering(Groups.of(labels), batch_size, per_class, big_batch, projection, choose)
-    return from_bank(bank, covering, batches, **course)
+    return from_bank(bank, covering, batches, seed=seed, rank=rank, ranks=ranks)

@@ -9,7 +9,6 @@ candidate are different where possible; there, both are drawn with replacement (
 """
 
 from functools import partial
-from typing import Unpack
 
 import torch
 from jaxtyping import Float, Integer
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from lookalike.label_sets import Labels
 from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.big_batch import Matching, from_bank, pairwise
 from lookalike.samplers.grouping import Groups
 
@@ -63,12 +62,22 @@ def matching_costs(
     return costs
 
 
-@sampler
+@shows_settings
 def DistributionMatch(
-    labels: Labels, bank: EmbeddingBank, batch_size: int = 112, per_class: int = 2, big_batch: int = 512,
-    candidates: int = 10, roth: bool = False, roth_w1: bool = False, batches: int | None = None,
-    **course: Unpack[Course],
-) -> BatchSampler:  # fmt: skip
+    labels: Labels,
+    bank: EmbeddingBank,
+    batch_size: int = 112,
+    per_class: int = 2,
+    big_batch: int = 512,
+    candidates: int = 10,
+    roth: bool = False,
+    roth_w1: bool = False,
+    batches: int | None = None,
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
+) -> BatchSampler:
     """DDM: of ten class-balanced candidates out of a big batch, the one whose distances are distributed most alike.
 
     `roth_w1` compares the heights of their histograms as if they were samples, as the released code does.
@@ -81,4 +90,4 @@ def DistributionMatch(
     """
     cost = partial(matching_costs, roth_w1=roth_w1)
     matching = Matching(Groups.of(labels), batch_size, per_class, big_batch, candidates, roth, cost)
-    return from_bank(bank, matching, batches, **course)
+    return from_bank(bank, matching, batches, seed=seed, rank=rank, ranks=ranks)

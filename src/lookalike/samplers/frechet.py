@@ -8,15 +8,13 @@ that a numerical matrix root exists, is not needed here and left out. Classes of
 different where possible; there, both are drawn with replacement (`roth=True`). See also: distribution_match.
 """
 
-from typing import Unpack
-
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lookalike.label_sets import Labels
 from lookalike.samplers.bank import EmbeddingBank
-from lookalike.samplers.batch_sampler import BatchSampler, Course, sampler
+from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.big_batch import Matching, from_bank
 from lookalike.samplers.grouping import Groups
 
@@ -54,11 +52,21 @@ def frechet_costs(big: Float[Tensor, "b d"], places: Integer[Tensor, "k m"]) -> 
     return means + traces - 2 * root_traces(covariance, parts)
 
 
-@sampler
+@shows_settings
 def Frechet(
-    labels: Labels, bank: EmbeddingBank, batch_size: int = 112, per_class: int = 2, big_batch: int = 512,
-    candidates: int = 10, roth: bool = False, batches: int | None = None, **course: Unpack[Course],
-) -> BatchSampler:  # fmt: skip
+    labels: Labels,
+    bank: EmbeddingBank,
+    batch_size: int = 112,
+    per_class: int = 2,
+    big_batch: int = 512,
+    candidates: int = 10,
+    roth: bool = False,
+    batches: int | None = None,
+    *,
+    seed: int = 0,
+    rank: int = 0,
+    ranks: int = 1,
+) -> BatchSampler:
     """FRD: of ten class-balanced candidates out of a big batch, the one with the most similar mean and covariance."""
     matching = Matching(Groups.of(labels), batch_size, per_class, big_batch, candidates, roth, frechet_costs)
-    return from_bank(bank, matching, batches, **course)
+    return from_bank(bank, matching, batches, seed=seed, rank=rank, ranks=ranks)

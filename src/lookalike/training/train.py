@@ -227,13 +227,22 @@ class _Training:
         """One event for the last few steps, and whatever is newly wrong."""
         images = sum(len(trained.labels) for trained in self.recent)
         spent = sum(sum(trained.seconds.values()) for trained in self.recent)
-        means = {name: _mean([trained.terms[name] for trained in self.recent if name in trained.terms])
-                 for name in self.recent[-1].terms}  # fmt: skip
-        self.tell({
-            "event": "step", "step": self.loop.step, "steps": self.plan.steps, "epoch": self.loop.epoch,
-            "lr": float(self.loop.optimiser.param_groups[0]["lr"]), "images_per_second": images / spent,
-            "seconds": self.seconds, **means,
-        })  # fmt: skip
+        means = {
+            name: _mean([trained.terms[name] for trained in self.recent if name in trained.terms])
+            for name in self.recent[-1].terms
+        }
+        self.tell(
+            {
+                "event": "step",
+                "step": self.loop.step,
+                "steps": self.plan.steps,
+                "epoch": self.loop.epoch,
+                "lr": float(self.loop.optimiser.param_groups[0]["lr"]),
+                "images_per_second": images / spent,
+                "seconds": self.seconds,
+                **means,
+            }
+        )
         last = self.recent[-1]
         for trouble in self.health.look(last.embeddings, last.gradient):
             self.tell({"event": "health", "step": self.loop.step, "kind": trouble.kind, "advice": trouble.advice})
@@ -275,9 +284,15 @@ class _Training:
         self.keep_best()
         best_step = self.progress.watch.best_step if self.validate is not None else self.loop.step
         ending = Ending(why, self.loop.step, best_step, self.progress.best, self.seconds)
-        self.tell({
-            "event": "end", "step": ending.steps, "seconds": ending.seconds, "why": why, "best_step": ending.best_step,
-        })  # fmt: skip
+        self.tell(
+            {
+                "event": "end",
+                "step": ending.steps,
+                "seconds": ending.seconds,
+                "why": why,
+                "best_step": ending.best_step,
+            }
+        )
         return ending
 
 

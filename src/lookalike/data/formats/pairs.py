@@ -55,8 +55,11 @@ def pairs(path: str | Path, root: str | Path | None = None) -> Dataset:
     places = {name.strip().lower(): place for place, name in enumerate(next(lines))}
     for number, row in enumerate(lines, start=2):
         if any(row):
-            judged.add(number, [row[places[name]].strip() if places[name] < len(row) else "" for name in COLUMNS],
-                       row[places["split"]].strip().lower() if "split" in places else None)  # fmt: skip
+            judged.add(
+                number,
+                [row[places[name]].strip() if places[name] < len(row) else "" for name in COLUMNS],
+                row[places["split"]].strip().lower() if "split" in places else None,
+            )
     base = file.parent if root is None else Path(root).expanduser()
     return judged.finish(printable(file.stem), base)
 
@@ -112,6 +115,11 @@ class _Judged:
             splits = torch.tensor([self.splits[image] for image in range(count)])
         words = tuple(map(printable, paths))
         return Dataset(
-            name, Files(base, StringColumn.of(paths)), torch.from_numpy(np.arange(count)), words, root=base,
-            splits=splits, sets=LabelSets(numbers, words, opposed),
-        )  # fmt: skip
+            name,
+            Files(base, StringColumn.of(paths)),
+            torch.from_numpy(np.arange(count)),
+            words,
+            root=base,
+            splits=splits,
+            sets=LabelSets(numbers, words, opposed),
+        )

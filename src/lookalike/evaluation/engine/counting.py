@@ -114,10 +114,16 @@ class Counter:
         if len(pairs):
             rows = self.question.shifted(panel.rows)
             self.kernel.settle(
-                self.queries.vectors.numpy()[rows], self.gallery.vectors.numpy()[columns],
-                self.queries.half.numpy()[rows], self.gallery.half.numpy()[columns],
-                pairs, panel.relevant, self.tolerance, over, upto,
-            )  # fmt: skip
+                self.queries.vectors.numpy()[rows],
+                self.gallery.vectors.numpy()[columns],
+                self.queries.half.numpy()[rows],
+                self.gallery.half.numpy()[columns],
+                pairs,
+                panel.relevant,
+                self.tolerance,
+                over,
+                upto,
+            )
         panel.add(over, upto)
         return True
 

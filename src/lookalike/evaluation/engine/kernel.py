@@ -107,14 +107,12 @@ def add_eight(rows, low, high, at_least, above):
         edge, far, m, n = low[p], high[p], at_least[p], above[p]
         for j in range(low.shape[1]):
             x, y = edge[j], far[j]
-            m[j] += (
-                (np.int32(a[j] >= x) + np.int32(b[j] >= x) + np.int32(c[j] >= x) + np.int32(d[j] >= x))
-                + (np.int32(e[j] >= x) + np.int32(f[j] >= x) + np.int32(g[j] >= x) + np.int32(h[j] >= x))
-            )  # fmt: skip
-            n[j] += (
-                (np.int32(a[j] > y) + np.int32(b[j] > y) + np.int32(c[j] > y) + np.int32(d[j] > y))
-                + (np.int32(e[j] > y) + np.int32(f[j] > y) + np.int32(g[j] > y) + np.int32(h[j] > y))
-            )  # fmt: skip
+            m[j] += (np.int32(a[j] >= x) + np.int32(b[j] >= x) + np.int32(c[j] >= x) + np.int32(d[j] >= x)) + (
+                np.int32(e[j] >= x) + np.int32(f[j] >= x) + np.int32(g[j] >= x) + np.int32(h[j] >= x)
+            )
+            n[j] += (np.int32(a[j] > y) + np.int32(b[j] > y) + np.int32(c[j] > y) + np.int32(d[j] > y)) + (
+                np.int32(e[j] > y) + np.int32(f[j] > y) + np.int32(g[j] > y) + np.int32(h[j] > y)
+            )
 
 
 @njit(nogil=True, cache=True)

@@ -1,32 +1,36 @@
-"""Ranking metrics: each takes where the relevant items stand and gives one value per query; averages come later."""
+"""Ranking metrics: each takes where the relevant items stand and gives one value per query; averages come later.
 
+One line per metric, in the order in which results list them. `_at_` in the name of a function is the @ in the name of
+its metric; a function that takes `k` is a metric for every K.
+"""
+
+# ruff: noqa: I001 - the order has a meaning
+import inspect
 from collections.abc import Callable
 
 from lookalike.evaluation.engine.ranks import Order, Values
-from lookalike.evaluation.metrics.average_precision import map_1000, map_c, map_full, map_lim, map_r
-from lookalike.evaluation.metrics.f1_retrieval import f1_retrieval
-from lookalike.evaluation.metrics.gain import ndcg
-from lookalike.evaluation.metrics.precision import precision, precision_1000_printed, precision_c_doc, r_precision
-from lookalike.evaluation.metrics.recall import recall
-from lookalike.evaluation.metrics.reciprocal_rank import mrr
+from lookalike.evaluation.metrics.recall import recall as recall
+from lookalike.evaluation.metrics.precision import precision as precision
+from lookalike.evaluation.metrics.f1_retrieval import f1_retrieval as f1_retrieval
+from lookalike.evaluation.metrics.gain import ndcg as ndcg
+from lookalike.evaluation.metrics.precision import r_precision as r_precision
+from lookalike.evaluation.metrics.average_precision import map_at_r as map_at_r
+from lookalike.evaluation.metrics.average_precision import map_at_c as map_at_c
+from lookalike.evaluation.metrics.average_precision import map_at_1000 as map_at_1000
+from lookalike.evaluation.metrics.average_precision import map_lim as map_lim
+from lookalike.evaluation.metrics.average_precision import map_ as map_
+from lookalike.evaluation.metrics.precision import precision_at_c_doc as precision_at_c_doc
+from lookalike.evaluation.metrics.precision import precision_at_1000_doc as precision_at_1000_doc
+from lookalike.evaluation.metrics.reciprocal_rank import mrr as mrr
+from lookalike.evaluation.metrics.precision import precision_at_1000_eq30 as precision_at_1000_eq30
 
+_METRICS = {
+    name.removesuffix("_").replace("_at_", "@"): metric
+    for name, metric in globals().items()
+    if getattr(metric, "__module__", "").startswith(f"{__name__}.")
+}
 AT_K: dict[str, Callable[[Order, int], Values]] = {
-    "recall": recall,
-    "precision": precision,
-    "f1_retrieval": f1_retrieval,
-    "ndcg": ndcg,
+    name: metric for name, metric in _METRICS.items() if "k" in inspect.signature(metric).parameters
 }
-PLAIN: dict[str, Callable[[Order], Values]] = {
-    "r_precision": r_precision,
-    "map@r": map_r,
-    "map@c": map_c,
-    "map@1000": map_1000,
-    "map_lim": map_lim,
-    "map": map_full,
-    "precision@c_doc": precision_c_doc,
-    "precision@1000_doc": lambda order: precision(order, 1000),
-    "mrr": mrr,
-    "precision@1000_eq30": precision_1000_printed,
-}
+PLAIN: dict[str, Callable[[Order], Values]] = {name: metric for name, metric in _METRICS.items() if name not in AT_K}
 ON_REQUEST = ("precision@1000_eq30",)  # not among the metrics that are measured where none is named
-__all__ = ["AT_K", "ON_REQUEST", "PLAIN"]

@@ -32,15 +32,15 @@ def precision_sum(order: Order, cap: int | Codes) -> Values:
     return order.per_query((total * order.relevant / members).astype(np.float64))
 
 
-def map_r(order: Order) -> Values:
+def map_at_r(order: Order) -> Values:
     return precision_sum(order, order.counts) / order.counts
 
 
-def map_c(order: Order) -> Values:
+def map_at_c(order: Order) -> Values:
     return precision_sum(order, order.counts + 1) / (order.counts + 1)
 
 
-def map_1000(order: Order) -> Values:
+def map_at_1000(order: Order) -> Values:
     return precision_sum(order, 1000) / (order.counts + 1)
 
 
@@ -48,5 +48,5 @@ def map_lim(order: Order) -> Values:
     return precision_sum(order, LIMIT) / (order.counts + 1)
 
 
-def map_full(order: Order) -> Values:
+def map_(order: Order) -> Values:
     return precision_sum(order, NO_CAP) / order.counts

@@ -14,12 +14,16 @@ def precision(order: Order, k: int) -> Values:
     return order.hits_within(k) / np.minimum(k, order.size)
 
 
-def precision_c_doc(order: Order) -> Values:
+def precision_at_c_doc(order: Order) -> Values:
     k = np.minimum(order.counts + 1, order.size)
     return order.hits_within(k) / k
 
 
-def precision_1000_printed(order: Order) -> Values:
+def precision_at_1000_doc(order: Order) -> Values:
+    return precision(order, 1000)
+
+
+def precision_at_1000_eq30(order: Order) -> Values:
     """Eq. 30 to the letter: 1000 in the denominator, however small the gallery."""
     return order.hits_within(1000) / 1000
 

@@ -6,29 +6,24 @@ import torch
 
 from lookalike import catalog
 from lookalike.errors import check, unknown
-from lookalike.models.backbones.bn_inception import BNInception
-from lookalike.models.backbones.conv4 import Conv4
-from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0, EfficientNetLite1, EfficientNetLite2
-from lookalike.models.backbones.googlenet import GoogLeNet
+from lookalike.models.backbones.bn_inception import BNInception as BNInception
+from lookalike.models.backbones.conv4 import Conv4 as Conv4
+from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0 as EfficientNetLite0
+from lookalike.models.backbones.efficientnet_lite import EfficientNetLite1 as EfficientNetLite1
+from lookalike.models.backbones.efficientnet_lite import EfficientNetLite2 as EfficientNetLite2
+from lookalike.models.backbones.googlenet import GoogLeNet as GoogLeNet
 from lookalike.models.backbones.hf_adapter import HuggingFace
-from lookalike.models.backbones.pixels import Pixels
-from lookalike.models.backbones.resnet import ResNet18, ResNet50
+from lookalike.models.backbones.pixels import Pixels as Pixels
+from lookalike.models.backbones.resnet import ResNet18 as ResNet18
+from lookalike.models.backbones.resnet import ResNet50 as ResNet50
 from lookalike.models.backbones.stages import Backbone
 from lookalike.models.backbones.timm_adapter import Timm
 from lookalike.models.backbones.weights import Published
 
-MEMBERS: dict[str, type[Any]] = {
-    "bn_inception": BNInception,
-    "conv4": Conv4,
-    "efficientnet_lite0": EfficientNetLite0,
-    "efficientnet_lite1": EfficientNetLite1,
-    "efficientnet_lite2": EfficientNetLite2,
-    "googlenet": GoogLeNet,
-    "pixels": Pixels,
-    "resnet18": ResNet18,
-    "resnet50": ResNet50,
-}
+MEMBERS: dict[str, type[Any]] = catalog.members(globals())
 ADAPTERS: dict[str, type[Any]] = {"timm": Timm, "hf": HuggingFace}
+
+__all__ = sorted({"ADAPTERS", "MEMBERS", "available", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
 
 
 def names() -> list[str]:

@@ -1,4 +1,6 @@
-"""Top-k precision: the four theorems of Sampling Wisely and the invariances of [math I.3], under Hypothesis."""
+"""TopKPrecision: its equation as loops [math A17], the values of its paper, and what it needs to train."""
+
+from functools import partial
 
 import pytest
 import torch
@@ -7,7 +9,45 @@ from hypothesis import strategies as st
 
 from lookalike.losses import TopKPrecision
 from lookalike.targets import Pairs
-from tests.losses.ranking_oracles import top_k_swaps
+from tests.losses.cases import BATCHES, assert_equation
+from tests.losses.loops import dots, mean
+
+DEFAULTS = {"k": 4, "margin": 0.1}
+
+
+def top_k_swaps(scores, positive, negative, k, gap):
+    """(entering pos, leaving neg) by the case distinction over the k candidates with the largest augmented scores."""
+    raised = {j: scores[j].item() + (gap if j in negative else 0.0) for j in positive + negative}
+    nearest = sorted(raised, key=lambda j: -raised[j])[:k]
+    outside = sorted((j for j in positive if j not in nearest), key=lambda j: -scores[j].item())
+    intruders = sorted((j for j in nearest if j in negative), key=lambda j: raised[j])
+    if len(positive) < min(k, len(raised)):
+        return outside, intruders[: len(outside)]
+    return outside[: len(intruders)], intruders
+
+
+def top_k_precision(z, c, pos, neg, k=4, gap=0.1, geometry="sphere"):
+    S = dots(z, c, geometry)
+    values = []
+    for i in range(len(z)):
+        if pos[i]:
+            entering, leaving = top_k_swaps(S[i], pos[i], neg[i], k, gap)
+            terms = [S[i][j] + gap for j in leaving] + [-S[i][j] for j in entering]
+            values.append(sum(terms, 0 * z.sum()))
+    return mean(values, z)
+
+
+FORMS = {
+    "default": ({}, top_k_precision),
+    "1": ({"k": 1, "margin": 0.3}, partial(top_k_precision, k=1, gap=0.3)),
+    "50": ({"k": 50}, partial(top_k_precision, k=50)),
+}
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("form", FORMS)
+def test_equation(form, batch):
+    assert_equation("top_k_precision", *FORMS[form], batch, kinked=True, flat=form == "50")
 
 
 @st.composite
