@@ -19,7 +19,7 @@ from lookalike.errors import UserError
 from lookalike.search.scan import Rounded
 from lookalike.search.stores.segments import Segment, View
 
-LIST, ENTRY, FORMAT = "segments.json", "segment.json", 1
+LIST, ENTRY, FORMAT = "segments.json", "segment.json", 2
 CHUNK = 1 << 24
 
 
@@ -83,7 +83,7 @@ class Cache:
         name = f"{generation}-{int(segment.keys[0])}-{int(segment.keys[-1])}-{os.urandom(3).hex()}"
         entry = {
             "checksums": {kind: checksum(array) for kind, array in arrays.items()},
-            "rounding": {part: getattr(rounded, part) for part in ("step", "error", "reach", "size", "spherical")},
+            "rounding": {part: getattr(rounded, part) for part in ("unit", "step", "error", "reach", "size", "spherical")},
         }
         with files.whole_folder(self.folder / name) as place:
             for kind, array in arrays.items():
