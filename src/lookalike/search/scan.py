@@ -96,11 +96,12 @@ def rounded_scores(
         shifts -= np.square(exact).sum(1) / 2
     lengths, errors = np.linalg.norm(centred, axis=1), np.linalg.norm(centred - steps[:, None] * whole, axis=1)
     summed = lengths * rounded.reach + rounded.size
-    _fill(rounded, whole, np.where(summed < OVERFLOW, steps * rounded.step, 0.0), scores)
+    fits = summed < OVERFLOW
+    _fill(rounded, whole, np.where(fits, steps * rounded.step, 0.0), scores)
     hidden = lengths * rounded.error + errors * (rounded.reach + rounded.error)
-    longest = np.linalg.norm(exact, axis=1) + np.linalg.norm(rounded.mean) + rounded.reach
+    longest = lengths + 2 * np.linalg.norm(rounded.mean) + rounded.reach  # ‖q‖ + ‖x‖ at most
     rounding = FLOAT_ROUNDING * summed + DOUBLE_ROUNDING * exact.shape[1] * np.square(longest) + UNDERFLOW
-    return shifts, np.where(summed < OVERFLOW, hidden + rounding, np.inf)
+    return shifts, np.where(fits, hidden + rounding, np.inf)
 
 
 def _fill(
