@@ -1,5 +1,6 @@
 """The answer of a store is that of float64 brute force: ids, order and scores, after any sequence of changes."""
 
+import threading
 from itertools import product
 
 import numpy as np
@@ -139,10 +140,79 @@ def test_rounding_is_bounded():
     for kind, geometry in product(("random", "collapsed"), GEOMETRIES):
         vectors, queries = on(geometry, clouds(kind, 5000, draw)), on(geometry, clouds(kind, 4, draw))
         scores = np.empty((4, 5000), np.float32)
-        bounds = scan.rounded_scores(scan.round_vectors(vectors, geometry == "sphere"), queries, scores)
+        rounded = scan.round_vectors(vectors, geometry == "sphere")
+        shifts, bounds = scan.rounded_scores(rounded, queries, scores)
         exact = np.stack([scan.exact_scores(vectors, query, geometry == "sphere") for query in queries])
-        assert (np.abs(scores - exact).max(1) <= bounds).all()
-        assert (bounds < 0.05 * np.ptp(exact, axis=1) + 0.1).all()
+        assert (np.abs(scores + shifts[:, None] - exact / rounded.unit**2).max(1) <= bounds).all()
+        assert (bounds * rounded.unit**2 < 0.05 * np.ptp(exact, axis=1) + 0.1).all()
+
+
+def in_time(work, seconds=100):
+    """What `work` returns, on a thread that is left behind where it never does."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(work()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert results, "no answer"
+    return results[0]
+
+
+@pytest.mark.parametrize("dead", [0, 2900])
+def test_one_picture_very_many_times(tmp_path, dead):
+    """More equal scores than a shortlist holds, above and below the others; also where few items of a segment live."""
+    draw = np.random.default_rng(0)
+    store, brute = SqliteStore.create(tmp_path / "index", Identity("f", "sphere", DIM)), Brute("sphere")
+    vectors = on("sphere", draw.standard_normal((3000, DIM)))
+    vectors[draw.permutation(3000)[:2500]] = vectors[0]
+    items = some_items(3000, draw=draw)
+    for part in (slice(0, 2990), slice(2990, 3000)):
+        store.put(items[part], vectors[part])
+        brute.put(items[part], vectors[part])
+        in_time(lambda: store.search(vectors[:1], 10))  # a segment of its own
+    gone = [item.id for item in items[:dead]]
+    store.remove(gone)
+    brute.remove(gone)
+    queries = on("sphere", draw.standard_normal((35, DIM)))
+    for query, answer in zip(queries, in_time(lambda: store.search(queries, 10)), strict=True):
+        assert same(answer, brute.search(query, 10))
+    store.close()
+
+
+SCALES = (1e-44, 1e-38, 1e-30, 1e-25, 1e-21, 1e-18, 1e-10, 1e5, 1e14)
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_every_scale(new_place, geometry):
+    """Squares of small numbers vanish in float32; in float64 they do not."""
+    draw = np.random.default_rng(1)
+    for scale in SCALES if geometry == "none" else SCALES[:-2]:
+        store, brute = places.created(new_place(), Identity("f", geometry, DIM)), Brute(geometry)
+        vectors = (scale * (1 + clouds("random", 400, draw) * draw.choice([1e-3, 1.0], (400, 1)))).astype(np.float32)
+        items = some_items(400, draw=draw)
+        store.put(items, vectors)
+        brute.put(items, vectors)
+        queries = np.concatenate([vectors[:2], (scale * clouds("random", 2, draw)).astype(np.float32)])
+        for query, answer in zip(queries, store.search(queries, 10), strict=True):
+            assert same(answer, brute.search(query, 10)), scale
+        store.close()
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_scales_side_by_side(tmp_path, geometry):
+    """Segments, items and queries of every length in one index."""
+    draw = np.random.default_rng(2)
+    store, brute = SqliteStore.create(tmp_path / "index", Identity("f", geometry, DIM)), Brute(geometry)
+    for number, scales in enumerate(([1e-40], [1e-20, 1e-10], [1e-30], [1e12, 1e-12])):
+        count = 400 >> number
+        vectors = clouds("random", count, draw) * draw.choice(scales, (count, 1))
+        store.put(some_items(count, 1000 * number), vectors.astype(np.float32))
+        brute.put(some_items(count, 1000 * number), vectors.astype(np.float32))
+        store.search(np.zeros((1, DIM), np.float32), 1)  # a segment of its own
+    queries = clouds("random", 10, draw) * np.logspace(-44, 14, 10)[:, None]
+    queries = np.concatenate([queries, np.zeros((1, DIM))]).astype(np.float32)
+    for query, answer in zip(queries, store.search(queries, 10), strict=True):
+        assert same(answer, brute.search(query, 10))
+    store.close()
 
 
 def test_items_left_out_do_not_answer(new_place):

@@ -21,24 +21,24 @@ def _products(items, query, out):
 
 @njit(nogil=True, fastmath=True, cache=True)
 @no_type_check
-def scan(items, offsets, queries, scales, shifts, scores):
-    """scores[q, i] = scale_q · ⟨items_i, queries_q⟩ + offset_i + shift_q, block by block: one pass over the items."""
+def scan(items, offsets, queries, scales, scores):
+    """scores[q, i] = scale_q · ⟨items_i, queries_q⟩ + offset_i, block by block: one pass over the items."""
     whole = np.empty(BLOCK, np.int32)
     for start in range(0, items.shape[0], BLOCK):
         stop = min(start + BLOCK, items.shape[0])
         for q in range(queries.shape[0]):
             _products(items[start:stop], queries[q], whole)
             for row in range(start, stop):
-                scores[q, row] = scales[q] * whole[row - start] + offsets[row] + shifts[q]
+                scores[q, row] = scales[q] * whole[row - start] + offsets[row]
 
 
 @njit(nogil=True, fastmath=True, cache=True)
 @no_type_check
-def scaled(whole, offsets, scales, shifts, scores):
+def scaled(whole, offsets, scales, scores):
     """The same scores from integer products that are there already."""
     for q in range(whole.shape[0]):
         for row in range(whole.shape[1]):
-            scores[q, row] = scales[q] * whole[q, row] + offsets[row] + shifts[q]
+            scores[q, row] = scales[q] * whole[q, row] + offsets[row]
 
 
 @njit(nogil=True, cache=True)

@@ -5,6 +5,9 @@ the squares less. The centred part is small and survives rounding to int8; the o
 of the rounding errors bound what they can hide, so an answer is either proven or completed: every item whose rounded
 score could still reach the last place is scored in float64. Equal scores are ordered by the caller.
 
+Vectors are measured in a power of two near the largest of their numbers, so that no float32 under- or overflows, however
+short or long they are; what is the same for all items of a query, q·m − m·m, stays in float64 and out of the scan.
+
 The compiled loops release the GIL; rows are divided among Python threads.
 """
 
@@ -26,6 +29,9 @@ SHORTLIST = 128  # candidates that are scored in float64 before anything is prov
 ROWS_AT_ONCE = 4096  # in float64
 LOWEST = float(np.finfo(np.float32).min)
 FLOAT_ROUNDING = 2.0**-22  # of a float32 score relative to what is summed, with room to spare
+DOUBLE_ROUNDING = 2.0**-50  # of a float64 sum, for each of its numbers
+UNDERFLOW = 2.0**-125  # what a float32 can lose below its normal numbers
+OVERFLOW = 2.0**120  # a score that is not left to float32
 
 Scores = Float32[np.ndarray, "queries n"]
 Result = TypeVar("Result")
@@ -33,12 +39,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Rounded:
-    """Vectors as small integers around their mean, with what rounding can hide."""
+    """Vectors as small integers around their mean, with what rounding can hide; everything is measured in `unit`."""
 
     items: Int8[np.ndarray, "n d"]
     offsets: Float32[np.ndarray, " n"]
     mean: Float64[np.ndarray, " d"]
-    step: float  # one level in units of the vectors
+    unit: float  # a power of two
+    step: float  # one level
     error: float  # the longest rounding error of an item
     reach: float  # the longest centred item
     size: float  # the largest offset
@@ -55,10 +62,12 @@ def round_vectors(vectors: Float32[np.ndarray, "n d"], spherical: bool) -> Round
     offsets = np.empty(len(vectors), np.float32)
     blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(vectors), ROWS_AT_ONCE)]
     largest = max(float(np.abs(vectors[rows] - mean).max()) for rows in blocks)
-    step = largest / LEVELS if largest > 0 else 1.0
+    unit = float(np.ldexp(1.0, np.frexp(np.abs(mean).max() + largest)[1]))
+    mean /= unit
+    step = largest / unit / LEVELS if largest > 0 else 1.0
     error = reach = size = 0.0
     for rows in blocks:
-        exact = vectors[rows].astype(np.float64)
+        exact = vectors[rows].astype(np.float64) / unit
         centred = exact - mean
         items[rows] = np.rint(centred / step)
         half = 0.0 if spherical else np.square(exact).sum(1) / 2
@@ -67,14 +76,17 @@ def round_vectors(vectors: Float32[np.ndarray, "n d"], spherical: bool) -> Round
         error = max(error, float(np.linalg.norm(centred - step * items[rows], axis=1).max()))
         reach = max(reach, float(np.linalg.norm(centred, axis=1).max()))
         size = max(size, float(np.abs(offset).max()))
-    return Rounded(items, offsets, mean, step, error, reach, size, spherical)
+    return Rounded(items, offsets, mean, unit, step, error, reach, size, spherical)
 
 
 def rounded_scores(
     rounded: Rounded, queries: Float32[np.ndarray, "queries d"], scores: Scores
-) -> Float64[np.ndarray, " queries"]:
-    """Fill in the rounded scores of every item; how far each query's may be from the exact ones."""
-    exact = queries.astype(np.float64)
+) -> tuple[Float64[np.ndarray, " queries"], Float64[np.ndarray, " queries"]]:
+    """Fill in the rounded scores of every item; what each query's lack, and how far they may then be from the exact ones.
+
+    exact = (score + shift ± bound) · unit², where an infinite bound promises nothing.
+    """
+    exact = queries.astype(np.float64) / rounded.unit
     centred = exact - rounded.mean
     largest = np.abs(centred).max(1)
     steps = np.where(largest > 0, largest / LEVELS, 1.0)
@@ -82,19 +94,19 @@ def rounded_scores(
     shifts = exact @ rounded.mean - rounded.mean @ rounded.mean
     if not rounded.spherical:
         shifts -= np.square(exact).sum(1) / 2
-    scales = (steps * rounded.step).astype(np.float32)
-    floats = shifts.astype(np.float32)
-    _fill(rounded, whole, scales, floats, scores)
     lengths, errors = np.linalg.norm(centred, axis=1), np.linalg.norm(centred - steps[:, None] * whole, axis=1)
+    summed = lengths * rounded.reach + rounded.size
+    fits = summed < OVERFLOW
+    _fill(rounded, whole, np.where(fits, steps * rounded.step, 0.0), scores)
     hidden = lengths * rounded.error + errors * (rounded.reach + rounded.error)
-    summed = lengths * rounded.reach + rounded.size + np.abs(shifts)
-    return np.asarray(hidden + FLOAT_ROUNDING * summed)
+    longest = lengths + 2 * np.linalg.norm(rounded.mean) + rounded.reach  # ‖q‖ + ‖x‖ at most
+    rounding = FLOAT_ROUNDING * summed + DOUBLE_ROUNDING * exact.shape[1] * np.square(longest) + UNDERFLOW
+    return shifts, np.where(fits, hidden + rounding, np.inf)
 
 
 def _fill(
-    rounded: Rounded, whole: Int16[np.ndarray, "queries d"], scales: Float32[np.ndarray, " queries"],
-    shifts: Float32[np.ndarray, " queries"], scores: Scores,
-) -> None:  # fmt: skip
+    rounded: Rounded, whole: Int16[np.ndarray, "queries d"], scales: Float64[np.ndarray, " queries"], scores: Scores
+) -> None:
     """The scores by the compiled loop, or by products of whole blocks where the processor has them."""
     from lookalike.search import dot_products, kernel  # numba is not light
 
@@ -105,14 +117,13 @@ def _fill(
     def part(number: int) -> None:
         start, stop = cuts[number], cuts[number + 1]
         if not in_blocks:
-            kernel.scan(rounded.items[start:stop], rounded.offsets[start:stop], whole, scales, shifts,
-                        scores[:, start:stop])  # fmt: skip
+            kernel.scan(rounded.items[start:stop], rounded.offsets[start:stop], whole, scales, scores[:, start:stop])
             return
         for first in range(start, stop, dot_products.ROWS):
             first = min(first, stop - dot_products.ROWS)  # the last block overlaps the one before: one shape for all
             rows = slice(first, first + dot_products.ROWS)
             products = dot_products.products(small, rounded.items[rows])
-            kernel.scaled(products, rounded.offsets[rows], scales, shifts, scores[:, rows])
+            kernel.scaled(products, rounded.offsets[rows], scales, scores[:, rows])
 
     for_each(part, len(cuts) - 1, len(rounded))
 
@@ -127,16 +138,17 @@ def shortlist(scores: Float32[np.ndarray, " n"], count: int) -> Int64[np.ndarray
     sample = np.sort(scores[::stride])[::-1]
     rank = min(len(sample) - 1, 2 * count // stride + 4)
     places = np.empty(16 * count, np.int64)
-    while True:
+    few, many = -1, len(sample)  # ranks that leave too few scores, and too many
+    while few < rank < many:
         number = kernel.at_least(scores, sample[rank], places)
         if count <= number <= len(places):
-            break
-        lower = number < count
-        if (lower and rank == len(sample) - 1) or (not lower and rank == 0):
-            return np.argpartition(-scores, count - 1)[:count]  # many equal scores
-        rank = min(len(sample) - 1, 2 * rank + 1) if lower else rank // 2
-    near = places[:number]
-    return near[np.argpartition(-scores[near], count - 1)[:count]] if number > count else near
+            near = places[:number]
+            return near[np.argpartition(-scores[near], count - 1)[:count]] if number > count else near
+        if number < count:
+            few, rank = rank, min(2 * rank + 1, (rank + many) // 2)
+        else:
+            many, rank = rank, (few + rank) // 2
+    return np.argpartition(-scores, count - 1)[:count]  # many equal scores
 
 
 def places_above(scores: Float32[np.ndarray, " n"], floor: float) -> Int64[np.ndarray, " m"]:

@@ -20,6 +20,7 @@ from lookalike.cli import main
 from lookalike.search.serve import settings
 if {limits!r}:
     settings.Settings = partial(settings.Settings, **{limits!r})
+{before}
 main()
 """
 
@@ -52,6 +53,7 @@ class Server:
     words: tuple[str, ...] = ()
     token: str | None = None
     limits: dict[str, object] = field(default_factory=dict)  # of Settings, which the command line does not offer
+    before: str = ""  # what its process runs first
     logs: Path | None = None  # how the names of logs begin, where that is not beside the index
 
     def __enter__(self) -> "Server":
@@ -72,7 +74,7 @@ class Server:
         words = ["serve", str(self.place), "--port", str(port), *self.words]
         words += ["--token", self.token] if self.token else []
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "LOOKALIKE_SHAPES": "off"}
-        program = PROGRAM.format(limits=self.limits)
+        program = PROGRAM.format(limits=self.limits, before=self.before)
         with self.log.open("wb") as file:
             self.process = subprocess.Popen([sys.executable, "-c", program, *words], stderr=file, env=environment)
         self.port = int(self.wait_for(lambda: re.search(r"http://[^ ]*:(\d+)", self.errors), "an address")[1])

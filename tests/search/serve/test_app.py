@@ -21,10 +21,10 @@ from tests.search.serve.inside import exchange
 
 
 class Start:
-    """An engine whose start ends in `error`, and that counts how often it looks ahead."""
+    """An engine whose start ends in `error`, that counts how often it looks ahead, and in which searches may hang."""
 
-    def __init__(self, error=None, looks=3):
-        self.error, self.looks, self.enough = error, looks, asyncio.Event()
+    def __init__(self, error=None, looks=3, hangs=False):
+        self.error, self.looks, self.hangs, self.enough = error, looks, hangs, asyncio.Event()
 
     def start(self):
         if self.error is not None:
@@ -50,13 +50,14 @@ def test_a_start_says_that_it_is_done_or_why_it_failed():
 
 def test_a_worker_goes_on_looking_for_a_new_generation(monkeypatch):
     monkeypatch.setattr(application, "LOOK", 0.001)
+    failures = []
 
     async def live(engine, good):
         async def starting():
             return good
 
         engine.loop = asyncio.get_running_loop()
-        task = asyncio.create_task(_kept_ready(engine, starting()))
+        task = asyncio.create_task(_kept_ready(engine, starting(), failures.append))
         waiting = asyncio.create_task(engine.enough.wait())
         await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
         ended = task.done()
@@ -66,6 +67,9 @@ def test_a_worker_goes_on_looking_for_a_new_generation(monkeypatch):
 
     assert asyncio.run(live(Start(), True)) == (False, True)  # its mistakes do not end it
     assert asyncio.run(live(Start(), False)) == (True, False)
+    assert failures == []
+    assert asyncio.run(live(Start(hangs=True), True)) == (True, False)
+    assert "searches hang" in str(failures[0])
 
 
 MISTAKES = [

@@ -3,7 +3,7 @@
 import sqlite3
 
 from lookalike.errors import UserError
-from lookalike.search.serve.refusals import busy, internal, no_item, not_ready, of_mistake, shortened
+from lookalike.search.serve.refusals import busy, given_up, internal, no_item, not_ready, of_mistake, shortened
 from lookalike.search.stores import StorageError
 
 
@@ -26,7 +26,7 @@ def test_trouble_of_the_storage_stays_inside():
 def test_who_may_try_again_is_told_when():
     assert (busy(7).status, busy(7).headers) == (429, {"Retry-After": "7"})
     assert (not_ready().status, not_ready().headers) == (503, {"Retry-After": "2"})
-    assert internal().status == 500
+    assert (internal().status, given_up(20).status) == (500, 504)
 
 
 def test_names_are_quoted_but_not_at_length():

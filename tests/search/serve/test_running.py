@@ -39,6 +39,43 @@ def test_a_stop_answers_what_has_begun(shop):
         assert "Traceback" not in server.errors
 
 
+HANGING = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from lookalike.search.serve import server
+from lookalike.search.stores.segments import View
+server.GRACE = 1
+nearest = View.nearest
+def hanging(view, queries, k, allowed=None):
+    if k > 70:  # in a thread that also keeps the interpreter from ending
+        ThreadPoolExecutor(1).submit(threading.Event().wait).result()
+    return nearest(view, queries, k, allowed)
+View.nearest = hanging
+"""
+
+
+@pytest.mark.slow
+def test_a_search_that_never_ends_is_given_up_and_holds_up_neither_others_nor_a_stop(shop):
+    with Server(shop, limits={"searching": 1.0}, before=HANGING) as server:
+        for _ in range(2):
+            reply = server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 100})
+            assert (reply.status, reply.json["error"]["code"]) == (504, "given_up")
+            assert reply.message.startswith("The search took longer than 1 seconds and was given up.")
+            assert server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 5}).status == 200
+        server.process.send_signal(signal.SIGTERM)
+        server.process.wait(100)
+
+
+@pytest.mark.slow
+def test_a_server_in_which_searches_hang_ends_and_says_so(shop):
+    with Server(shop, limits={"searching": 0.5}, before=HANGING) as server:
+        for _ in range(3):
+            assert server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 100}).status == 504
+        assert server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 5}).status == 200
+        assert server.process.wait(100) != 0
+        assert "several searches hang" in server.errors
+
+
 @pytest.mark.slow
 def test_ctrl_c_stops_workers_too(shop):
     with Server(shop, ("--workers", "2")) as server:

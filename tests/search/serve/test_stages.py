@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from lookalike.search.serve.stages import Stage
+from lookalike.search.serve.stages import LOST, SlowError, Stage
 
 
 def test_what_waits_is_worked_on_together():
@@ -77,3 +77,49 @@ def test_a_stop_comes_after_what_waits_and_leaves_out_who_has_gone():
 
     assert asyncio.run(asyncio.wait_for(wait(), 20)) == [0, 1, 3]
     assert done == [0, 1, 3]
+
+
+def test_a_batch_that_takes_too_long_is_given_up_and_another_thread_goes_on():
+    free, done = threading.Event(), []
+
+    def work(jobs):
+        if "slow" in jobs:
+            free.wait(60)
+        done.extend(jobs)
+        return jobs
+
+    async def ask(stage, job):
+        return (await asyncio.gather(stage.do(job), return_exceptions=True))[0]
+
+    async def together():
+        first = asyncio.create_task(ask(stage, "slow"))
+        await asyncio.sleep(0.1)
+        behind = asyncio.create_task(ask(stage, "behind"))
+        return [await first, await behind, await ask(stage, "next"), await ask(stage, "slow"), await ask(stage, "last")]
+
+    stage = Stage("limited", work, 1, limit=0.3)
+    first, behind, next_, second, last = asyncio.run(asyncio.wait_for(together(), 60))
+    assert isinstance(first, SlowError)
+    assert isinstance(behind, TimeoutError)  # nobody had looked at it
+    assert isinstance(second, SlowError)
+    assert (next_, last, stage.hangs) == ("next", "last", False)
+    free.set()
+    while sum(thread.name == "limited" for thread in threading.enumerate()) > 1:
+        pass  # those left behind end with their batch
+    assert stage.stop()
+    assert sorted(done) == ["last", "next", "slow", "slow"]
+
+
+def test_threads_that_hang_are_counted_and_hold_up_no_stop():
+    free = threading.Event()
+
+    async def ask():
+        return [await asyncio.gather(stage.do(number), return_exceptions=True) for number in range(LOST + 2)]
+
+    stage = Stage("hanging", lambda jobs: free.wait(60) and jobs, 1, limit=0.05)
+    assert not stage.hangs
+    given_up = asyncio.run(asyncio.wait_for(ask(), 60))
+    assert [type(each) for (each,) in given_up] == [SlowError] * (LOST + 1) + [TimeoutError]
+    assert stage.hangs
+    assert not stage.stop()
+    free.set()

@@ -44,7 +44,7 @@ def create_app(
         starting = asyncio.create_task(_started(engine, ready, failed))
         if settings.workers > 1:  # one of several accepts nothing before it can answer: the others do
             await starting
-        task = asyncio.create_task(_kept_ready(engine, starting))
+        task = asyncio.create_task(_kept_ready(engine, starting, failed))
         yield
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -76,13 +76,14 @@ async def _started(engine: Engine, ready: Callable[[], None], failed: Callable[[
     return True
 
 
-async def _kept_ready(engine: Engine, starting: Awaitable[bool]) -> None:
+async def _kept_ready(engine: Engine, starting: Awaitable[bool], failed: Callable[[Exception], None]) -> None:
     if not await starting:
         return
-    while True:
+    while not engine.hangs:
         await asyncio.sleep(LOOK)
         with suppress(UserError):
             await asyncio.to_thread(engine.look_ahead)
+    failed(UserError("several searches hang: lookalike status INDEX --check says whether the index is damaged"))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -115,7 +116,7 @@ def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
         ("multipart/form-data", schema.SEARCH_FORM), ("application/json", schema.SearchRequest.model_json_schema())
     )
 
-    @app.post("/v1/search", response_model=schema.AnswerForm, responses=errors(404, 415), openapi_extra=described)
+    @app.post("/v1/search", response_model=schema.AnswerForm, responses=errors(404, 415, 504), openapi_extra=described)
     async def search(request: Request) -> Response:
         """The nearest items of pictures and items, and whether to believe the best of them."""
         engine.check_free()  # before the body is read: who must wait should not send it in vain

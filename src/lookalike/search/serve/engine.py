@@ -28,9 +28,9 @@ from lookalike.search.queries import combined
 from lookalike.search.serve.asking import Question, Reply, Searcher
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.pictures import Upload, inputs_of, kept_picture
-from lookalike.search.serve.refusals import Refusal, busy, not_ready
+from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
-from lookalike.search.serve.stages import Stage
+from lookalike.search.serve.stages import SlowError, Stage
 from lookalike.search.stores import GenerationError
 from lookalike.search.stores.places import model_folder
 
@@ -92,7 +92,9 @@ class Engine:
         self._searcher = Searcher(self.index)
         self._decoders = ThreadPoolExecutor(DECODERS, "decode")
         self._embedding: Stage[tuple[Network, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
-        self._searching: Stage[Question, Reply] = Stage("search", self._searcher.answers, QUERIES)
+        self._searching: Stage[Question, Reply] = Stage(
+            "search", self._searcher.answers, QUERIES, settings.searching
+        )
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
@@ -105,11 +107,16 @@ class Engine:
             self._embed([(network, torch.zeros(1, how.channels, how.crop, how.crop))])
         self.ready = True
 
+    @property
+    def hangs(self) -> bool:
+        """Whether searches hang, and only a new process helps."""
+        return self._searching.hangs
+
     def stop(self) -> None:
-        for stage in (self._embedding, self._searching, self._writing):
-            stage.stop()
+        ended = [stage.stop() for stage in (self._embedding, self._searching, self._writing)]
         self._decoders.shutdown()
-        self.index.close()
+        if all(ended):  # a search that hangs still has its connection
+            self.index.close()
 
     def look_ahead(self) -> None:
         """Load the model of a generation that is being filled, so that the switch to it makes nobody wait."""
@@ -176,7 +183,10 @@ class Engine:
                 query.where, query.group, query.k, None if network is None else network.identity.generation,
             )  # fmt: skip
             with times.measure("search"):
-                return await self._searching.do(question)
+                try:
+                    return await self._searching.do(question)
+                except SlowError:
+                    raise given_up(self.settings.searching) from None
 
         reply = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)

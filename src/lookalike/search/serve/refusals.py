@@ -23,6 +23,7 @@ CODES = {
     499: "gone",
     500: "internal",
     503: "not_ready",
+    504: "given_up",
 }
 
 
@@ -50,6 +51,11 @@ def not_ready() -> Refusal:
 
 def internal() -> Refusal:
     return Refusal(500, "Something went wrong inside the server. Report the request id to its operator.")
+
+
+def given_up(seconds: float) -> Refusal:
+    message = f"The search took longer than {seconds:g} seconds and was given up. Report the request id to the operator."
+    return Refusal(504, message)
 
 
 def no_item(name: str) -> Refusal:

@@ -81,6 +81,11 @@ def answer(
     torch.set_num_threads(1)  # each stage is a thread already
     failures: list[Exception] = []
 
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            end_in_time()
+            await super().shutdown(sockets)
+
     def stop(error: Exception) -> None:
         failures.append(error)
         server.should_exit = True
@@ -92,10 +97,17 @@ def answer(
         timeout_graceful_shutdown=GRACE, timeout_keep_alive=30,
         limit_concurrency=4 * settings.uploads, proxy_headers=False, ws="none",
     )  # fmt: skip
-    server = uvicorn.Server(config)
+    server = Server(config)
     server.run([listener])
     if failures:
         raise failures[0]
+
+
+def end_in_time() -> None:
+    """End this process when the time for what has begun is over, even if a thread of it hangs."""
+    timer = threading.Timer(GRACE + 5, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
 
 
 def _worker(settings: Settings, listener: socket.socket, meters: Path, worker: int, parent: Connection) -> None:

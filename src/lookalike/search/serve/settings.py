@@ -28,4 +28,5 @@ class Settings:
     silence: float = 10.0  # without a byte of a body that was announced
     upload: float = 60.0  # for a whole body
     patience: float = 30.0  # for one answer
+    searching: float = 20.0  # for one pass over the index, for all who share it
     log: bool = True  # a line for every request

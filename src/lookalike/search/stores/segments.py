@@ -120,15 +120,16 @@ class View:
     def _pass(self, queries: Vectors, k: int, masks: Sequence[np.ndarray]) -> list[Candidates]:
         """One pass over the items for some queries."""
         scores = _own.arrays(len(queries), [len(segment) for segment in self.segments])
-        bounds = [scan.rounded_scores(segment.rounded, queries, out)
+        limits = [scan.rounded_scores(segment.rounded, queries, out)
                   for segment, out in zip(self.segments, scores, strict=True)]  # fmt: skip
         for hidden, out in zip(masks, scores, strict=True):
             out[:, hidden] = -np.inf
         living = [len(segment) - _count(hidden) for segment, hidden in zip(self.segments, masks, strict=True)]
 
         def answer(row: int) -> Candidates:
-            parts = zip(self.segments, scores, bounds, living, strict=True)
-            looks = [_Look(segment, out[row], float(bound[row]), count) for segment, out, bound, count in parts]
+            parts = zip(self.segments, scores, limits, living, strict=True)
+            looks = [_Look(segment, out[row], float(shifts[row]), float(bounds[row]), count)
+                     for segment, out, (shifts, bounds), count in parts]  # fmt: skip
             return self._proven(queries[row], k, looks)
 
         return scan.for_each(answer, len(queries), sum(living))
@@ -160,7 +161,7 @@ class View:
         for number, look in enumerate(looks):
             if look.may_hide(places[number], last):
                 certified = False
-                places[number] = scan.places_above(look.scores, last - look.bound)
+                places[number] = scan.places_above(look.scores, look.least(last))
                 exact[number] = look.exact(places[number], query, self.spherical)
         return _best([look.segment.keys[near] for look, near in zip(looks, places, strict=True)], exact, k, certified)
 
@@ -183,10 +184,11 @@ _own = _Scratch()
 
 @dataclass(frozen=True)
 class _Look:
-    """The rounded scores of a segment for one query: −∞ for what is hidden, else within `bound` of the exact ones."""
+    """The rounded scores of a segment for one query: −∞ for what is hidden, else see `scan.rounded_scores`."""
 
     segment: Segment
     scores: Float32[np.ndarray, " n"]
+    shift: float
     bound: float
     living: int
 
@@ -196,8 +198,12 @@ class _Look:
     def exact(self, places: Places, query: Float32[np.ndarray, " d"], spherical: bool) -> Float64[np.ndarray, " m"]:
         return scan.exact_scores(self.segment.vectors[places], query, spherical)
 
+    def least(self, last: float) -> float:
+        """No item with a lower rounded score has an exact one of `last`."""
+        return last / self.segment.rounded.unit**2 - self.shift - self.bound
+
     def may_hide(self, places: Places, last: float) -> bool:
-        return len(places) < self.living and float(self.scores[places].min(initial=np.inf)) + self.bound >= last
+        return len(places) < self.living and float(self.scores[places].min(initial=np.inf)) >= self.least(last)
 
 
 def _count(hidden: Mask | Places) -> int:
@@ -205,9 +211,9 @@ def _count(hidden: Mask | Places) -> int:
 
 
 def _last(scores: Sequence[np.ndarray], k: int) -> float:
-    """The k-th best score; the lowest float32 where there are fewer, which every living item reaches."""
+    """The k-th best score; −∞ where there are fewer, which every living item reaches."""
     every = np.concatenate(scores) if scores else np.empty(0)
-    return float(np.partition(every, len(every) - k)[len(every) - k]) if len(every) >= k else scan.LOWEST
+    return float(np.partition(every, len(every) - k)[len(every) - k]) if len(every) >= k else -np.inf
 
 
 def _best(keys: Sequence[np.ndarray], scores: Sequence[np.ndarray], k: int, certified: bool) -> Candidates:

@@ -70,7 +70,7 @@ def refreshed(connection: sqlite3.Connection, view: View | None, cache: Cache) -
     spherical = identity.geometry == "sphere"
     change, token = connection.execute("SELECT number, token FROM changes ORDER BY number DESC LIMIT 1").fetchone()
     if view is None or not _known(connection, view, identity):
-        view = cache.load(identity.generation, spherical)
+        view = cache.load(identity.generation, identity.dim, spherical)
     if view is None or not _known(connection, view, identity):
         view = View((), identity.generation, 0, "", spherical)
     if view.change > change:
