@@ -6,6 +6,7 @@ is not used, and built again. One process writes at a time; others go on with wh
 
 import json
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from lookalike.search.scan import Rounded
 from lookalike.search.stores.segments import Segment, View
 
 LIST, ENTRY, FORMAT = "segments.json", "segment.json", 1
+NAME = re.compile(r"\d+-\d+-\d+-[0-9a-f]{6}")  # of a segment's folder
 CHUNK = 1 << 24
 
 
@@ -43,6 +45,8 @@ class Cache:
         return None
 
     def _read(self, name: str, dead: Sequence[int], check: bool) -> Segment:
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a segment")
         place = self.folder / name
         entry = files.read_json(place / ENTRY)
         arrays = {}
@@ -93,7 +97,7 @@ class Cache:
 
     def _forget(self, kept: set[str | None]) -> None:
         for place in self.folder.iterdir():
-            if place.is_dir() and place.name not in kept:
+            if NAME.fullmatch(place.name) and place.name not in kept:
                 shutil.rmtree(place, ignore_errors=True)
 
 
