@@ -260,6 +260,8 @@ def lock(path: Path, seconds: float = -1.0) -> Iterator[bool]:
     """
     import filelock
 
+    if path.is_symlink():  # in a folder of a stranger's it may lead to a file of the reader's, which would be emptied
+        raise UserError(f"cannot lock {path}: it is a link, delete it")
     holder = filelock.FileLock(path, timeout=seconds, is_singleton=False)
     try:
         holder.acquire()

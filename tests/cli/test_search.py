@@ -106,7 +106,15 @@ def test_calibrate_classify_duplicates_remove_status(lookalike, shop, photos, tm
     assert removed.code == 0
     assert json.loads(lookalike("status", index, "--json").out)["items"] < before
     assert lookalike("status", index, "--compact", "--backup", tmp_path / "copy.sqlite").code == 0
-    assert (tmp_path / "copy.sqlite").stat().st_size > 0
+    left = json.loads(lookalike("status", index, "--json").out)["items"]
+    assert lookalike("remove", index, "--where", f"label={rows[-1]['label']}").code == 0
+    assert json.loads(lookalike("status", index, "--json").out)["items"] < left
+    for file in index.glob("index.sqlite*"):
+        file.write_bytes(b"damaged" * 1000)
+    lookalike("status", index).refused(f"lookalike status {index} --restore FILE")
+    restored = lookalike("status", index, "--restore", tmp_path / "copy.sqlite", "--check", "--json")
+    assert (json.loads(restored.out)["items"], json.loads(restored.out)["troubles"]) == (left, []), restored.error
+    assert lookalike("search", index, "--first").code == 0
 
 
 def test_an_index_of_a_run_starts_with_its_calibration(lookalike, finished, tmp_path):

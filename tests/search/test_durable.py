@@ -202,6 +202,58 @@ def test_a_read_only_folder_answers_and_refuses_changes():
             again.close()
 
 
+@contextmanager
+def readable_index():
+    """An index in a folder that nobody else may write to, and that everybody may read."""
+    with tempfile.TemporaryDirectory() as above:  # nobody may not enter pytest's own folders
+        Path(above).chmod(0o755)
+        store = SqliteStore.create(Path(above) / "index", Identity("f", "none", DIM))
+        try:
+            brute, vectors = filled(store)
+            store.search(vectors[:1], 5)  # whatever is loaded late is loaded now
+            yield store, brute, vectors
+        finally:
+            store.close()
+
+
+def test_a_reader_without_rights_sees_what_is_in_the_log():
+    """The writer is at work, so that what it has acknowledged is in its log alone."""
+    with readable_index() as (store, brute, vectors), without_rights(store.folder):
+        again = SqliteStore(store.folder)
+        assert again.count() == 200
+        assert same(again.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+        with pytest.raises(UserError, match="cannot be written"):
+            again.remove(["item-000001"])
+        again.close()
+
+
+def test_a_reader_without_rights_sees_what_comes_later():
+    """It has opened an index that nobody writes to; then somebody does."""
+    with readable_index() as (store, _, vectors):
+        store.close()
+        with without_rights(store.folder):
+            again = SqliteStore(store.folder)
+            assert again.count() == 200
+        for start in (500, 600):
+            store.put(some_items(50, start=start), vectors[:50])
+            for close in (False, True):
+                store.close() if close else None
+                with without_rights(store.folder):
+                    assert again.count() == start - 250 - (start == 600) * 50
+                    assert len(again.search(vectors[:1], 1000)[0].hits) == again.count()
+        again.close()
+
+
+def test_a_log_that_cannot_be_read_is_no_empty_log():
+    """Copied without its index of the log, onto a disk that is not written to."""
+    with readable_index() as (store, _, _), tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        for name in (FILE, f"{FILE}-wal"):
+            shutil.copy(store.folder / name, Path(place) / name)
+        with without_rights(Path(place)), pytest.raises(UserError, match=r"index\.sqlite-wal.* holds changes"):
+            SqliteStore(Path(place))
+
+
 def test_a_full_disk_is_one_line_and_loses_nothing(store):
     brute, vectors = filled(store)
     connection = store.database.connection()

@@ -54,6 +54,9 @@ def test_the_verbs(lookalike, saved, photos, held_out, new_address, tmp_path):
     lookalike("copy", place, folder).refused("the target is not a copy: 36 own items would be lost")
     assert json.loads(lookalike("copy", place, folder, "--replace", "--json").out)["items"] == 30
     assert lookalike("status", place, "--backup", tmp_path / "backup.sqlite").code == 0
+    assert "6 items removed, 24 are left" in lookalike("remove", place, "--where", "label=apple").out
+    restored = lookalike("status", place, "--restore", tmp_path / "backup.sqlite", "--json")
+    assert json.loads(restored.out)["items"] == 30, restored.error
     lookalike("search", "postgresql://me:secret@127.0.0.1:1/x", query).refused("the server does not answer")
 
 

@@ -16,6 +16,7 @@ def run(
     check: Annotated[bool, typer.Option("--check", help="Look for damage; exit code 1 if there is any.")] = False,
     compact: Annotated[bool, typer.Option("--compact", help="Give back the space of what was removed.")] = False,
     backup: Annotated[Path | None, typer.Option("--backup", help="Copy the whole index into one file.")] = None,
+    restore: Annotated[Path | None, typer.Option("--restore", help="First put a backup in its place.")] = None,
     approximate: Annotated[
         bool | None, typer.Option("--approximate/--exact", help="On PostgreSQL: build a graph, or drop it.")
     ] = None,
@@ -25,7 +26,7 @@ def run(
     from lookalike.search import Index
     from lookalike.search.status import describe
 
-    index = Index.open(place)
+    index = Index.open(place) if restore is None else Index.restore(place, restore)
     if approximate is not None:
         with bar("building the graph and measuring its recall" if approximate else "dropping the graph") as progress:
             index.store.approximate(approximate, progress)
@@ -37,7 +38,9 @@ def run(
     content = describe(index) | ({"troubles": troubles} if check else {})
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else _lines(content))
     if backup is not None:
-        typer.echo(f"backup written to {backup}: as index.sqlite in a folder of its own it is an index", err=True)
+        typer.echo(f"backup written to {backup}: --restore puts it back", err=True)
+    if restore is not None:
+        typer.echo(f"restored from {restore}; a folder keeps what it held as index.sqlite.before", err=True)
     raise typer.Exit(1 if troubles else 0)
 
 

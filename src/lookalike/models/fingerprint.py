@@ -6,6 +6,7 @@ normalisation do not enter.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from hashlib import blake2b
@@ -19,6 +20,7 @@ from lookalike.models.preprocess import Preprocessing
 from lookalike.models.readout import Readout
 
 DIGEST = 16  # bytes
+WRITTEN = re.compile(f"[0-9a-f]{{{2 * DIGEST}}}")  # a file or a database may say anything in its place
 COUNTER = "num_batches_tracked"
 
 

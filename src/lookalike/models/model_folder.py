@@ -22,6 +22,7 @@ from lookalike.values import dataclass_of
 
 FORMAT = 1
 DESCRIPTION, RECIPE, CARD = "model.json", "recipe.toml", "README.md"
+FILES = (DESCRIPTION, weights.WEIGHTS, RECIPE, CARD)
 LARGEST = 1 << 26  # bytes of a file of text
 
 

@@ -100,7 +100,9 @@ class _Files:
 
     def node(self, node: tuple[str, str]) -> Path | None:
         kind, name = node
-        return self.item(name) if kind == "item" else self._written(f"query_{name}", self.store.query_picture(name))
+        if kind == "item":
+            return self.item(name)
+        return self._written(f"query_{_safe(name)}", self.store.query_picture(name))
 
     def query(self, mark: Mark) -> Path | None:
         return self.node(_node(mark))
@@ -123,5 +125,5 @@ class _Files:
 
 
 def _safe(name: str) -> str:
-    """A name for a file, whatever an item is called."""
+    """A name for a file, whatever an item or a query is called."""
     return blake2b(name.encode(), digest_size=8).hexdigest()

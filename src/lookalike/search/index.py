@@ -69,6 +69,15 @@ class Index:
         return Index(places.opened(place, complete), place)
 
     @staticmethod
+    def restore(place: Place, backup: Path) -> "Index":
+        """The index of a `backup` in the place of what is there, damaged or not; see `Store.backup`.
+
+        A folder keeps what it held, as index.sqlite.before.
+        """
+        places.restored(place, backup)
+        return Index.open(place)
+
+    @staticmethod
     def for_vectors(place: Place, file: Path) -> "Index":
         """A new index without a model, for the vectors in a `file`."""
         check(vectors.holds_vectors(file), f"'{file}' does not hold vectors: give the model that embeds these images")

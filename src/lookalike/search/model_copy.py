@@ -6,7 +6,8 @@ from typing import Any
 
 from lookalike import files
 from lookalike.errors import UserError, check
-from lookalike.models import Model
+from lookalike.models import Model, model_folder
+from lookalike.models.fingerprint import WRITTEN
 from lookalike.runs import RunFolder
 from lookalike.runs.finished import read_json
 from lookalike.search.stores import Store
@@ -31,7 +32,11 @@ def calibration_of_run(folder: Path, model: Model) -> dict[str, Any] | None:
 
 
 def load_model(store: Store, fingerprint: str, place: Path) -> Model:
-    """The model of a generation, from its folder or from the store, which fills the folder again."""
+    """The model of a generation, from its folder or from the store, which fills the folder again.
+
+    The index may come from anywhere: what it calls its model and the files of it decides no path.
+    """
+    _refuse(WRITTEN.fullmatch(fingerprint) is not None, f"{fingerprint!r} is not a fingerprint")
     folder = place / fingerprint
     try:
         model = Model.load(folder)
@@ -41,8 +46,16 @@ def load_model(store: Store, fingerprint: str, place: Path) -> Model:
         pass  # missing or damaged: the store has it
     content = store.model_files(fingerprint)
     check(bool(content), "the index has lost the files of its model: restore it from a backup")
+    for name in content:
+        _refuse(name in model_folder.FILES, f"{name!r} is not a file of a model")
     place.mkdir(parents=True, exist_ok=True)
     with files.whole_folder(folder) as partial:
         for name, part in content.items():
             (partial / name).write_bytes(part)
-    return Model.load(folder)
+        model = Model.load(partial)
+        _refuse(model.fingerprint == fingerprint, "it holds another model than the index was made with")
+    return model
+
+
+def _refuse(sound: bool, reason: str) -> None:
+    check(sound, f"the model of this index cannot be used ({reason}: it is damaged, or was tampered with)")

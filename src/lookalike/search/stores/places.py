@@ -1,5 +1,6 @@
 """Where an index can be: a folder, or the address of a PostgreSQL server (of several: its shards)."""
 
+import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any
 from lookalike.cache import cache_folder
 from lookalike.errors import UserError, check, install
 from lookalike.search.items import Identity
-from lookalike.search.stores import Store
+from lookalike.search.stores import Store, copying
 from lookalike.search.stores.postgres.address import Address, addresses, is_address
 from lookalike.search.stores.sharded import Shards
 from lookalike.search.stores.sqlite import FILE, SqliteStore
@@ -69,6 +70,19 @@ def _shard(address: Address, number: int, count: int) -> Store:
         hint = "give all shards, in their order; lookalike copy makes another number of them"
         raise UserError(f"{address.shown} is {what}: {hint}")
     return store
+
+
+def restored(place: Place, backup: Path) -> Path | None:
+    """Make a place what a `backup` holds; where a folder keeps what it held before."""
+    if not is_address(place):
+        return SqliteStore.restore(Path(place), backup)
+    with tempfile.TemporaryDirectory() as folder:
+        SqliteStore.restore(Path(folder), backup)
+        with closing(SqliteStore(Path(folder))) as source:
+            identity = source.identity
+            with closing(opened(place) if exists(place) else created(place, identity)) as target:
+                copying.copy(source, target, replace_items=True)
+    return None
 
 
 def exists(place: Place) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from lookalike import files
 from lookalike.search.items import Identity
 from lookalike.search.stores import generations
-from lookalike.search.stores.database import connect, explained
+from lookalike.search.stores.database import SETTINGS, connect, explained
 
 FORMAT = "1"
 SCHEMA = """
@@ -31,7 +31,7 @@ def create(file: Path, identity: Identity) -> None:
     """The file of a new, empty index."""
     partial = file.with_name(f".{file.name}{files.PARTIAL}")
     with explained(partial):
-        connection = connect(partial)
+        connection = connect(partial, "mode=rwc", SETTINGS)
         connection.executescript(f"BEGIN; {SCHEMA}")
         connection.execute("INSERT INTO facts VALUES ('format', ?)", (FORMAT,))
         generations.begin(connection, identity, current=True)

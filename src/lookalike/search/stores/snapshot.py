@@ -61,20 +61,21 @@ def allowed(connection: sqlite3.Connection, where: Filter) -> Keys | None:
     return np.fromiter((row[0] for row in keys), np.int64)
 
 
-def refreshed(connection: sqlite3.Connection, view: View | None, cache: Cache) -> View | None:
-    """The segments as of this snapshot, or None where they are ahead of it.
+def refreshed(connection: sqlite3.Connection, view: View | None, cache: Cache) -> View:
+    """The segments as of this snapshot, which is the first thing that a search looks at.
 
-    They are those in memory (`view`), else those on disk, else built again; then what is new is added.
+    They are those in memory (`view`), else those on disk, else built again; then what is new is added. Whatever is
+    ahead of the snapshot belongs to another history: a backup has taken the place of what it was built from.
     """
     identity = identity_of(connection)
-    spherical = identity.geometry == "sphere"
+    if view is None or not _known(connection, view, identity):
+        view = cache.load(identity.generation, identity.dim, identity.geometry == "sphere")
+        connection.execute("ROLLBACK")  # others write the cache, too: look at the truth after it, not before
+        connection.execute("BEGIN")
+        identity = identity_of(connection)
+    if view is None or not _known(connection, view, identity):
+        view = View((), identity.generation, 0, "", identity.geometry == "sphere")
     change, token = connection.execute("SELECT number, token FROM changes ORDER BY number DESC LIMIT 1").fetchone()
-    if view is None or not _known(connection, view, identity):
-        view = cache.load(identity.generation, identity.dim, spherical)
-    if view is None or not _known(connection, view, identity):
-        view = View((), identity.generation, 0, "", spherical)
-    if view.change > change:
-        return None
     if (view.change, view.token) != (change, token):
         new = _new_segment(connection, view, identity.dim)
         gone = connection.execute("SELECT key FROM removals WHERE change > ? ORDER BY key", (view.change,))
@@ -88,8 +89,7 @@ def _known(connection: sqlite3.Connection, view: View, identity: Identity) -> bo
     if view.generation != identity.generation:
         return False
     row = connection.execute("SELECT token FROM changes WHERE number = ?", (view.change,)).fetchone()
-    newest = connection.execute("SELECT max(number) FROM changes").fetchone()[0]
-    return view.change > newest or (row is not None and row[0] == view.token)
+    return row is not None and row[0] == view.token
 
 
 def _new_segment(connection: sqlite3.Connection, view: View, dim: int) -> segments.Segment | None:

@@ -5,6 +5,7 @@ its key for life and a changed item gets a new one, so the segments only ask for
 those removed since.
 """
 
+import re
 import sqlite3
 import threading
 import time
@@ -33,6 +34,7 @@ from lookalike.search.stores.schema import FORMAT
 from lookalike.search.stores.segments import View
 
 FILE = "index.sqlite"
+OWN = re.compile(rf"{re.escape(FILE)}|cache$|model$|\.")  # what the names in a folder begin with
 BLOCK = 10_000  # rows of one step of a scan
 
 
@@ -56,12 +58,17 @@ class SqliteStore:
         """A new, empty index in a folder that is new or empty."""
         taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
         check(not taken, f"'{folder}' exists and is not an index: give a new folder")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot make the folder '{folder}' ({error.strerror}): choose another place") from None
+        _make(folder)
         schema.create(folder / FILE, identity)
         return SqliteStore(folder)
+
+    @staticmethod
+    def restore(folder: Path, backup: Path) -> Path:
+        """Put a `backup` in the place of what is in a folder; where that is kept from now on."""
+        ours = not folder.exists() or (folder.is_dir() and all(OWN.match(file.name) for file in folder.iterdir()))
+        check(ours, f"'{folder}' exists and is not an index: give a new folder")
+        _make(folder)
+        return upkeep.restore(folder / FILE, backup)
 
     def close(self) -> None:
         self.database.close()
@@ -98,27 +105,23 @@ class SqliteStore:
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
     ) -> list[Answer]:
         check(k > 0, f"k must be at least 1, not {k}")
-        while True:
-            with self.database.reading() as connection:
-                view = self._refreshed(connection)
-                if view is None:  # another thread has seen a later change: look at that one
-                    continue
-                queries = checked(queries, len(queries), identity_of(connection).dim)
-                names = rows.names_of(connection)
-                if group is not None and group not in names:
-                    raise unknown("column", group, names)
-                left_out = list(rows.keys_of(connection, leave_out).values())
-                search = snapshot.Search(connection, view, k, snapshot.allowed(connection, where), left_out)
-                if group is None:
-                    return search.answers(queries)
-                return [search.grouped(query, names[group][0]) for query in queries]
+        with self.database.reading() as connection:
+            view = self._refreshed(connection)
+            queries = checked(queries, len(queries), identity_of(connection).dim)
+            names = rows.names_of(connection)
+            if group is not None and group not in names:
+                raise unknown("column", group, names)
+            left_out = list(rows.keys_of(connection, leave_out).values())
+            search = snapshot.Search(connection, view, k, snapshot.allowed(connection, where), left_out)
+            if group is None:
+                return search.answers(queries)
+            return [search.grouped(query, names[group][0]) for query in queries]
 
-    def _refreshed(self, connection: sqlite3.Connection) -> View | None:
-        """The segments as of this snapshot, or None where those in memory are ahead of it."""
+    def _refreshed(self, connection: sqlite3.Connection) -> View:
+        """The segments as of a snapshot that begins here, so that no other thread is ahead of it."""
         with self._refreshing:
-            view = snapshot.refreshed(connection, self._view, self.cache)
-            self._view = view or self._view
-            return view
+            self._view = snapshot.refreshed(connection, self._view, self.cache)
+            return self._view
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         return self.database.read(listing.vectors_of, ids)
@@ -238,3 +241,10 @@ class SqliteStore:
     def backup(self, file: Path) -> None:
         """A copy of the truth as of now, in one file, while others read and write."""
         upkeep.backup(self.database, file)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder '{folder}' ({error.strerror}): choose another place") from None

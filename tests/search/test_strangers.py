@@ -1,0 +1,122 @@
+"""An index that a stranger made: opening it writes nothing but what is its own, and where that belongs."""
+
+import json
+import os
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.files import lock
+from lookalike.search import Index
+from lookalike.search.feedback import labels
+from lookalike.search.items import Identity, Item, Mark
+from lookalike.search.model_copy import model_content
+from lookalike.search.stores import places
+from lookalike.search.stores.sqlite import SqliteStore
+
+
+def everything(folder):
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def beside(place):
+    """The folder that the model of an index is unpacked into, with something of the reader's own two floors up."""
+    folder = places.model_folder(place)
+    folder.mkdir(parents=True, exist_ok=True)
+    own = folder.parent.parent / "own"
+    own.mkdir()
+    (own / "note.txt").write_text("mine")
+    return own
+
+
+@pytest.mark.parametrize("name", ["../../own/evil.pth", "ABSOLUTE/evil.pth", "sub/model.json", "..", "", "evil.pth"])
+def test_a_model_has_no_files_but_its_own(new_place, model, tmp_path, name):
+    place = new_place()
+    with closing(Index.create(place, model)) as index:
+        index.store.keep_model(model.fingerprint, {name.replace("ABSOLUTE", str(tmp_path)): b"import os"})
+    own = beside(place)
+    with closing(Index.open(place)) as index, pytest.raises(UserError, match=r"not a file of a model: .* tampered"):
+        _ = index.model
+    assert everything(own) == {own / "note.txt": b"mine"}
+    assert not list(tmp_path.rglob("evil*"))
+    assert list(places.model_folder(place).iterdir()) == []
+
+
+@pytest.mark.parametrize("fingerprint", ["../../own", "ABSOLUTE", "own", "0" * 31, "G" * 32, "0" * 32 + "\n"])
+def test_a_fingerprint_is_no_path(new_place, model, tmp_path, fingerprint):
+    place, fingerprint = new_place(), fingerprint.replace("ABSOLUTE", str(tmp_path / "own"))
+    with closing(places.created(place, Identity(fingerprint, model.geometry, 16))) as store:
+        store.keep_model(fingerprint, model_content(model))
+    own = beside(place)
+    with closing(Index.open(place)) as index, pytest.raises(UserError, match=r"not a fingerprint: .* tampered"):
+        _ = index.model
+    assert everything(own) == {own / "note.txt": b"mine"}
+
+
+def test_a_model_that_is_not_the_one_named_does_not_take_its_place(new_place, model):
+    place, other = new_place(), "0" * 32
+    with closing(places.created(place, Identity(other, model.geometry, 16))) as store:
+        store.keep_model(other, model_content(model))
+    with closing(Index.open(place)) as index, pytest.raises(UserError, match="another model than the index was made"):
+        _ = index.model
+    assert not (places.model_folder(place) / other).exists()
+
+
+def test_a_cache_that_leads_elsewhere_costs_nothing_there(tmp_path):
+    """`cache -> /home/reader` came with the folder: what is no segment is not removed."""
+    own = tmp_path / "own"
+    (own / "letters").mkdir(parents=True)
+    (own / "letters" / "note.txt").write_text("mine")
+    with closing(SqliteStore.create(tmp_path / "index", Identity(None, "sphere", 3))) as store:
+        (store.folder / "cache").symlink_to(own)
+        store.put([Item("a")], np.eye(1, 3, dtype=np.float32))
+        assert store.search(np.eye(1, 3, dtype=np.float32), 1)[0].hits[0].id == "a"
+    assert (own / "letters" / "note.txt").read_text() == "mine"
+
+
+def test_segments_of_another_place_are_not_read(tmp_path):
+    """The list of segments names folders of the cache, and nothing else."""
+    query = np.eye(1, 3, dtype=np.float32)
+    with closing(SqliteStore.create(tmp_path / "index", Identity(None, "sphere", 3))) as store:
+        store.put([Item("a")], query)
+        store.search(query, 1)
+        cache = store.folder / "cache"
+        content = json.loads((cache / "segments.json").read_text())
+        name = content["segments"][0][0]
+        os.rename(cache / name, tmp_path / name)
+        content["segments"][0][0] = f"../../{name}"
+        (cache / "segments.json").write_text(json.dumps(content))
+        again = SqliteStore(store.folder)
+        assert again.search(query, 1)[0].hits[0].id == "a"
+        again.close()
+        names = [name for name, _ in json.loads((cache / "segments.json").read_text())["segments"]]
+        assert [(cache / name).parent == cache and Path(name).name == name for name in names] == [True]
+
+
+def test_marks_name_no_files(new_place, tmp_path):
+    """The pictures of marked queries go into one folder, whatever a query is called."""
+    pictures = tmp_path / "out.pictures"
+    (pictures / "query_a").mkdir(parents=True)
+    with closing(Index.create(new_place(), dim=3)) as index:
+        index.store.put([Item("a")], np.eye(1, 3, dtype=np.float32), {"a": b"\xff\xd8\xffpicture"})
+        index.store.mark(Mark("a/../../evil", None, "a", True), b"\xff\xd8\xffquery")
+        result = labels(index.store, pictures)
+    assert [pair.query.parent for pair in result.pairs] == [pictures]
+    assert not list(tmp_path.glob("evil*"))
+
+
+def test_a_lock_that_is_a_link_empties_no_file(tmp_path):
+    own = tmp_path / "own.txt"
+    own.write_text("mine")
+    query = np.eye(1, 3, dtype=np.float32)
+    with closing(SqliteStore.create(tmp_path / "index", Identity(None, "sphere", 3))) as store:
+        (store.folder / "cache").mkdir()
+        (store.folder / "cache" / "lock").symlink_to(own)
+        store.put([Item("a")], query)
+        assert store.search(query, 1)[0].hits[0].id == "a"
+    assert own.read_text() == "mine"
+    with pytest.raises(UserError, match="it is a link"), lock(store.folder / "cache" / "lock"):
+        pass
