@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lookalike.files import read_regular
+from lookalike.jpeg_markers import MARKERS, Structure, structure
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_BYTES = 1 << 29  # half a gigabyte, more than any photo
 MAX_PIXELS = 1 << 27  # 134 million: a decoded image of 400 MB; a small file that claims more is a decompression bomb
+PASSES = 16  # of a progressive JPEG over as many pixels as are allowed; libjpeg writes 10, and few bytes can ask for 100
+JPEG, NO_JPEG = b"\xff\xd8", Structure(exif=False, scans=1, markers=0)
 LONGEST = 16  # a strip longer than this is squeezed: at a short side of 256, 1 × 10,000 pixels would be gigabytes
 # formats that Pillow decodes by itself; TGA, which has no mark of its own, comes last
 FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "JPEG2000", "AVIF", "HEIF", "ICO", "TGA")
@@ -61,6 +64,7 @@ def open_image(data: bytes) -> "Image":
     """The bytes as a Pillow image, its header read, its pixels not yet decoded."""
     from PIL import Image, UnidentifiedImageError
 
+    scans = check_markers(data).scans
     try:
         with _opening, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the size is checked below; broken EXIF does not matter
@@ -71,14 +75,24 @@ def open_image(data: bytes) -> "Image":
         raise UnreadableError("bomb", str(error)) from None
     except Exception as error:  # decoders raise whatever damaged bytes lead them to
         raise decoding_failure(error) from None
-    check_size(image.height, image.width, len(data))
+    check_size(image.height, image.width, scans)
     return image
 
 
-def check_size(height: int, width: int, count: int) -> None:
-    """Refuse an image of too many pixels, from a file of `count` bytes, before they are decoded."""
-    if height * width > MAX_PIXELS:
-        raise UnreadableError("bomb", f"{width} × {height} pixels from {count} bytes")
+def check_markers(data: bytes) -> Structure:
+    """The structure of a file, where it is a JPEG; one of so many segments that listing them takes long is refused."""
+    result = structure(data) if data.startswith(JPEG) else NO_JPEG
+    if result.markers > MARKERS:
+        raise UnreadableError("bomb", f"more than {MARKERS:,} segments in {len(data):,} bytes")
+    return result
+
+
+def check_size(height: int, width: int, scans: int, most: int = MAX_PIXELS) -> None:
+    """Refuse an image of more than `most` pixels, or of too many scans of them, before they are decoded."""
+    if height * width > most:
+        raise UnreadableError("bomb", f"{width} × {height} pixels, more than {most:,}")
+    if scans * height * width > PASSES * most:
+        raise UnreadableError("bomb", f"{scans} scans of {width} × {height} pixels")
 
 
 def decoding_failure(error: Exception) -> UnreadableError:
