@@ -2,6 +2,7 @@
 
 import struct
 import tracemalloc
+import zlib
 from io import BytesIO
 
 import numpy as np
@@ -86,6 +87,18 @@ def test_a_jpeg_of_very_many_segments_is_refused():
     Encoded(data[:2] + segment(0xEB, b"") * 1000 + data[2:])
     with pytest.raises(UnreadableError, match="segments") as caught:
         Encoded(data[:2] + segment(0xEB, b"") * MARKERS + data[2:])
+    assert caught.value.kind == "bomb"
+
+
+@pytest.mark.parametrize("form", ["PNG", "GIF"])
+def test_a_file_of_very_many_blocks_is_refused(form):
+    """Pillow reads chunks of a PNG and comments of a GIF one by one: a body of 20 MB would take it seconds."""
+    data = encoded(photo(), form)
+    palette = 13 + 3 * 2 ** (data[10] % 8 + 1)
+    place, block = {"PNG": (33, b"\0\0\0\0zzZz" + struct.pack(">I", zlib.crc32(b"zzZz"))), "GIF": (palette, b"!\xfe\x01a\0")}[form]
+    assert Encoded(data[:place] + 5000 * block + data[place:]).decode().shape == (3, 60, 80)
+    with pytest.raises(UnreadableError, match="blocks") as caught:
+        Encoded(data[:place] + 20_000 * block + data[place:])
     assert caught.value.kind == "bomb"
 
 
