@@ -28,7 +28,7 @@ class Structure(NamedTuple):
 def structure(data: bytes) -> Structure:
     """Read the markers: to the first scan where a decoder makes one pass, otherwise to the end of the picture."""
     exif, scans, number, components, several = False, 0, 0, 0, False
-    for number, (marker, start, end) in enumerate(_segments(data), 1):  # noqa: B007 - counted
+    for number, (marker, start, end) in enumerate(_segments(data), 1):
         if marker in FRAMES and not components:
             components, several = int.from_bytes(data[start + 5 : start + 6]), marker in PROGRESSIVE
         elif marker == APP1 and not scans:

@@ -95,7 +95,10 @@ def test_a_file_of_very_many_blocks_is_refused(form):
     """Pillow reads chunks of a PNG and comments of a GIF one by one: a body of 20 MB would take it seconds."""
     data = encoded(photo(), form)
     palette = 13 + 3 * 2 ** (data[10] % 8 + 1)
-    place, block = {"PNG": (33, b"\0\0\0\0zzZz" + struct.pack(">I", zlib.crc32(b"zzZz"))), "GIF": (palette, b"!\xfe\x01a\0")}[form]
+    place, block = {
+        "PNG": (33, b"\0\0\0\0zzZz" + struct.pack(">I", zlib.crc32(b"zzZz"))),
+        "GIF": (palette, b"!\xfe\x01a\0"),
+    }[form]
     assert Encoded(data[:place] + 5000 * block + data[place:]).decode().shape == (3, 60, 80)
     with pytest.raises(UnreadableError, match="blocks") as caught:
         Encoded(data[:place] + 20_000 * block + data[place:])

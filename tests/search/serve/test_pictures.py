@@ -10,7 +10,7 @@ from PIL import Image
 from lookalike.models.preprocess import Preprocessing
 from lookalike.search.serve.pictures import BULKY, KEPT, SCANS, Upload, check_header, decoded, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal
-from tests.search.serve.broken import many_scans, png
+from tests.search.serve.broken import many_scans, png, scanned
 from tests.search.serve.conftest import encoded
 
 HOW = Preprocessing(resize=32, crop=32)
@@ -38,13 +38,6 @@ def test_headers_are_read_before_pixels():
     assert status_of(many_scans()) == 422
     assert status_of(png(50_000, 50_000)) == 413
     assert status_of(b"\xff\xd8\xff") == 422
-
-
-def scanned(scans: int) -> bytes:
-    """A progressive JPEG of 40 × 40 pixels with so many scans."""
-    content = encoded(kind="JPEG", progressive=True)
-    last = content.rindex(b"\xff\xda")
-    return content[:last] + content[last:-2] * (1 + scans - content.count(b"\xff\xda")) + b"\xff\xd9"
 
 
 def test_as_many_scans_as_a_camera_writes():

@@ -112,7 +112,7 @@ def _orientation(image: "Image | None") -> int:
 
 
 def _rgb(image: "Image") -> np.ndarray:
-    """The pixels of any Pillow image as h × w × 3, converted strip by strip: a whole copy in floats may be gigabytes."""
+    """The pixels of any Pillow image as h × w × 3, converted in strips: a copy of all in floats may be gigabytes."""
     try:
         image.load()
         convert = _conversion(image)

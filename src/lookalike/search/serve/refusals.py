@@ -44,6 +44,11 @@ def busy(seconds: int = 1) -> Refusal:
     return Refusal(429, "The server is busy. Try again in a moment.", {"Retry-After": str(seconds)})
 
 
+def crowded() -> Refusal:
+    return Refusal(429, "Too many connections are open. Try again in a moment.",
+                   {"Retry-After": "2", "Connection": "close"})  # fmt: skip
+
+
 def not_ready() -> Refusal:
     return Refusal(503, "The index is being loaded. Try again in a few seconds.", {"Retry-After": "2"})
 
