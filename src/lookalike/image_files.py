@@ -7,18 +7,26 @@ of pixels, and PostScript that Pillow would hand to another program. None of the
 import errno
 import threading
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lookalike.files import read_regular
+from lookalike.jpeg_markers import MARKERS, Structure, structure
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_BYTES = 1 << 29  # half a gigabyte, more than any photo
 MAX_PIXELS = 1 << 27  # 134 million: a decoded image of 400 MB; a small file that claims more is a decompression bomb
+PASSES = (
+    16  # of a progressive JPEG over as many pixels as are allowed; libjpeg writes 10, and few bytes can ask for 100
+)
+JPEG, NO_JPEG = b"\xff\xd8", Structure(exif=False, scans=1, markers=0)
+PNG, GIF = b"\x89PNG\r\n\x1a\n", b"GIF8"
 LONGEST = 16  # a strip longer than this is squeezed: at a short side of 256, 1 × 10,000 pixels would be gigabytes
 # formats that Pillow decodes by itself; TGA, which has no mark of its own, comes last
 FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "JPEG2000", "AVIF", "HEIF", "ICO", "TGA")
@@ -63,6 +71,8 @@ def open_image(data: bytes) -> "Image":
     """The bytes as a Pillow image, its header read, its pixels not yet decoded."""
     from PIL import Image, UnidentifiedImageError
 
+    scans = check_markers(data).scans
+    check_blocks(data)
     try:
         with _opening, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the size is checked below; broken EXIF does not matter
@@ -73,14 +83,53 @@ def open_image(data: bytes) -> "Image":
         raise UnreadableError("bomb", str(error)) from None
     except Exception as error:  # decoders raise whatever damaged bytes lead them to
         raise decoding_failure(error) from None
-    check_size(image.height, image.width, len(data))
+    check_size(image.height, image.width, scans)
     return image
 
 
-def check_size(height: int, width: int, count: int) -> None:
-    """Refuse an image of too many pixels, from a file of `count` bytes, before they are decoded."""
-    if height * width > MAX_PIXELS:
-        raise UnreadableError("bomb", f"{width} × {height} pixels from {count} bytes")
+def check_markers(data: bytes) -> Structure:
+    """The structure of a file, where it is a JPEG; one of so many segments that listing them takes long is refused."""
+    result = structure(data) if data.startswith(JPEG) else NO_JPEG
+    if result.markers > MARKERS:
+        raise UnreadableError("bomb", f"more than {MARKERS:,} segments in {len(data):,} bytes")
+    return result
+
+
+def check_blocks(data: bytes) -> None:
+    """Refuse a PNG or GIF of so many blocks that Pillow, which reads them one by one, would need seconds to open it."""
+    blocks = _png_chunks(data) if data.startswith(PNG) else _gif_blocks(data) if data.startswith(GIF) else iter(())
+    most = MARKERS + len(data) // 512
+    if sum(1 for _ in islice(blocks, most + 1)) > most:
+        raise UnreadableError("bomb", f"more than {most:,} blocks in {len(data):,} bytes")
+
+
+def _png_chunks(data: bytes) -> Iterator[int]:
+    """Where each chunk before the last begins: a length, a name, its content and a checksum."""
+    place = len(PNG)
+    while place < len(data) and data[place + 4 : place + 8] != b"IEND":
+        yield place
+        place += 12 + int.from_bytes(data[place : place + 4])
+
+
+def _gif_blocks(data: bytes) -> Iterator[int]:
+    """Where each block before the first image begins; comments and other extensions consist of them."""
+    flags = int.from_bytes(data[10:11])
+    place = 13 + (3 * 2 ** (flags % 8 + 1) if flags & 128 else 0)
+    while data[place : place + 1] == b"!":
+        place += 2
+        while length := int.from_bytes(data[place : place + 1]):
+            yield place
+            place += 1 + length
+        yield place
+        place += 1
+
+
+def check_size(height: int, width: int, scans: int, most: int = MAX_PIXELS) -> None:
+    """Refuse an image of more than `most` pixels, or of too many scans of them, before they are decoded."""
+    if height * width > most:
+        raise UnreadableError("bomb", f"{width} × {height} pixels, more than {most:,}")
+    if scans * height * width > PASSES * most:
+        raise UnreadableError("bomb", f"{scans} scans of {width} × {height} pixels")
 
 
 def decoding_failure(error: Exception) -> UnreadableError:

@@ -34,11 +34,15 @@ def pillow(kind: str, **settings: object) -> bytes:
     return file.getvalue()
 
 
-def many_scans() -> bytes:
-    """A progressive JPEG whose last scan is repeated a thousand times."""
+def scanned(scans: int) -> bytes:
+    """A progressive JPEG of 40 × 40 pixels with so many scans."""
     content = encoded(kind="JPEG", progressive=True)
-    start = content.rindex(b"\xff\xda")
-    return content[:start] + content[start:-2] * 1000 + b"\xff\xd9"
+    last = content.rindex(b"\xff\xda")
+    return content[:last] + content[last:-2] * (1 + scans - content.count(b"\xff\xda")) + b"\xff\xd9"
+
+
+def many_scans() -> bytes:
+    return scanned(1000)
 
 
 def kinds() -> dict[str, bytes]:

@@ -113,12 +113,14 @@ class Server:
         finally:
             connection.close()
 
-    def raw(self, content: bytes, patience: float = 60) -> bytes:
-        """What comes back for these bytes, until the server closes the connection."""
+    def raw(self, content: bytes, patience: float = 60, closed: bool = False) -> bytes:
+        """What comes back for these bytes, until the server closes the connection; `closed`: nothing else follows."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=patience) as connection:
             parts = []
             with suppress(ConnectionError):
                 connection.sendall(content)
+                if closed:
+                    connection.shutdown(socket.SHUT_WR)
                 while part := connection.recv(65536):
                     parts.append(part)
             return b"".join(parts)

@@ -6,7 +6,8 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from lookalike.search.serve.connections import HEADERS, Patient
+from lookalike.search.serve.connections import HEADERS, PIPELINED, Patient
+from lookalike.search.serve.settings import Settings
 
 
 class Transport:
@@ -17,6 +18,14 @@ class Transport:
 
     def get_extra_info(self, *_):
         return None
+
+    def set_write_buffer_limits(self, high):
+        self.high = high
+
+    def pause_reading(self):
+        pass
+
+    resume_reading = pause_reading
 
     def write(self, content):
         self.sent.append(content)
@@ -51,7 +60,8 @@ class Connection:
 
         self.loop, self.deadlines, self.transport = asyncio.get_running_loop(), [], Transport()
         self.state = ServerState()
-        self.protocol = Patient(1.5, Config(app, log_level="critical"), self.state, {})
+        limits = Settings("shop", silence=1.5, taking=2.5, connections=1)
+        self.protocol = Patient(limits, Config(app, log_level="critical"), self.state, {})
         self.protocol.loop = self
         self.protocol.connection_made(self.transport)
 
@@ -66,6 +76,11 @@ class Connection:
     def running(self):
         """Deadlines of ours; uvicorn has its own for a connection that it keeps."""
         return [each for each in self.deadlines if not each.cancelled and each.seconds == 1.5]
+
+    @property
+    def taking(self):
+        """Deadlines for an answer to be taken."""
+        return [each for each in self.deadlines if not each.cancelled and each.seconds == 2.5]
 
     async def send(self, content):
         self.protocol.data_received(content)
@@ -149,11 +164,92 @@ def test_headers_that_grow_without_end_are_cut_off(size, aborted):
     assert live(work).transport.aborted is aborted
 
 
+def test_an_answer_is_taken_in_time_or_the_connection_ends():
+    async def work(connection):
+        assert connection.transport.high == 0
+        await connection.send(REQUEST)
+        connection.protocol.pause_writing()
+        (first,) = connection.taking
+        connection.protocol.resume_writing()
+        assert first.cancelled
+        connection.protocol.pause_writing()
+        connection.taking[0].action()
+
+    assert live(work).transport.aborted
+
+
+def test_requests_that_are_sent_ahead():
+    async def work(connection):
+        connection.protocol.data_received(REQUEST * 100)
+        assert len(connection.protocol.pipeline) == PIPELINED
+        connection.protocol.data_received(REQUEST)  # read, and nothing else
+        assert len(connection.protocol.pipeline) == PIPELINED
+        while connection.state.tasks:
+            await asyncio.sleep(0)
+
+    transport = live(work).transport
+    assert b"".join(transport.sent).count(b"HTTP/1.1 200") == PIPELINED + 1
+    assert b"".join(transport.sent).count(b"connection: close") == 1
+    assert (transport.closed, transport.aborted) == (True, False)
+
+
+BROKEN = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n"
+
+
+def test_a_broken_body_is_answered_unless_others_wait_before_it():
+    async def alone(connection):
+        connection.protocol.data_received(BROKEN)
+        assert connection.transport.sent[-1].startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert connection.transport.closed
+
+    async def after_another(connection):
+        connection.protocol.data_received(REQUEST + BROKEN)
+        assert connection.transport.sent == []
+        assert connection.transport.aborted
+
+    live(alone)
+    live(after_another)
+
+
+def test_half_a_connection_is_kept_for_an_answer_only():
+    async def work(connection):
+        assert connection.protocol.eof_received() is False
+        connection.protocol.data_received(BROKEN[:-10])
+        assert connection.protocol.eof_received() is False
+
+    async def whole(connection):
+        connection.protocol.data_received(REQUEST)
+        assert connection.protocol.eof_received() is True
+        await connection.send(b"")
+        assert b"ok" in connection.transport.sent[-1]
+        assert connection.transport.closed
+        assert connection.protocol.eof_received() is False
+
+    live(work)
+    live(whole)
+
+
+def test_many_connections_are_refused_and_very_many_cut_off():
+    async def work(connection):
+        connection.state.connections.add("another")
+        connection.protocol.data_received(REQUEST)
+        assert connection.protocol.cycle.scope["state"]["crowded"]
+        connection.state.connections.add("a third")
+        assert not connection.transport.aborted
+        connection.state.connections -= {connection.protocol}
+        connection.state.connections.add("a fourth")
+        connection.protocol.connection_made(connection.transport)
+
+    assert live(work).transport.aborted
+
+
 def test_a_lost_connection_leaves_no_deadline():
     async def work(connection):
         assert len(connection.running) == 1
+        connection.protocol.pause_writing()
+        assert len(connection.taking) == 1
         connection.protocol.connection_lost(None)
-        assert connection.running == []
+        assert connection.running == connection.taking == []
         assert connection.state.connections == set()
 
     live(work)

@@ -49,7 +49,7 @@ def test_a_start_loads_the_cache_and_a_stop_leaves_no_thread(shop, monkeypatch):
     engine.stop()
     assert words == ["ready", "close"]
     with pytest.raises(RuntimeError, match="after shutdown"):
-        engine._decoders.submit(print)
+        asyncio.run(engine.upright(Upload(encoded())))
 
 
 def test_the_model_of_the_next_generation_is_loaded_once_and_ahead(shop, monkeypatch):

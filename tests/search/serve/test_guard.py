@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from lookalike.search.serve import guard
-from lookalike.search.serve.guard import HEADERS, Bodies, Guard, _digest, _Exchange, _parts, route_of, too_large
+from lookalike.search.serve.guard import HEADERS, Bodies, Guard, _digest, _Exchange, as_http, route_of, too_large
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
@@ -42,8 +42,43 @@ def test_hosts_and_origins():
         assert ask(Host=host).status == 403, host
     assert ask(Origin="http://localhost", Host="localhost").status == 200
     assert ask(Origin="http://evil.example").status == 403
-    assert ask(Host="[").status == 400
-    assert _parts("//localhost:80").hostname == "localhost"
+    assert ask(Origin="HTTPS://LOCALHOST", Host="localhost").status == 200
+    for host in ("[", "localhost/evil", "evil@localhost", "localhost:80:80", "localhost:x", "[::1]x", "local host"):
+        assert ask(Host=host).status == 400, host
+
+
+def test_nobody_is_let_in_where_it_is_crowded():
+    async def crowded(scope, receive, send):
+        await Guard(answering, Settings("shop", log=False), Meters())(
+            scope | {"state": {"crowded": True}}, receive, send
+        )
+
+    reply = asyncio.run(exchange(crowded))
+    assert (reply.status, reply.headers["connection"]) == (429, "close")
+    assert reply.message
+
+
+def test_what_decides_who_may_ask_comes_once():
+    for name, status in (("host", 400), ("origin", 400), ("authorization", 400), ("accept", 200)):
+        twice = exchange_of([("host", "localhost"), (name, "localhost"), (name, "localhost")])
+        assert twice.names.count(name) > 1
+
+        async def again(scope, receive, send, twice=twice):
+            door = Guard(answering, Settings("shop", log=False), Meters())
+            await door(scope | {"headers": twice.scope["headers"]}, receive, send)
+
+        assert asyncio.run(exchange(again)).status == status, name
+
+
+def test_a_whole_answer_for_what_is_no_request():
+    top, body = as_http(Refusal(400, "No.", {"Connection": "close"})).split(b"\r\n\r\n")
+    lines = top.decode().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines[1:])
+    assert lines[0] == "HTTP/1.1 400 Bad Request"
+    assert headers["Connection"] == "close"
+    assert HEADERS.items() <= headers.items()
+    assert int(headers["content-length"]) == len(body)
+    assert json.loads(body)["error"] == {"code": "bad_request", "message": "No.", "request_id": headers["x-request-id"]}
 
 
 def test_tokens_and_what_is_open_without_one():

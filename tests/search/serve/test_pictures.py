@@ -1,5 +1,6 @@
 """Pictures from strangers, function by function."""
 
+import struct
 from io import BytesIO
 
 import pytest
@@ -7,10 +8,9 @@ import torch
 from PIL import Image
 
 from lookalike.models.preprocess import Preprocessing
-from lookalike.search.serve import pictures
-from lookalike.search.serve.pictures import KEPT, SCANS, Upload, check_header, decoded, inputs_of, kept_picture
+from lookalike.search.serve.pictures import BULKY, KEPT, SCANS, Upload, check_header, decoded, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal
-from tests.search.serve.broken import many_scans, png
+from tests.search.serve.broken import many_scans, png, scanned
 from tests.search.serve.conftest import encoded
 
 HOW = Preprocessing(resize=32, crop=32)
@@ -40,27 +40,43 @@ def test_headers_are_read_before_pixels():
     assert status_of(b"\xff\xd8\xff") == 422
 
 
-def test_as_many_scans_as_a_camera_writes(monkeypatch):
-    content = encoded(kind="JPEG", progressive=True)
-    monkeypatch.setattr(pictures, "SCANS", content.count(b"\xff\xda"))
-    check_header(content, 10**6)
-    assert SCANS == 100
+def test_as_many_scans_as_a_camera_writes():
+    check_header(scanned(SCANS), 10**6)
+    assert status_of(scanned(SCANS + 1)) == 422
+    check_header(scanned(16), 1600)
+    assert status_of(scanned(17), 1600) == 422  # of the largest picture that is allowed
+
+
+def test_what_follows_a_photo_is_no_scan():
+    check_header(encoded(kind="JPEG") + b"\xff\xda" * 1000, 10**6)
+
+
+def test_large_pictures_are_known_by_their_headers():
+    """By what they would take to decode, not by the size of the file."""
+    for width, large in ((2000, False), (3000, True)):
+        content = png(width, 5000)
+        assert check_header(content, 10**8) is large
+        assert check_header(content + bytes(BULKY), 10**8) is True
+    assert check_header(scanned(10), 10**6) is False
+    header = b"RIFF\x16\0\0\0WEBPVP8L\x0a\0\0\0\x2f"
+    webp = [header + struct.pack("<I", 9999 | (height - 1) << 14) + bytes(5) for height in (400, 600, 3001)]
+    assert [check_header(each, 10**8) for each in webp[:2]] == [False, True]
+    assert status_of(webp[2], 10**8) == 413  # 20 bytes of memory for a pixel
 
 
 def test_a_box_is_cut_out_and_a_bad_one_refused():
     upload = Upload(encoded(kind="PNG"), (5, 6, 20, 10))
-    whole = decoded(Upload(upload.content), 10**6)
-    assert torch.equal(decoded(upload, 10**6), whole[:, 6:16, 5:25])
-    for wrong, status in ((Upload(upload.content, (400, 0, 5, 5)), 400), (Upload(b"text"), 415),
-                          (Upload(encoded(kind="PNG")[:200]), 422)):  # fmt: skip
+    whole = decoded(Upload(upload.content))
+    assert torch.equal(decoded(upload), whole[:, 6:16, 5:25])
+    for wrong, status in ((Upload(upload.content, (400, 0, 5, 5)), 400), (Upload(encoded(kind="PNG")[:200]), 422)):
         with pytest.raises(Refusal) as refused:
-            decoded(wrong, 10**6)
+            decoded(wrong)
         assert refused.value.status == status
 
 
 def test_the_network_takes_a_picture_and_its_mirror_image():
     upload = Upload(encoded(kind="PNG"))
-    one, two = inputs_of(upload, 10**6, HOW, flip=False), inputs_of(upload, 10**6, HOW, flip=True)
+    one, two = inputs_of(upload, HOW, flip=False), inputs_of(upload, HOW, flip=True)
     assert (one.shape, two.shape) == ((1, 3, 32, 32), (2, 3, 32, 32))
     assert torch.equal(two[:1], one)
     assert torch.allclose(two[1].flip(2), one[0], atol=0.05)
@@ -70,7 +86,7 @@ def test_the_network_takes_a_picture_and_its_mirror_image():
 def test_a_marked_query_is_kept_as_a_jpeg_of_moderate_size():
     file = BytesIO()
     Image.new("RGB", (3000, 600), "red").save(file, "PNG")
-    kept = Image.open(BytesIO(kept_picture(Upload(file.getvalue()), 10**7)))
+    kept = Image.open(BytesIO(kept_picture(Upload(file.getvalue()))))
     assert (kept.format, kept.size) == ("JPEG", (KEPT, round(KEPT / 5)))
     red, green, blue = kept.convert("RGB").getpixel((9, 9))
     assert red > 240

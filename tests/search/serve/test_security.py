@@ -5,8 +5,9 @@ import hmac
 import json
 import socket
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -19,7 +20,7 @@ from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.settings import Settings
 from tests.cli.processes import Lookalike
 from tests.search.conftest import photo
-from tests.search.serve.broken import bombs, kinds
+from tests.search.serve.broken import bombs, kinds, scanned
 from tests.search.serve.client import Server, multipart
 from tests.search.serve.conftest import encoded
 
@@ -32,7 +33,8 @@ def strict(template, tmp_path_factory):
     import shutil
 
     place = shutil.copytree(template, tmp_path_factory.mktemp("strict") / "shop.index")
-    limits = {"body": 100_000, "silence": 1.5, "upload": 4.0, "uploads": 8}
+    limits = {"body": 100_000, "silence": 1.5, "upload": 4.0, "uploads": 8, "pixels": 5000, "connections": 32,
+              "taking": 1.5}  # fmt: skip
     with Server(place, token=TOKEN, limits=limits) as running:
         yield running
 
@@ -123,6 +125,137 @@ def _closed(connection, more: bytes) -> bool:
     except ConnectionError:
         pass
     return True
+
+
+ASK = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"  # open to everybody, and a long answer
+
+
+def test_pipelined_requests(strict):
+    """A few are answered in order; what follows is not, and the last answer says that the connection ends."""
+    requests = [b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: n%d\r\n\r\n" % n for n in range(500)]
+    replies = strict.raw(b"".join(requests)).split(b"HTTP/1.1 ")[1:]
+    assert [b"x-request-id: n%d\r\n" % n in reply for n, reply in enumerate(replies)] == [True] * len(replies)
+    assert 2 <= len(replies) <= 20
+    assert {reply[:3] for reply in replies} == {b"200"}
+    assert [b"connection: close" in reply for reply in replies] == [False] * (len(replies) - 1) + [True]
+    assert all(b'{"ready":true}' in reply for reply in replies)
+
+
+def test_nonsense_after_a_request_does_not_take_the_place_of_its_answer(strict):
+    reply = strict.raw(ASK + b"nonsense\r\n\r\n")
+    assert reply.startswith(b"HTTP/1.1 200")
+    assert reply.count(b"HTTP/1.1 ") == 1
+
+
+@contextmanager
+def deaf(server):
+    """A connection with hardly any room for what comes back: nothing is ever read from it."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # small buffers on the other side as well
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", server.port))
+        yield connection
+
+
+@pytest.mark.parametrize("last", [b"", b"Connection: close\r\n"])
+def test_answers_that_nobody_reads(strict, last):
+    """The connection is closed, though it may be waiting for nothing but its end."""
+    with deaf(strict) as connection:
+        connection.sendall(6 * ASK + ASK[:-2] + last + b"\r\n")
+        until = time.monotonic() + 30
+        with suppress(ConnectionError):
+            while True:
+                connection.sendall(b"\r\n")
+                assert time.monotonic() < until, "the connection is held"
+                time.sleep(0.1)
+
+
+def resident(server) -> float:
+    """Megabytes of memory."""
+    return int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[1]) * 4096 / 1e6
+
+
+def test_pipelines_that_nobody_reads_fill_no_memory(strict):
+    assert strict.ready()
+    before = resident(strict)
+    with ExitStack() as connections:
+        for _ in range(16):
+            connection = connections.enter_context(deaf(strict))
+            connection.setblocking(False)
+            with suppress(BlockingIOError, ConnectionError):
+                connection.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 7000)
+        assert strict.ready()
+        assert resident(strict) < before + 40
+    assert strict.search(("image", encoded())).status == 200
+
+
+def test_a_caller_who_has_said_everything_is_answered(strict):
+    """Half a connection is closed: nothing more comes in, the answer goes out."""
+    body, kind = multipart([("image", encoded())])
+    for content in (ASK, 3 * ASK, head(strict, len(body), kind=kind) + body):
+        reply = strict.raw(content, closed=True)
+        assert reply.count(b"HTTP/1.1 200") == content.count(b"HTTP/1.1")
+    for unfinished in (b"", ASK[:-2], head(strict, len(body), kind=kind) + body[:-9]):
+        assert strict.raw(unfinished, closed=True) == b""
+
+
+def refused(reply: bytes, status: int, code: str) -> str:
+    """The sentence of a refusal in the one form, with the headers of every answer."""
+    top, _, body = reply.partition(b"\r\n\r\n")
+    lines = top.decode().lower().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines[1:])
+    assert lines[0].startswith(f"http/1.1 {status} "), reply
+    assert headers["content-type"] == "application/json"
+    assert headers["x-content-type-options"] == "nosniff"
+    error = json.loads(body)["error"]
+    assert error["code"] == code
+    assert error["request_id"] == headers["x-request-id"]
+    return error["message"]
+
+
+NO_HTTP = (b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"CONNECT x:1 HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00",
+           b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+           b"GET / HTTP/1.1\r\nHost : localhost\r\n\r\n")  # fmt: skip
+
+
+@pytest.mark.parametrize("request_", NO_HTTP)
+def test_what_is_not_http(strict, request_):
+    assert refused(strict.raw(request_), 400, "bad_request").endswith(".")
+
+
+@pytest.mark.parametrize("lines", [b"Host: localhost\r\nHost: evil.example", b"Host: localhost\r\nhost: localhost",
+                                   b"Host: localhost/evil", b"Host: localhost?x", b"Host: evil@localhost",
+                                   b"Host: localhost:80:80", b"Host: localhost:x", b"Host: local host", b"Host: [::1]x",
+                                   b"Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example",
+                                   b"Host: localhost\r\nAuthorization: a\r\nAuthorization: b"])  # fmt: skip
+def test_addresses_with_two_meanings(strict, lines):
+    reply = strict.raw(b"GET /v1/health HTTP/1.1\r\n" + lines + b"\r\nConnection: close\r\n\r\n")
+    assert refused(reply, 400, "bad_request").endswith(".")
+
+
+def test_too_many_connections(strict):
+    """Whoever comes then is told in the one form to come again; afterwards all is as before."""
+    with ExitStack() as connections:
+        for _ in range(40):
+            connections.enter_context(socket.create_connection(("127.0.0.1", strict.port), timeout=60))
+        strict.wait_for(lambda: strict("GET", "/v1/health").status == 429, "a refusal")
+        reply = strict("GET", "/v1/health")
+        assert (reply.status, reply.headers["connection"]) == (429, "close")
+        assert reply.message
+        assert int(reply.headers["retry-after"]) >= 1
+    strict.wait_for(strict.ready, "an answer afterwards")
+
+
+def test_small_files_that_take_long(strict):
+    assert strict.search(("image", scanned(40))).status == 200
+    reply = strict.search(("image", scanned(60)))  # 1,600 pixels, of 5,000 that are allowed
+    assert reply.status == 422
+    assert "scans" in reply.message
+
+
+def test_photos_with_a_film_after_their_end(strict):
+    assert strict.search(("image", encoded() + b"ftypmp42" + b"\xff\xda" * 1000)).status == 200
 
 
 def test_refused_bodies_are_drained(server):

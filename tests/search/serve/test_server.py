@@ -95,8 +95,8 @@ def answers(monkeypatch, tmp_path, listener):
 def test_a_process_answers_with_the_limits_of_its_settings(answers, listener):
     answers.call()
     config = answers.server.config
-    assert (config.http.func, config.http.args) == (Patient, (1.5,))
-    assert (config.limit_concurrency, config.timeout_graceful_shutdown) == (36, GRACE)
+    assert (config.http.func, config.http.args) == (Patient, (answers.settings,))
+    assert (config.limit_concurrency, config.timeout_graceful_shutdown) == (None, GRACE)  # refused in the one form
     assert (config.access_log, config.server_header, config.proxy_headers) == (False, False, False)
     assert (answers.sockets, answers.threads, answers.server.should_exit) == ([listener], 1, False)
     with pytest.raises(SystemExit) as end:
@@ -291,3 +291,15 @@ def test_a_worker_that_does_not_end_is_killed(workers):
     workers._end()
     assert stubborn.words == ["terminate", "wait", "kill", "join"]
     assert gone.words == ["wait"]
+
+
+@pytest.mark.parametrize(("soft", "hard", "expected"), [(1024, 4096, 2304), (1024, 2000, 2000), (9000, 9999, None),
+                                                        (1024, -1, 2304), (-1, -1, None)])  # fmt: skip
+def test_connections_do_not_use_up_the_files_that_a_process_may_open(answers, monkeypatch, soft, hard, expected):
+    import resource
+
+    chosen = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: chosen.append(limits))
+    answers.call()
+    assert chosen == ([] if expected is None else [(expected, hard)])

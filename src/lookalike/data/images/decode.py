@@ -4,6 +4,7 @@ libjpeg-turbo decodes JPEG, reduced while decoding where the crop needs no more;
 JPEGs that are unusual (CMYK) or damaged in a way that it can repair. Transparent pixels lie over white.
 """
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from jaxtyping import UInt8
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from lookalike.image_files import check_size, decoding_failure, open_image
+from lookalike.image_files import JPEG, check_markers, check_size, decoding_failure, open_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 MARGIN = 2.0  # a reduced image keeps twice the pixels that are needed: the antialiased resize hides the difference
 ORIENTATION = 0x0112
+STRIP = 1 << 16  # pixels that are converted at a time
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap height and width
 
 
@@ -36,14 +38,15 @@ class Encoded:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.image: Image | None = None
+        markers = check_markers(data)
         header = _jpeg_header(data)
         self.turbo = header is not None
         if header is None:
             self.image = open_image(data)
             header = self.image.height, self.image.width
         self.height, self.width = header
-        check_size(self.height, self.width, len(data))
-        self.orientation = _orientation(self.image or (open_image(data) if b"Exif\x00\x00" in data[:4096] else None))
+        check_size(self.height, self.width, markers.scans)
+        self.orientation = _orientation(self.image or (open_image(data) if markers.exif else None))
         if self.orientation in TURNED:
             self.height, self.width = self.width, self.height
 
@@ -69,7 +72,7 @@ def _jpeg_header(data: bytes) -> tuple[int, int] | None:
     """Height and width of a JPEG that libjpeg-turbo converts to RGB by itself; None for others."""
     import simplejpeg
 
-    if data[:2] != b"\xff\xd8":
+    if not data.startswith(JPEG):
         return None
     try:
         height, width, space, _ = simplejpeg.decode_jpeg_header(data, strict=False)
@@ -109,26 +112,46 @@ def _orientation(image: "Image | None") -> int:
 
 
 def _rgb(image: "Image") -> np.ndarray:
-    """The pixels of any Pillow image as h × w × 3."""
+    """The pixels of any Pillow image as h × w × 3, converted in strips: a copy of all in floats may be gigabytes."""
     try:
         image.load()
-        if image.mode in ("I", "F") or image.mode.startswith("I;"):
-            return _eight_bit(np.asarray(image), image.mode)
-        if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
-            image = _over_white(image.convert("RGBA"))
-        return np.array(image.convert("RGB"))
+        convert = _conversion(image)
+        pixels = np.empty((image.height, image.width, 3), np.uint8)
+        for top, strip in _strips(image):
+            pixels[top : top + strip.height] = convert(strip)
+        return pixels
     except Exception as error:  # decoders raise whatever damaged bytes lead them to
         raise decoding_failure(error) from None
 
 
-def _eight_bit(values: np.ndarray, mode: str) -> np.ndarray:
-    """Grey values of more than eight bits: "I;16" is 16-bit; the range of "I" and "F" is guessed from the largest."""
-    values = np.nan_to_num(values.astype(np.float64))
-    top = float(values.max(initial=0))
-    ranges = (65535.0,) if mode.startswith("I;") else (1.0, 255.0, 65535.0) if mode == "F" else (255.0, 65535.0)
-    full = next((limit for limit in ranges if top <= limit), top)
-    grey = (values.clip(0) * (255 / full)).round().astype(np.uint8)
-    return np.repeat(grey[:, :, None], 3, axis=2)
+def _strips(image: "Image") -> Iterator[tuple[int, "Image"]]:
+    rows = max(1, STRIP // max(1, image.width))
+    for top in range(0, image.height, rows):
+        yield top, image.crop((0, top, image.width, min(top + rows, image.height)))
+
+
+def _conversion(image: "Image") -> Callable[["Image"], np.ndarray]:
+    """From a strip of this image to what fits into h × w × 3."""
+    if image.mode.startswith("I;"):
+        table = (np.arange(65536) * (255 / 65535)).round().astype(np.uint8)
+        return lambda strip: table[np.asarray(strip)][:, :, None]
+    if image.mode in ("I", "F"):
+        scale = 255 / _full_scale(image)
+        return lambda strip: (_finite(strip).clip(0) * scale).round().astype(np.uint8)[:, :, None]
+    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+        return lambda strip: np.asarray(_over_white(strip.convert("RGBA")).convert("RGB"))
+    return lambda strip: np.asarray(strip.convert("RGB"))
+
+
+def _full_scale(image: "Image") -> float:
+    """White in an image of more than eight bits, guessed from its largest value."""
+    top = max((float(_finite(strip).max(initial=0)) for _, strip in _strips(image)), default=0.0)
+    ranges = (1.0, 255.0, 65535.0) if image.mode == "F" else (255.0, 65535.0)
+    return next((limit for limit in ranges if top <= limit), top)
+
+
+def _finite(strip: "Image") -> np.ndarray:
+    return np.nan_to_num(np.asarray(strip, np.float64))
 
 
 def _over_white(image: "Image") -> "Image":

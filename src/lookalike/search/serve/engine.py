@@ -8,7 +8,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -26,6 +25,7 @@ from lookalike.search.items import Identity, Item, Mark, Vectors
 from lookalike.search.model_copy import load_model
 from lookalike.search.queries import combined
 from lookalike.search.serve.asking import Question, Reply, Searcher
+from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.pictures import Upload, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
@@ -34,7 +34,6 @@ from lookalike.search.serve.stages import SlowError, Stage
 from lookalike.search.stores import GenerationError
 from lookalike.search.stores.places import model_folder
 
-DECODERS = 2
 TOGETHER = 16  # pictures that go through the network at once
 QUERIES = 32  # that share one pass over the index
 ATTEMPTS = 5  # to ask within one generation: each new one is a new model
@@ -90,11 +89,9 @@ class Engine:
         self._upcoming: Network | None = None
         self._loading = threading.Lock()
         self._searcher = Searcher(self.index)
-        self._decoders = ThreadPoolExecutor(DECODERS, "decode")
+        self._decoders = Decoders(settings.pixels)
         self._embedding: Stage[tuple[Network, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
-        self._searching: Stage[Question, Reply] = Stage(
-            "search", self._searcher.answers, QUERIES, settings.searching
-        )
+        self._searching: Stage[Question, Reply] = Stage("search", self._searcher.answers, QUERIES, settings.searching)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
@@ -114,7 +111,7 @@ class Engine:
 
     def stop(self) -> None:
         ended = [stage.stop() for stage in (self._embedding, self._searching, self._writing)]
-        self._decoders.shutdown()
+        self._decoders.stop()
         if all(ended):  # a search that hangs still has its connection
             self.index.close()
 
@@ -211,8 +208,7 @@ class Engine:
     async def upright(self, upload: Upload) -> bytes:
         """A marked query as a picture that is kept: the part that was meant, upright, with nothing else of the file."""
         with self.admitted():
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._decoders, kept_picture, upload, self.settings.pixels)
+            return await self._decoders.do(kept_picture, upload)
 
     async def mark(self, mark: Mark, picture: bytes | None) -> int:
         with self.admitted():
@@ -250,12 +246,9 @@ class Engine:
         if network is None or not uploads:
             return []
         both = self._searcher.quality.flip if flip is None else flip
-        loop = asyncio.get_running_loop()
-        how, most = network.model.preprocessing, self.settings.pixels
+        how = network.model.preprocessing
         with times.measure("decode"):
-            inputs = await asyncio.gather(
-                *(loop.run_in_executor(self._decoders, inputs_of, upload, most, how, both) for upload in uploads)
-            )
+            inputs = await asyncio.gather(*(self._decoders.do(inputs_of, upload, how, both) for upload in uploads))
         with times.measure("network"):
             rows = await asyncio.gather(*(self._embedding.do((network, each)) for each in inputs))
         return [combined(pair, None, network.identity.geometry)[0] if both else pair[0] for pair in rows]

@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
+from http import HTTPStatus
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 from lookalike.search.serve.meters import Meters
-from lookalike.search.serve.refusals import Refusal, busy, internal
+from lookalike.search.serve.refusals import Refusal, busy, crowded, internal
 from lookalike.search.serve.settings import LOCAL, Settings
 
 Scope = MutableMapping[str, Any]
+HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(:[0-9]{0,5})?")
+ONCE = ("host", "origin", "authorization")  # what decides who may ask must not have two meanings
 REQUEST = re.compile(r"[A-Za-z0-9._-]{1,64}")
 OPEN = ("/", "/docs", "/docs.css", "/openapi.json", "/v1/health")  # they say nothing about the index
 POLICY = (
@@ -65,12 +67,9 @@ class Guard:
             self._note(exchange)
 
     def _check(self, exchange: "_Exchange") -> None:
-        host = exchange.headers.get("host", "")
-        if not self._known(host):
-            raise Refusal(403, "The request is addressed to a host name that this server does not serve (--name).")
-        origin = exchange.headers.get("origin")
-        if origin is not None and _parts(origin).netloc.lower() != host.lower():
-            raise Refusal(403, "Pages of other sites may not use this server.")
+        if exchange.scope.get("state", {}).get("crowded"):
+            raise crowded()
+        self._check_address(exchange)
         path = exchange.scope["path"]
         if self.settings.token is not None and path not in OPEN and not path.startswith("/static/"):
             kind, _, token = exchange.headers.get("authorization", "").partition(" ")
@@ -81,9 +80,23 @@ class Guard:
         if exchange.length > self.settings.body:
             raise too_large(self.settings.body)
 
+    def _check_address(self, exchange: "_Exchange") -> None:
+        """The request is meant for this server, and comes from its own page or from no page at all."""
+        for name in ONCE:
+            if exchange.names.count(name) > 1:
+                raise Refusal(400, f"The request has the header '{name}' more than once. Send it once.")
+        host, origin = exchange.headers.get("host", ""), exchange.headers.get("origin")
+        if not self._known(host):
+            raise Refusal(403, "The request is addressed to a host name that this server does not serve (--name).")
+        if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()):
+            raise Refusal(403, "Pages of other sites may not use this server.")
+
     def _known(self, host: str) -> bool:
         """A name of this server, or an address: only names can be pointed at it by a stranger's DNS."""
-        name = _parts(f"//{host}").hostname or ""
+        match = HOST.fullmatch(host)
+        if match is None:
+            raise Refusal(400, "The Host of the request is not the name or the address of a server.")
+        name = match["name"].strip("[]")
         try:
             ipaddress.ip_address(name)
         except ValueError:
@@ -103,11 +116,18 @@ class Guard:
             sys.stderr.write(json.dumps(line) + "\n")
 
 
-def _parts(address: str) -> SplitResult:
-    try:
-        return urlsplit(address)
-    except ValueError:  # half of an address such as [
-        raise Refusal(400, "The host or the origin of the request is not an address.") from None
+def _parts(refusal: Refusal, request: str) -> tuple[dict[str, str], bytes]:
+    """The headers and the body of a refusal."""
+    body = json.dumps(refusal.content(request), ensure_ascii=False).encode()
+    return {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}, body
+
+
+def as_http(refusal: Refusal) -> bytes:
+    """A whole answer, for what never becomes a request."""
+    request = uuid.uuid4().hex
+    headers, body = _parts(refusal, request)
+    lines = [f"{name}: {value}\r\n" for name, value in {**headers, **HEADERS, "x-request-id": request}.items()]
+    return f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}\r\n{''.join(lines)}\r\n".encode() + body
 
 
 def _digest(token: str) -> bytes:
@@ -158,7 +178,8 @@ class _Exchange:
     """One request and its answer, measured on the way."""
 
     def __init__(self, scope: Scope, receive: Any, send: Any, settings: Settings, bodies: Bodies) -> None:
-        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+        self.headers, self.names = dict(pairs), [name for name, _ in pairs]
         own = self.headers.get("x-request-id", "")
         self.request = own if REQUEST.fullmatch(own) else uuid.uuid4().hex
         # ids are one segment: what is encoded in them is decoded by the route, not before
@@ -209,8 +230,7 @@ class _Exchange:
         """Answer with the refusal, unless an answer has begun."""
         if self.started:
             return
-        body = json.dumps(refusal.content(self.request), ensure_ascii=False).encode()
-        headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
+        headers, body = _parts(refusal, self.request)
         pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": refusal.status, "headers": pairs})
         await self.send({"type": "http.response.body", "body": body})

@@ -45,6 +45,11 @@ def busy(seconds: int = 1) -> Refusal:
     return Refusal(429, "The server is busy. Try again in a moment.", {"Retry-After": str(seconds)})
 
 
+def crowded() -> Refusal:
+    return Refusal(429, "Too many connections are open. Try again in a moment.",
+                   {"Retry-After": "2", "Connection": "close"})  # fmt: skip
+
+
 def not_ready() -> Refusal:
     return Refusal(503, "The index is being loaded. Try again in a few seconds.", {"Retry-After": "2"})
 
@@ -54,7 +59,9 @@ def internal() -> Refusal:
 
 
 def given_up(seconds: float) -> Refusal:
-    message = f"The search took longer than {seconds:g} seconds and was given up. Report the request id to the operator."
+    message = (
+        f"The search took longer than {seconds:g} seconds and was given up. Report the request id to the operator."
+    )
     return Refusal(504, message)
 
 

@@ -24,6 +24,7 @@ GRACE = 30  # seconds for what has begun, when the server is told to stop
 PAUSE = 1.0  # before a worker that died at once is started again
 ENDS = 3  # of workers in a row before any was ready: the next would not be either
 BACKLOG = 2048
+FILES = 256  # that a worker opens beside its connections
 READY = ""  # what a worker says when it can answer; anything else is why it never will
 
 
@@ -78,6 +79,7 @@ def answer(
         signal.SIGTERM,
     ):  # uvicorn repeats the signal when all is answered: that is no failure
         signal.signal(number, lambda *_: sys.exit(0))
+    _allow_files(2 * settings.connections + FILES)
     torch.set_num_threads(1)  # each stage is a thread already
     failures: list[Exception] = []
 
@@ -92,10 +94,10 @@ def answer(
 
     app = create_app(settings, Meters(meters, worker), ready, stop)
     config = uvicorn.Config(
-        app, http=cast(Any, partial(Patient, settings.silence)), log_level="warning", access_log=False,
+        app, http=cast(Any, partial(Patient, settings)), log_level="warning", access_log=False,
         server_header=False, lifespan="on",
         timeout_graceful_shutdown=GRACE, timeout_keep_alive=30,
-        limit_concurrency=4 * settings.uploads, proxy_headers=False, ws="none",
+        proxy_headers=False, ws="none",
     )  # fmt: skip
     server = Server(config)
     server.run([listener])
@@ -108,6 +110,16 @@ def end_in_time() -> None:
     timer = threading.Timer(GRACE + 5, os._exit, (1,))
     timer.daemon = True
     timer.start()
+
+
+def _allow_files(number: int) -> None:
+    """As many open files as there may be: where connections use them up, the index cannot be opened either."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < number:
+        most = number if hard == resource.RLIM_INFINITY else min(number, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def _worker(settings: Settings, listener: socket.socket, meters: Path, worker: int, parent: Connection) -> None:

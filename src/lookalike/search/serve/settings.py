@@ -23,10 +23,12 @@ class Settings:
     hits: int = 200  # of one answer
     examples: int = 16  # of one search
     waiting: int = 64  # searches and writes at a time, in one worker
+    connections: int = 1024  # at a time, in one worker; beyond that requests are refused, beyond twice that cut off
     uploads: int = 256  # bodies at a time, in one worker
     flight: int = 200_000_000  # bytes of all bodies that are being received or worked on, in one worker
     silence: float = 10.0  # without a byte of a body that was announced
     upload: float = 60.0  # for a whole body
     patience: float = 30.0  # for one answer
     searching: float = 20.0  # for one pass over the index, for all who share it
+    taking: float = 30.0  # for the caller to take what was answered
     log: bool = True  # a line for every request
