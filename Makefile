@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: demo test docs reproduce clean
+.PHONY: demo test test-all docs reproduce clean
 
 demo: $(VENV)/demo-ready
 	$(VENV)/bin/lookalike fit --out demo --fresh
@@ -13,6 +13,10 @@ demo: $(VENV)/demo-ready
 
 test: $(VENV)/test-ready
 	scripts/check
+
+# with the tests that take minutes each (docs/reliability.md)
+test-all: $(VENV)/test-ready
+	scripts/check --all
 
 # docs/reproduction.md: continues where it was stopped
 WORKERS ?= 2

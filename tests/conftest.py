@@ -5,22 +5,15 @@ cores.
 """
 
 import os
-import sys
-import types
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 if os.environ.get("LOOKALIKE_SHAPES") != "off":
-    from beartype import BeartypeConf, beartype
-    from jaxtyping import install_import_hook
+    from tests import shapes
 
-    # the hook takes its checker by name; an int must pass where a float is annotated
-    checker = types.ModuleType("lookalike_shapes")
-    checker.check = beartype(conf=BeartypeConf(is_pep484_tower=True))
-    sys.modules[checker.__name__] = checker
-    install_import_hook(["lookalike", "papers"], f"{checker.__name__}.check")
+    shapes.install()
 
 import torch
 from hypothesis import settings

@@ -110,7 +110,16 @@ def try_all(chosen: list[Mutant], given: argparse.Namespace) -> None:
 
     rooms = dict.fromkeys(mutant.room for mutant in chosen)
     tests = {room: tuple(given.tests or (*TESTS[room], f"src/lookalike/{room}")) for room in rooms}
-    options = ["-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={scratch}/tests"]
+    options = [
+        "-q",
+        "-m",
+        "not slow and not long",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        f"--basetemp={scratch}/tests",
+    ]
     options += [f"--ignore={name}" for name in LEFT_OUT]
     try:
         plugin = Trials(given.folder / "reach", scratch, work)

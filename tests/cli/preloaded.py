@@ -1,15 +1,26 @@
-"""Imported once by the server of tests.cli.processes. No threads may start here: forked children would lose them."""
+"""Imported once by the server of tests.cli.processes, slow libraries too that a verb loads only where it needs them.
+
+No threads may start here: forked children would lose them.
+"""
 
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
+import openTSNE
+import PIL.Image
+import pydantic.fields
 import rich.console
+import sklearn.utils
 import torch
 import torch._dynamo
 
 import lookalike.cli
+import lookalike.evaluation
 import lookalike.fit
+import lookalike.search.kernel
 
 torch.set_num_threads(1)
-LOADED = (rich.console, torch._dynamo, lookalike.cli, lookalike.fit)
+PIL.Image.init()
+lookalike.evaluation.evaluate(torch.eye(4), [0, 0, 1, 1])  # loads what is compiled
+LOADED = (openTSNE, pydantic.fields, rich.console, sklearn.utils, torch._dynamo, lookalike)

@@ -18,7 +18,7 @@ from lookalike.recipe import build, of_tree, overridden
 from lookalike.training import train
 from tests.losses.facts import facts, training
 
-STEPS, BATCH = 45, 32
+STEPS, BATCH = 30, 32
 SMALL = [
     f"train.steps={STEPS}", "images.size=16", "images.short_side=16", "model.channels=1", "model.width=32",
     "model.dim=32", f"sampler.batch_size={BATCH}", "sampler.per_class=4", "schedule.name=constant", "schedule.warmup=0",
