@@ -15,7 +15,8 @@ from lookalike import data, losses
 from lookalike.data.splits import halves
 from lookalike.evaluation import evaluate
 from lookalike.features import embed
-from lookalike.recipe import build, defaults, of_tree, overridden
+from lookalike.fit import defaults
+from lookalike.recipe import build, of_tree, overridden
 from lookalike.training import train
 
 STEPS, BATCH = 45, 32

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lookalike.fit import defaults
 from lookalike.models import Architecture, Unfreezing
-from lookalike.recipe import Recipe, as_tree, defaults, load, of_tree, to_toml
+from lookalike.recipe import Recipe, as_tree, load, of_tree, to_toml
 from lookalike.recipe.settings import Data, Evaluation, Images, Member, Memory, Network, Optimiser, Train
 from lookalike.training import Clipping, Plan, Schedule
 
