@@ -18,7 +18,7 @@ from lookalike.analysis import dependence, pair_losses
 
 DOCS = Path(__file__).parent
 README, ANALYSIS = DOCS.parent / "README.md", DOCS / "analysis.md"
-REFERENCE = re.compile(r"\s*\[math ([^\]]+)\]")
+REFERENCE = re.compile(r"\s*\[math\s+([^\]]+)\]")
 TRIALS = 200  # the hinge of quadruplet with the wide margin rarely closes
 
 
