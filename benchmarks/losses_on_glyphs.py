@@ -3,8 +3,8 @@
     python -m benchmarks.losses_on_glyphs [--steps 100] [--seeds 0 1 2] [--losses NAME …] [--out FILE.json]
 
 Each run is a cheaper version of the default recipe for small images (32 filters, batches of 16 classes of 8) with the
-loss, the miner and the learning rate of benchmarks/fitting.py. All runs are equally long and are measured on characters
-that no network was trained on. Finished runs are stored in FILE.json: a second call resumes, and several processes may
+loss, the miner and the learning rate of tests/fixtures/fitting.py. All runs are equally long and are measured on
+characters that no network was trained on. Finished runs are stored in FILE.json: a second call resumes, and several processes may
 share one file with different --losses. `--table` only prints.
 """
 
@@ -15,12 +15,12 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fitting import FITTING, overrides
 from benchmarks.trial import trial
 from lookalike.cli.allocator import keep_memory
 from lookalike.evaluation.statistics.seeds import spread_of
 from lookalike.fit.choose import choose
 from lookalike.protocols.class_disjoint import parts
+from tests.fixtures.fitting import FITTING, overrides
 
 
 def run(name: str, seed: int, steps: int) -> dict[str, Any]:

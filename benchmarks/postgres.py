@@ -30,13 +30,13 @@ import numpy as np
 import psycopg
 from psycopg.types.numeric import Int4, Int8
 
-from benchmarks.postgres_server import Server, server
 from benchmarks.search import vectors
 from lookalike.evaluation.table import aligned
 from lookalike.search import filters
 from lookalike.search.items import Identity, Item
 from lookalike.search.stores import Store, places
 from lookalike.search.stores.postgres import wire
+from tests.fixtures.postgres_server import Server, server
 
 K = 10
 PART = 10_000  # items of one transaction

@@ -33,7 +33,7 @@ settings.load_profile("lookalike")
 @pytest.fixture(scope="session")
 def window() -> Iterator[Any]:
     """A real browser."""
-    from docs.chromium import chromium, lacking
+    from tests.fixtures.chromium import chromium, lacking
     from tests.missing import missing
 
     if lacking():

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from attacks import batches, sets
-from attacks.outcomes import Outcomes
 from lookalike import evaluate, losses, miners
+from tests.attacks import batches, sets
+from tests.attacks.outcomes import Outcomes
 
 PARTS = {
     "losses": batches.losses_hold,

@@ -8,9 +8,9 @@ import textwrap
 
 import pytest
 
-from attacks import mutate, trials
-from attacks.mutants import SOURCE, change_of, functions, mutants, places
 from lookalike.runs import log
+from tests.attacks import mutate, trials
+from tests.attacks.mutants import SOURCE, change_of, functions, mutants, places
 
 pytestmark = pytest.mark.plain  # the code of a function is looked for, not that of its shape checker
 
@@ -85,7 +85,7 @@ def test_the_wait_for_a_shared_fixture_counts_once():
 
 FORKS = """
     import os, subprocess, sys, time
-    from attacks.forks import in_fork
+    from tests.attacks.forks import in_fork
 
     def daemon():
         sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
@@ -113,7 +113,7 @@ def test_tests_kill_mutants_and_what_is_done_is_not_repeated(tmp_path):
     results = tmp_path / "results.jsonl"
     results.write_text(json.dumps(done | {"outcome": "survived"}) + '\n{"key": "cut o')
     words = ["--room", "runs", "--only", "runs/log.py JsonLines", "--tests", "tests/runs/test_log.py"]
-    ended = python("-m", "attacks.mutate", *words, "--folder", str(tmp_path))
+    ended = python("-m", "tests.attacks.mutate", *words, "--folder", str(tmp_path))
     assert ended.returncode == 0, ended.stderr
     assert "[1/1] killed runs runs/log.py JsonLines.rewind" in ended.stderr
     assert "50.0%\nsurvived: runs/log.py JsonLines.__call__" in ended.stdout

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.fitting import overrides
 from lookalike import losses, miners, samplers
 from lookalike.data import arrays
 from lookalike.data.images.view import Ticket
@@ -20,6 +19,7 @@ from lookalike.recipe.prepare import fill_bank, train_features
 from lookalike.recipe.validity import check_recipe
 from lookalike.training import Plan, train
 from lookalike.training.stream import stream
+from tests.fixtures.fitting import overrides
 
 RECIPE = {
     "data": {"validation": 0.2},

@@ -1,5 +1,5 @@
-"""Every loss of the catalogue, with a suitable miner and rates (benchmarks/fitting.py), learns through a recipe: after
-a few dozen steps on glyphs it separates unseen classes better than before, and its own value on fixed batches has
+"""Every loss of the catalogue, with a suitable miner and rates (tests/fixtures/fitting.py), learns through a recipe:
+after a few dozen steps on glyphs it separates unseen classes better than before, and its own value on fixed batches has
 fallen.
 """
 
@@ -10,13 +10,13 @@ from itertools import islice
 import pytest
 import torch
 
-from benchmarks.fitting import FITTING, overrides
 from lookalike import data, losses
 from lookalike.data.splits import halves
 from lookalike.evaluation import evaluate
 from lookalike.features import embed
 from lookalike.recipe import build, defaults, of_tree, overridden
 from lookalike.training import train
+from tests.fixtures.fitting import FITTING, overrides
 
 STEPS, BATCH = 45, 32
 SMALL = [

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from docs.chromium import show
+from tests.fixtures.chromium import show
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 

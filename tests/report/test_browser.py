@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from docs.chromium import show
 from lookalike import report
+from tests.fixtures.chromium import show
 from tests.report.browser import check_quiet_alone_and_readable
 from tests.report.conftest import HOSTILE, PATHS, labels, vectors
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from docs.chromium import show
 from lookalike.report.compare import compare, write
+from tests.fixtures.chromium import show
 from tests.report.browser import check_quiet_alone_and_readable
 from tests.report.compared import finished
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks.postgres_server import server
 from lookalike.models import Architecture, Model
+from tests.fixtures.postgres_server import server
 from tests.missing import missing
 
 CLASSES = ("apple", "bread", "cheese", "dates", "endive", "figs")

@@ -10,9 +10,6 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from attacks.disks import fill_disk
-from attacks.servers import kill_once
-from benchmarks.postgres_server import server
 from lookalike.errors import UserError
 from lookalike.search import Index, filters
 from lookalike.search.items import Identity, Item
@@ -21,6 +18,9 @@ from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.database import Database
 from lookalike.search.stores.postgres.troubles import Trouble, explained, trouble_of
+from tests.attacks.disks import fill_disk
+from tests.attacks.servers import kill_once
+from tests.fixtures.postgres_server import server
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8

@@ -2,11 +2,11 @@
 
 import pytest
 
-from docs.chromium import show
 from lookalike.recipe import of_tree
 from lookalike.sweeps import write
 from lookalike.sweeps.ranges import Range
 from lookalike.sweeps.tune import SearchResult
+from tests.fixtures.chromium import show
 from tests.report.browser import check_quiet_alone_and_readable
 
 HOSTILE = "<img src=x onerror=alert(1)>"

@@ -4,10 +4,10 @@ import csv
 import json
 from pathlib import Path
 
-from docs.shop import PRODUCTS, draw, photo
 from lookalike.models import Model
 from lookalike.search import Index
 from lookalike.search.calibration import Calibration
+from tests.fixtures.shop import PRODUCTS, draw, photo
 
 SOLD = (0, 1, 4, 9)  # of the drawn products
 EACH = 4

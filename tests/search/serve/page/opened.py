@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docs.chromium import PATIENCE
+from tests.fixtures.chromium import PATIENCE
 from tests.report.browser import CONTRAST, requests
 
 STARTED = "return !document.getElementById('start').hidden || !document.getElementById('token').hidden"

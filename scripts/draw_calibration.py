@@ -1,4 +1,4 @@
-"""Takes the picture of a calibration in docs/search.md: `python -m docs.draw_calibration RUN`, a run on glyphs.
+"""Takes the picture of a calibration in docs/search.md: `python -m scripts.draw_calibration RUN`, a run on glyphs.
 
 The first half of the images of every unseen class is in the index, the others ask. It needs Chromium.
 """
@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from docs import draw_report
-from docs.chromium import chromium, lacking, show
 from lookalike import files
 from lookalike.search import Index
 from lookalike.search.calibrating import Queries, run
 from lookalike.search.items import Item
 from lookalike.search.pages import calibration_page
+from scripts import draw_report
+from tests.fixtures.chromium import chromium, lacking, show
 
-FOLDER = Path(__file__).parent / "pictures" / "search"
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures" / "search"
 ASKING = 1500  # images
 
 

@@ -1,6 +1,6 @@
 """Which functions of the library does a test execute? The first call of each is a line of a file.
 
-`attacks.mutate` copies this file as `sitecustomize.py` to where the processes that a test starts find it, too.
+`tests.attacks.mutate` copies this file as `sitecustomize.py` to where the processes that a test starts find it, too.
 """
 
 import contextlib

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from attacks.batches import Draw, as_array
-from attacks.outcomes import Outcomes, right
 from lookalike import evaluate, samplers
 from lookalike.samplers import EmbeddingBank
+from tests.attacks.batches import Draw, as_array
+from tests.attacks.outcomes import Outcomes, right
 from tests.evaluation.conftest import brute_force
 
 SOME = [

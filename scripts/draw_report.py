@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/report.md: `python -m docs.draw_report RUN` photographs RUN/report.html in Chromium.
+"""Takes the pictures of docs/report.md: `python -m scripts.draw_report RUN` photographs RUN/report.html in Chromium.
 
 The run of the pictures: `lookalike fit glyphs --out run --set train.steps=240`.
 """
@@ -12,9 +12,9 @@ from typing import Any
 
 from PIL import Image
 
-from docs.chromium import chromium, lacking, show
+from tests.fixtures.chromium import chromium, lacking, show
 
-FOLDER = Path(__file__).parent / "pictures" / "report"
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures" / "report"
 HOVER = """
 const canvas = document.getElementById("map-canvas");
 canvas.scrollIntoView({ block: "center" });

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from attacks.disks import fill_disk
-from attacks.outcomes import Outcomes, right
-from benchmarks.postgres_server import Server, server
 from lookalike.search.items import Identity, Item
 from lookalike.search.stores import Store, places
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.store import PostgresStore
+from tests.attacks.disks import fill_disk
+from tests.attacks.outcomes import Outcomes, right
+from tests.fixtures.postgres_server import Server, server
 
 DIM, ROWS, WRITERS, READERS = 16, 20, 2, 8
 

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from attacks.outcomes import Outcomes, right
+from tests.attacks.outcomes import Outcomes, right
 from tests.cli.photos import folder
 from tests.cli.processes import Death, Lookalike
 from tests.fit.test_killed import MOMENTS, SHORT, logged_once, weights

@@ -16,9 +16,9 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from attacks.mutants import SOURCE, Mutant, mutants
+from tests.attacks.mutants import SOURCE, Mutant, mutants
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TESTS = {
     "losses": ("tests/losses", "tests/contracts"),
     "miners": ("tests/miners", "tests/contracts"),
@@ -82,13 +82,13 @@ def read(path: Path) -> Results:
 def try_all(chosen: list[Mutant], given: argparse.Namespace) -> None:
     scratch = Path(tempfile.gettempdir()) / f"mutants-{os.getpid()}"
     shutil.copytree(SOURCE.parent, scratch / "source")
-    shutil.copy(ROOT / "attacks" / "reach.py", scratch / "source" / "sitecustomize.py")
+    shutil.copy(ROOT / "tests" / "attacks" / "reach.py", scratch / "source" / "sitecustomize.py")
     os.environ |= {"PYTHONPATH": str(scratch / "source"), "LOOKALIKE_SHAPES": "off", "OMP_NUM_THREADS": "1"}
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE.parent))
     import pytest
 
-    from attacks.trials import Reach, Trials, living, module_of
+    from tests.attacks.trials import Reach, Trials, living, module_of
 
     def work(trials: Trials) -> None:
         known: dict[str, Reach] = {}
@@ -131,7 +131,7 @@ def load_libraries() -> None:
 
 def make_empty_database(folder: Path) -> None:
     """One that all servers of tests begin with: making it takes longer than many tests."""
-    from benchmarks import postgres_server
+    from tests.fixtures import postgres_server
 
     with suppress(ImportError):
         postgres_server.programs()

@@ -12,8 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 
-from attacks.outcomes import FINDINGS, Outcomes
 from lookalike.evaluation.table import aligned
+from tests.attacks.outcomes import FINDINGS, Outcomes
 
 COUNTS = {
     "losses": 90_000, "miners": 12_000, "samplers": 6_000, "evaluate": 6_000,
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def run(part: str, outcomes: Outcomes, first: int, count: int, place: Path) -> None:
-    work = getattr(import_module(f"attacks.{MODULES[part]}"), f"{part}_hold")
+    work = getattr(import_module(f"tests.attacks.{MODULES[part]}"), f"{part}_hold")
     work(outcomes, first, count, place)
 
 

@@ -13,11 +13,11 @@ import torch
 from PIL import Image
 from typer.testing import CliRunner
 
-from attacks.outcomes import Outcomes, SilentError, WrongError, right
 from lookalike import data
 from lookalike.cli import app
 from lookalike.errors import EXIT_CODE, UserError
 from lookalike.models import Architecture, Model, Preprocessing, Readout
+from tests.attacks.outcomes import Outcomes, SilentError, WrongError, right
 from tests.cli.photos import folder
 from tests.cli.processes import Lookalike
 from tests.models.test_tampered import DRAWINGS, TEXTS, mutants

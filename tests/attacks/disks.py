@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import psycopg
 
-from attacks.outcomes import right
-from benchmarks.postgres_server import USER, Server
 from lookalike.search.items import Identity, Item
 from lookalike.search.stores import StorageError, Store, places
+from tests.attacks.outcomes import right
+from tests.fixtures.postgres_server import USER, Server
 
 DIM, ROWS = 64, 200
 SIZE, BALLAST = 6 << 20, 2 << 20  # bytes: all of the disk, and what is freed in the end

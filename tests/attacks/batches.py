@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from attacks.outcomes import Outcomes, SilentError, right
 from lookalike import losses, miners
 from lookalike.targets import Pairs, Triplets
+from tests.attacks.outcomes import Outcomes, SilentError, right
 from tests.contracts.catalogue import TAKES_TRIPLETS, needs_classes
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

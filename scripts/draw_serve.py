@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/serve.md: `python -m docs.draw_serve` draws a shop, serves it and photographs the page.
+"""Takes the pictures of docs/serve.md: `python -m scripts.draw_serve` draws a shop, serves it and photographs the page.
 
 It needs the extras `serve`, `pretrained` and `test`, and Chromium.
 """
@@ -17,12 +17,12 @@ from typing import Any
 
 from PIL import Image
 
-from docs.chromium import PATIENCE, chromium, lacking
-from docs.shop import PRODUCTS, draw, photo
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
+from tests.fixtures.chromium import PATIENCE, chromium, lacking
+from tests.fixtures.shop import PRODUCTS, draw, photo
 
-FOLDER = Path(__file__).parent / "pictures" / "serve"
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures" / "serve"
 ANSWERED = (
     "return document.querySelector('.card:not(.skeleton)') && document.getElementById('answers').ariaBusy === 'false'"
 )

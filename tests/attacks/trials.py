@@ -25,9 +25,9 @@ from typing import Any
 
 import pytest
 
-from attacks import reach
-from attacks.forks import in_fork
-from attacks.mutants import SOURCE, Mutant
+from tests.attacks import reach
+from tests.attacks.forks import in_fork
+from tests.attacks.mutants import SOURCE, Mutant
 
 Reach = dict[str, dict[str, Any]]  # by test: its seconds, those of fixtures it shares, the functions it executes
 
