@@ -4,8 +4,8 @@
 
 Each run is a cheaper version of the default recipe for small images (32 filters, batches of 16 classes of 8) with the
 loss, the miner and the learning rate of tests/fixtures/fitting.py. All runs are equally long and are measured on
-characters that no network was trained on. Finished runs are stored in FILE.json: a second call resumes, and several processes may
-share one file with different --losses. `--table` only prints.
+characters that no network was trained on. Finished runs are stored in FILE.json: a second call resumes, and several
+processes may share one file with different --losses. `--table` only prints.
 """
 
 import argparse

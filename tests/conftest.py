@@ -20,7 +20,7 @@ if os.environ.get("LOOKALIKE_SHAPES") != "off":
     checker = types.ModuleType("lookalike_shapes")
     checker.check = beartype(conf=BeartypeConf(is_pep484_tower=True))
     sys.modules[checker.__name__] = checker
-    install_import_hook("lookalike", f"{checker.__name__}.check")
+    install_import_hook(["lookalike", "papers"], f"{checker.__name__}.check")
 
 import torch
 from hypothesis import settings

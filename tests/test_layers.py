@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import lookalike
@@ -13,25 +15,36 @@ LAYERS = [
 ]
 FLOOR = {name: number for number, names in enumerate(LAYERS) for name in names}
 ROOT = Path(lookalike.__file__).parent
+HOUSE = Path(__file__).parents[1]
+TRACKED = subprocess.run(["git", "ls-files"], cwd=HOUSE, capture_output=True, text=True, check=True).stdout.splitlines()
+AROUND = {name.split("/")[0] for name in TRACKED if "/" in name and not name.startswith((".", "src/"))}
+
+
+def imported(file: Path) -> set[str]:
+    """The dotted names that a file imports, anywhere in it."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
 
 
 def imports_of(file: Path) -> set[str]:
-    """The rooms of the package that a file imports, anywhere in it."""
-    rooms = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        rooms |= {name.split(".")[1] for name in names if name.startswith("lookalike.")}
-    return rooms
+    """The rooms of the package that a file imports."""
+    return {name.split(".")[1] for name in imported(file) if name.startswith("lookalike.")}
 
 
 def test_the_map_names_every_room():
     rooms = {file.stem for file in ROOT.iterdir() if file.suffix == ".py" or (file / "__init__.py").exists()}
     rooms -= {"__init__", "__main__"}
-    named = [name for cell in re.findall(r"^\| (`.+?) \|", TREE, re.M) for name in re.findall(r"`(\w+)", cell)]
-    assert sorted(named) == sorted(rooms)
-    assert sorted(FLOOR) == sorted(rooms)
+    inside, around = (
+        [name for cell in re.findall(r"^\| (`.+?) \|", part, re.M) for name in re.findall(r"`(\w+)", cell)]
+        for part in TREE.split("Around the package:")
+    )
+    assert sorted(inside) == sorted(FLOOR) == sorted(rooms)
+    assert sorted(around) == sorted(AROUND)
 
 
 def test_files_import_only_from_lower_layers():
@@ -43,6 +56,19 @@ def test_files_import_only_from_lower_layers():
         for other in imports_of(file) - {room}:
             low = FLOOR[other] < FLOOR[room] or (FLOOR[room] == FLOOR[other] == 0)
             assert low, f"{file.relative_to(ROOT)} imports {other}, which is not below it"
+
+
+def test_no_folder_is_imported_by_the_package_or_in_a_circle():
+    folders: dict[str, set[str]] = {}
+    for file in (HOUSE / name for name in TRACKED if name.endswith(".py")):
+        folder = file.relative_to(HOUSE).parts[0]
+        if file.exists():
+            folders.setdefault(folder, set()).update(
+                {name.split(".")[0] for name in imported(file)} & AROUND - {folder}
+            )
+    assert not folders["src"]
+    assert not folders["papers"]
+    TopologicalSorter(folders).prepare()  # raises a CycleError that names the folders
 
 
 def test_no_class_of_ours_inherits_from_another():

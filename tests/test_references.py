@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"math": ROOT / "docs" / "mathematics.md", "architecture": ROOT / "docs" / "architecture.md"}
-FOLDERS = ["src", "tests", "benchmarks", "recipes", "studies", "docs"]
+FOLDERS = ["src", "tests", "benchmarks", "papers", "examples", "docs"]
 TEXT = {".py", ".toml", ".md", ".js", ".css"}
 
 # a list or a range: [math F.7], [math A16, I.4], [math G.1–G.4], [math A9 to A12]
@@ -66,6 +66,23 @@ def test_links_to_an_anchor_resolve(page):
     link = re.compile(rf"\]\([^)#]*{re.escape(page.name)}#([^)]+)\)")
     links = {name for other in pages for name in link.findall(other.read_text())}
     assert links <= set(anchors(page)), sorted(links - set(anchors(page)))
+
+
+PATH = re.compile(r"(?<![\w./-])((?:papers|examples|tests|benchmarks|docs|scripts|src|deploy)/[a-z_0-9/.-]+\.\w+)")
+MODULE = re.compile(r"python -m ((?:papers|tests|benchmarks|docs|scripts)[a-z_0-9.]*)")
+
+
+def test_every_file_and_module_that_is_named_exists():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "Makefile", *files()]
+    missing = []
+    for page in pages:
+        text = page.read_text()
+        modules = {name.rstrip(".").replace(".", "/") for name in MODULE.findall(text)}
+        for path in sorted({*PATH.findall(text), *modules}):
+            there = any((ROOT / f"{path}{end}").is_file() for end in ("", ".py", "/__main__.py"))
+            if not there and "/your_" not in path:
+                missing.append(f"{page.relative_to(ROOT)}: {path}")
+    assert not missing, "\n".join(missing)
 
 
 def test_all_errata_are_listed():

@@ -11,7 +11,7 @@ from lookalike.analysis import describe_batches, draw_batches, draw_contact_shee
 from lookalike.analysis.example import example
 from lookalike.errors import UserError
 from lookalike.features import centred_pixels
-from tests.analysis.figure_rules import assert_readable
+from tests.fixtures.figure_rules import assert_readable
 
 LABELS = torch.tensor([0, 0, 0, 1, 1, 2])
 CATEGORIES = torch.tensor([0, 0, 0, 0, 0, 1])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lookalike import losses
-from lookalike.analysis import check_theorems, pair_losses
+from lookalike.analysis import pair_losses
 from lookalike.cli.analyse_batch import cell
 
 PAGE = Path(__file__).parents[2] / "docs" / "analysis.md"
@@ -31,17 +31,6 @@ def similarity_types(kind: str) -> str:
     return "\n".join(lines)
 
 
-def theorems() -> str:
-    lines = ["| statement | from | cases | failed | least slack | verdict |", "|---|---|---|---|---|---|"]
-    for row in numbers("theorems")["statements"]:
-        slack = f"{row['worst']:.2g}" if abs(row["worst"]) > 1e-9 else "0"
-        remark = f"; {row['remark']}" if row["remark"] else ""
-        claim = row["claim"].replace("|", "\\|")
-        counts = f"{row['cases']:,} | {row['failures']:,} | {slack}"
-        lines.append(f"| {claim} | {row['source']} | {counts} | {row['verdict']}{remark} |")
-    return "\n".join(lines)
-
-
 def batches() -> str:
     table = numbers("batch_distances")
     keys = ["classes", "images_per_class", "categories", "positive_pairs", "within", "between", "nearest_negative"]
@@ -51,22 +40,10 @@ def batches() -> str:
     return "\n".join(lines)
 
 
-def toy() -> str:
-    columns = ["train", "test", "test recall@1"]
-    lines = ["| lines | variant | second value, train | second value, test | recall@1, test |", "|---|---|---|---|---|"]
-    for layout in ("diagonal", "vertical"):
-        for name, row in numbers(f"toy_{layout}").items():
-            cells = [f"{row[column]['mean']:.3f} ± {row[column]['std']:.3f}" for column in columns]
-            lines.append(f"| {layout} | {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 TABLES = {
     "paper": lambda: similarity_types("paper"),
     "losses": lambda: similarity_types("losses"),
-    "theorems": theorems,
     "batches": batches,
-    "toy": toy,
 }
 
 
@@ -93,13 +70,7 @@ def test_every_pair_loss_is_in_the_table():
     assert set(pair_losses()) < set(losses.names())
 
 
-def test_the_statements_on_the_page_are_those_of_the_code():
-    shown = {row["name"]: (row["claim"], row["source"], row["verdict"]) for row in numbers("theorems")["statements"]}
-    computed = {each.name: (each.claim, each.source, each.verdict) for each in check_theorems(cases=20)}
-    assert shown == computed
-
-
 def test_every_picture_on_the_page_exists():
     pictures = re.findall(r"\]\((pictures/[^)]+)\)", PAGE.read_text())
-    assert len(pictures) == 9
+    assert len(pictures) == 5
     assert all((PAGE.parent / picture).stat().st_size > 1000 for picture in pictures)

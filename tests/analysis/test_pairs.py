@@ -17,7 +17,7 @@ from lookalike.analysis import (
 )
 from lookalike.analysis.weight_curves import NEGATIVE, POSITIVES, RIVALS
 from lookalike.errors import UserError
-from tests.analysis.figure_rules import assert_readable
+from tests.fixtures.figure_rules import assert_readable
 
 LABELS = torch.tensor([0, 0, 1, 1, 2, 2])
 TABLE = {  # S, P, N of every pair loss at its default settings

@@ -1,17 +1,15 @@
-"""Shapes over runs: on train where there is, on test otherwise; correlations; recall against a setting."""
+"""Shapes over runs: on train where there is, on test otherwise; correlations."""
 
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from lookalike.analysis.setting_effect import draw_setting_effect, setting_effect
 from lookalike.analysis.spectra import correlations, draw_spectra, shapes
 from lookalike.cli import app
-from lookalike.errors import UserError
 from lookalike.evaluation import evaluate
 from lookalike.runs.finished import load_test
-from tests.analysis.figure_rules import assert_readable
+from tests.fixtures.figure_rules import assert_readable
 from tests.report.compared import finished, study
 
 NOISES = (0.1, 0.6, 1.1)
@@ -48,16 +46,3 @@ def test_figure_and_verb(runs):
     assert_readable(draw_spectra(shapes(runs)))
     shown = CliRunner().invoke(app, ["analyse", "spectrum", *map(str, runs), "--json"])
     assert set(json.loads(shown.stdout)["correlation with recall@1"]) >= {"rho", "intra_inter"}
-
-
-def test_a_setting_in_order_with_one_line_per_rest(tmp_path):
-    runs = [finished(tmp_path / f"{loss}{batch}", 8 / batch, loss=loss, batch=batch)
-            for loss in ("nca", "margin") for batch in (32, 8, 16)]  # fmt: skip
-    result = setting_effect(runs, "sampler.batch_size")
-    assert list(result["lines"]) == ["loss.name nca", "loss.name margin"]
-    assert [point["value"] for point in result["lines"]["loss.name nca"]] == [8, 16, 32]
-    means = [point["mean"] for point in result["lines"]["loss.name nca"]]
-    assert means == sorted(means)
-    assert_readable(draw_setting_effect(result))
-    with pytest.raises(UserError, match=r"did you mean 'sampler.batch_size'"):
-        setting_effect(runs, "sampler.batchsize")

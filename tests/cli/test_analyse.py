@@ -2,13 +2,13 @@
 
 import json
 import os
+import shlex
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from lookalike.cli import app
-from lookalike.cli.analyse import app as analyse
 from lookalike.errors import UserError
 
 
@@ -31,7 +31,7 @@ def batch(tmp_path):
     return tmp_path / "e.npz"
 
 
-@pytest.mark.parametrize("verb", [command.name for command in analyse.registered_commands])
+@pytest.mark.parametrize("verb", ["pairs", "batch", "spectrum"])
 def test_help_of_every_sub_verb_ends_in_an_example(verb):
     last = run(verb, "--help").strip().split("\n\n")[-1]
     assert last.strip().startswith(f"Example: lookalike analyse {verb}")
@@ -56,21 +56,6 @@ def test_pairs_refuses_by_name():
     assert "did you mean 'triplet'" in mistake("pairs", "tripplet")
     assert "did you mean 'margin'" in mistake("pairs", "triplet:margn=1")
     assert "write triplet:setting=value" in mistake("pairs", "triplet:margin")
-
-
-def test_theorems():
-    output = json.loads(run("theorems", "--cases", 20, "--seed", 3, "--json"))
-    assert output["seed"] == 3
-    assert {row["verdict"] for row in output["statements"]} == {"holds", "fails"}
-    assert "20 cases" in mistake("theorems", "--cases", 1)
-
-
-def test_an_unexpected_verdict_is_exit_code_1(monkeypatch):
-    from lookalike.losses import TopKPrecision
-
-    whole = TopKPrecision.per_query
-    monkeypatch.setattr(TopKPrecision, "per_query", lambda self, s, p: whole(TopKPrecision(self.k, 0.0), s, p))
-    assert "fails (unexpected): n+ ≥ k: ℓ_k ≥ γ ℓ_Prec (theorem 3)" in run("theorems", "--cases", 40, code=1)
 
 
 def test_batch_of_the_example(tmp_path):
@@ -105,12 +90,11 @@ def test_batch_mistakes():
     assert "give --data too" in mistake("batch", "coreset", "--embeddings", "x.npy")
 
 
-@pytest.mark.slow
-def test_toy(tmp_path):
-    variants = json.loads(run("toy", "--layout", "diagonal", "--seeds", 1, "--out", tmp_path, "--json"))["diagonal"]
-    assert variants["base"]["train"]["mean"] < 0.2 < variants["no attraction alone"]["train"]["mean"]
-    assert (tmp_path / "toy_diagonal.png").stat().st_size > 10_000
-
-
-def test_toy_mistakes():
-    assert "did you mean 'diagonal'" in mistake("toy", "--layout", "diagnal")
+@pytest.mark.parametrize(
+    "words", [["theorems", "--cases", "20"], ["toy"], ["coverage", "a run"], ["setting", "--help"]]
+)
+def test_a_verb_about_a_paper_says_where_it_went(words):
+    reason = mistake(*words)
+    assert f"run `python -m papers {shlex.join(words)}` in a clone" in reason
+    assert "\n" not in reason
+    assert words[0] not in run("--help")

@@ -22,7 +22,6 @@ ROOMS = [
     "regularisers", "report", "report.compare", "runs", "samplers", "search", "sweeps", "training",
 ]  # fmt: skip
 ALONE = {
-    "analysis.toy": ["ToyRun", "Variant"],
     "evaluation.query_draw": ["one_per_class"],
     "evaluation.statistics.seeds": ["Spread", "averaged", "difference", "difference_by_seed", "spread"],
     "label_sets": ["LabelSets"],

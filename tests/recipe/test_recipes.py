@@ -1,4 +1,4 @@
-"""Every file in recipes/: a header that says what it is, keys that are known, and two real steps on a miniature."""
+"""Every recipe of examples/ and papers/: a header that says what it is, known keys, two real steps on a miniature."""
 
 import json
 import re
@@ -16,9 +16,10 @@ from lookalike.fit import fit
 from lookalike.recipe.validity import check_recipe
 from tests.recipe.layouts import EACH, LAYOUTS, LISTS, TRAIN, Album
 
-FOLDER = Path(__file__).parents[2] / "recipes"
-FILES = sorted(FOLDER.glob("*.toml"))
-every = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+ROOT = Path(__file__).parents[2]
+PROTOCOLS = sorted(ROOT.glob("papers/*/protocol_*.toml"))
+FILES = [*ROOT.glob("examples/*.toml"), *sorted(ROOT.glob("papers/beds/*.toml")), *PROTOCOLS]
+every = pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 SMALL = [
     "model.backbone=conv4", "model.width=4", "model.channels=3", "model.weights=none", "model.dim=6", "images.size=16",
     "images.short_side=18", "train.steps=2", "train.epochs=none", "protocol.seeds=1",
@@ -43,17 +44,17 @@ def header(file: Path) -> str:
 
 
 def test_all_protocols_and_datasets_are_there():
-    expected = {f"roth_{name}" for name in ("cub200", "cars196", "sop")}
-    expected |= {f"{paper}_{name}" for paper in ("mlrc", "ms") for name in ("cub200", "cars196", "sop", "inshop")}
-    expected |= {f"fastap_{name}" for name in ("sop", "inshop", "vehicle_id")}
-    expected |= {f"top_k_{name}" for name in ("cub200", "cars196", "sop")}
-    assert expected <= {file.stem for file in FILES}
+    expected = {f"{paper}/cub200" for paper in ("roth", "ccp", "multi_similarity", "top_k")}
+    expected |= {f"{paper}/cars196" for paper in ("roth", "ccp", "multi_similarity", "top_k")}
+    expected |= {f"{paper}/sop" for paper in ("roth", "ccp", "multi_similarity", "fastap", "top_k")}
+    expected |= {f"{paper}/inshop" for paper in ("ccp", "multi_similarity", "fastap")} | {"fastap/vehicle_id"}
+    assert expected == {f"{file.parent.name}/{file.stem.removeprefix('protocol_')}" for file in PROTOCOLS}
 
 
 @every
 def test_a_header_says_what_how_long_and_what_to_expect(file):
     text = header(file)
-    assert f"lookalike train recipes/{file.name}" in text
+    assert f"lookalike train {file.relative_to(ROOT)}" in text
     assert "Time:" in text
     assert "Expected" in text
     optimistic = recipes.load(file).protocol.select == "test_max"
@@ -66,7 +67,7 @@ def test_no_facts_are_in_a_recipe(file):
     values = recipes.tree(file)
     assert "classes" not in values["loss"]
     assert "dim" not in values["loss"]
-    if file.stem not in ("glyphs", "omniglot", "cub_features", "cub_finetuned"):
+    if file in PROTOCOLS:
         assert "size" not in values["images"]
 
 
@@ -99,7 +100,7 @@ def test_no_embedding_is_wider_than_its_features(file):
 
 
 def test_mlrc_is_four_models_of_three_seeds():
-    tasks = recipes.protocol.tasks(recipes.load(FOLDER / "mlrc_cub200.toml"))
+    tasks = recipes.protocol.tasks(recipes.load(ROOT / "papers" / "ccp" / "protocol_cub200.toml"))
     assert len(tasks) == 12
     folds = {(task.recipe.seed, task.recipe.protocol.fold) for task in tasks}
     assert folds == {(seed, fold) for seed in range(3) for fold in (1, 2, 3, 4)}

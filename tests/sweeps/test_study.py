@@ -19,9 +19,12 @@ from lookalike.runs.measured import load_results
 from lookalike.sweeps import as_text, check_all, gather, read, table, trial, work
 from lookalike.sweeps.ranges import Corner, draw, take
 from lookalike.sweeps.study import done, folder_of
+from papers.reproduction.planned import SEARCH_FILE
+from papers.reproduction.planned import STUDIES as PLANNED
 from tests.sweeps.searching import LEARNING
 
-STUDIES = sorted((Path(__file__).parents[2] / "studies").glob("*.toml"))
+ROOT = Path(__file__).parents[2]
+STUDIES = sorted(file for file in ROOT.glob("papers/*/*.toml") if "recipe" in tree(file))
 RECIPE = f"""
 [data]
 validation = 0.2
@@ -248,26 +251,24 @@ def test_cells_in_other_hands_are_left_alone(write, shapes, tmp_path):
     assert all(done(out, cell) for cell in study.cells)
 
 
-@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_every_shipped_study_is_possible_and_says_how_it_is_run(file):
     study = read(file)
     for row in study.rows:
         check_recipe(next(cell.recipe for cell in study.cells if cell.row == row))
-    assert f"lookalike study studies/{file.name}" in file.read_text()
+    assert f"lookalike study {file.relative_to(ROOT)}" in file.read_text()
     assert len({cell.key for cell in study.cells}) == len(study.cells)
 
 
 def test_the_shipped_search_is_possible():
-    base, ranges = take(tree(STUDIES[0].parent / "search" / "cub_ccp.toml"))
+    base, ranges = take(tree(SEARCH_FILE))
     check_recipe(of_tree(overridden(base, draw(ranges, base, Corner()))))
     assert [each.key for each in ranges] == ["ccp.pull", "ccp.proxies"]
 
 
 def test_the_papers_experiments_are_shipped():
-    names = {file.stem for file in STUDIES}
-    assert {"roth_losses", "roth_samplers", "p_switch", "mixup", "ccp_batch_size", "xbm_ccp", "ms_ablation"} <= names
-    assert {"batch_size", "fastap_categories"} <= names
-    papers = ("ccp", "ccp_proxies", "ccp_batch_size", "roth_losses", "roth_samplers", "p_switch", "mixup", "top_k")
-    papers += ("ms_ablation_printed", "ms_ablation_released", "embedding_size", "ms_batch_size", "fastap_categories")
-    assert {f"cub_{study}" for study in (*papers, "fastap_batch_size", "rates")} <= names
-    assert {"cub_finetuned", "omniglot_ms", "omniglot_fastap"} <= names
+    names = {f"{file.parent.name}/{file.stem}" for file in STUDIES}
+    assert {f"roth/{name}" for name in ("losses", "samplers", "p_switch", "mixup")} <= names
+    assert {"ccp/batch_size", "ccp/xbm", "multi_similarity/ablation", "multi_similarity/batch_size"} <= names
+    assert "fastap/categories" in names
+    assert {study.place for study in PLANNED} <= names

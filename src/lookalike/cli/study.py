@@ -14,11 +14,11 @@ from lookalike.cli.interrupt import stop_requests
 from lookalike.cli.live import live
 from lookalike.cli.running import STOPPED
 
-EXAMPLE = "lookalike study studies/ms_ablation.toml --out ablation"
+EXAMPLE = "lookalike study papers/multi_similarity/ablation.toml --out ablation"
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="See studies/.")],
+    file: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="See papers/.")],
     source: Data = None,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the study.")] = Path("study"),
     recipe: Annotated[Path | None, typer.Option("--recipe", help="Use this recipe instead of the study's.")] = None,

@@ -8,13 +8,11 @@ import typer
 from lookalike.cli import running
 from lookalike.cli.arguments import Audit, Data, Fresh, ResultAsJson, Resume, RunFolder, TensorBoard, changes
 
-EXAMPLE = (
-    "lookalike train recipes/roth_cub200.toml cub200=birds/ --set loss.name=margin --set miner.name=distance_weighted"
-)
+EXAMPLE = "lookalike train papers/roth/protocol_cub200.toml cub200=birds/ --set loss.name=triplet"
 
 
 def run(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="See recipes/, or recipe.toml of a run.")],
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="See papers/, or recipe.toml of a run.")],
     source: Data = None,
     out: RunFolder = Path("run"),
     settings: Annotated[list[str] | None, changes("Change the recipe: --set loss.name=triplet")] = None,

@@ -22,7 +22,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> Recipe:
 def tree(path: str | Path) -> Tree:
     """The tables of a TOML file."""
     path = Path(path)
-    check(path.is_file(), f"there is no recipe '{path}': give a .toml file, such as one in recipes/")
+    check(path.is_file(), f"there is no recipe '{path}': give a .toml file, such as examples/glyphs.toml")
     try:
         return tomllib.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as error:

@@ -1,6 +1,6 @@
 """A study as a TOML file: a recipe, what is changed in all cells, named rows of changes, a grid across them, seeds.
 
-recipe = "../recipes/glyphs.toml"   # from where this file is; another one is another dataset
+recipe = "glyphs.toml"              # from where this file is; another one is another dataset
 data = "glyphs"                     # as for lookalike fit; optional
 seeds = 3
 folds = 4                           # each fold of cross_validation as a cell of its own; optional
