@@ -1,6 +1,8 @@
 """`lookalike analyse WHAT`: a look into losses, batches and runs; one file per sub-command."""
 
 import shlex
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
@@ -16,13 +18,18 @@ for name, verb in {"pairs": analyse_pairs, "batch": analyse_batch, "spectrum": a
     app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)
 
 
-def moved(context: typer.Context) -> None:
-    """A verb about a paper: it says where it went, whatever follows it."""
-    verb = context.info_name or ""
-    command = shlex.join(["python", "-m", "papers", verb, *context.args])
-    raise UserError(f"`analyse {verb}` has moved: run `{command}` in a clone of the repository")
+def moved(verb: str) -> Callable[[list[str] | None], None]:
+    """A verb about a paper, which says where it went."""
+
+    def run(
+        words: Annotated[list[str] | None, typer.Argument(help="What follows the verb.")] = None,
+    ) -> None:
+        command = shlex.join(["python", "-m", "papers", verb, *(words or [])])
+        raise UserError(f"`analyse {verb}` has moved: run `{command}` in a clone of the repository")
+
+    return run
 
 
 for name in ("theorems", "toy", "coverage", "setting"):
-    settings = {"allow_extra_args": True, "ignore_unknown_options": True}
-    app.command(name, hidden=True, add_help_option=False, context_settings=settings)(moved)
+    as_given = {"ignore_unknown_options": True}
+    app.command(name, hidden=True, add_help_option=False, context_settings=as_given)(moved(name))
