@@ -92,9 +92,7 @@ class Engine:
         self._searcher = Searcher(self.index)
         self._decoders = ThreadPoolExecutor(DECODERS, "decode")
         self._embedding: Stage[tuple[Network, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
-        self._searching: Stage[Question, Reply] = Stage(
-            "search", self._searcher.answers, QUERIES, settings.searching
-        )
+        self._searching: Stage[Question, Reply] = Stage("search", self._searcher.answers, QUERIES, settings.searching)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:

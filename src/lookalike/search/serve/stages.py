@@ -1,7 +1,7 @@
 """Work that is done for several requests at once: whatever has come in while the last batch was being worked on.
 
-A stage is one thread. Nobody waits for a batch to fill up; under load batches grow by themselves. A batch that takes too
-long is given up: whoever waits for it is told, its thread is left behind, and another one takes what comes next.
+A stage is one thread. Nobody waits for a batch to fill up; under load batches grow by themselves. A batch that takes
+too long is given up: whoever waits for it is told, its thread is left behind, and another one takes what comes next.
 """
 
 import asyncio

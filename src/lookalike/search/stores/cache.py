@@ -68,6 +68,8 @@ class Cache:
 
     def save(self, view: View) -> View:
         """Write what is not on disk yet; the same view, mapped. Without space, rights or the lock nothing changes."""
+        if self.folder.is_symlink():  # it came with a stranger's index and leads to a folder of the reader's
+            return view
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with files.lock(self.folder / "lock", seconds=0) as mine:
