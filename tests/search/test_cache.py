@@ -1,5 +1,6 @@
 """Segments on disk: read as they were written, never where they are damaged, and no more of them than are needed."""
 
+import os
 import random
 import shutil
 import zlib
@@ -167,6 +168,17 @@ def test_a_cache_of_another_index_is_one_line(tmp_path):
         with pytest.raises(UserError, match="delete its folder 'cache'"):
             again.search(query, 1, group=group)
     again.close()
+
+
+def test_only_folders_of_segments_are_removed(cache, view):
+    """A pipe would never be opened; anything else in the folder is not the cache's."""
+    cache.save(view)
+    os.mkfifo(cache.folder / "1-1-30-00000f")
+    (cache.folder / "1-1-30-0000ff").mkdir()
+    (cache.folder / "notes").mkdir()
+    cache.save(view)
+    assert {path.name for path in cache.folder.iterdir()} >= {"1-1-30-00000f", "notes"}
+    assert not (cache.folder / "1-1-30-0000ff").exists()
 
 
 def test_nothing_is_written_where_a_link_leads(cache, view, tmp_path):

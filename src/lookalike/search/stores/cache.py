@@ -103,7 +103,7 @@ class Cache:
 
     def _forget(self, kept: set[str | None]) -> None:
         for place in self.folder.iterdir():
-            if NAME.fullmatch(place.name) and place.name not in kept:
+            if NAME.fullmatch(place.name) and place.name not in kept and place.is_dir():  # a pipe would keep it waiting
                 shutil.rmtree(place, ignore_errors=True)
 
 
