@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import random
 import sys
 import tempfile
 import warnings
@@ -18,12 +19,17 @@ from tests.attacks.outcomes import FINDINGS, Outcomes
 COUNTS = {
     "losses": 90_000, "miners": 12_000, "samplers": 6_000, "evaluate": 6_000,
     "files": 1, "models": 1, "runs": 1, "kills": 40, "servers": 20,
+    "histories": 1_000, "caches": 5_000, "strangers": 200,
 }  # fmt: skip
 
 MODULES = {
     "losses": "batches", "miners": "batches", "samplers": "sets", "evaluate": "sets",
     "files": "damage", "models": "damage", "runs": "damage", "kills": "kills", "servers": "servers",
+    "histories": "indexes", "caches": "indexes", "strangers": "indexes",
 }  # fmt: skip
+
+
+ANYWHERE = ("histories", "caches", "strangers")  # what is tried is new every time
 
 
 def main() -> None:
@@ -31,7 +37,12 @@ def main() -> None:
     reader.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(COUNTS)}; all of them by default")
     reader.add_argument("--count", type=int, help="trials of each part, instead of all")
     reader.add_argument("--minutes", type=float, default=float("inf"), help="stop each part after so many")
-    reader.add_argument("--first", type=int, default=0, help="the number of the first trial, to repeat a finding")
+    reader.add_argument(
+        "--first",
+        type=int,
+        help="the number of the first trial, to repeat a finding; those of "
+        f"{', '.join(ANYWHERE)} begin at a random one",
+    )
     given = reader.parse_args()
     unknown = [part for part in given.parts if part not in COUNTS]
     if unknown:
@@ -43,7 +54,9 @@ def main() -> None:
         os.environ["LOOKALIKE_CACHE"] = str(Path(place) / "cache")
         for part in given.parts or COUNTS:
             outcomes = Outcomes(part, given.minutes)
-            run(part, outcomes, given.first, given.count or COUNTS[part], Path(place))
+            first = given.first if given.first is not None else random.randrange(10**9) if part in ANYWHERE else 0
+            print(f"{part}: trials from {first}", file=sys.stderr, flush=True)
+            run(part, outcomes, first, given.count or COUNTS[part], Path(place))
             rows.append(row(outcomes))
             notes += outcomes.notes
             print(rows[-1], file=sys.stderr, flush=True)

@@ -1,5 +1,6 @@
 """Segments on disk: read as they were written, never where they are damaged, and no more of them than are needed."""
 
+import os
 import random
 import shutil
 import zlib
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from lookalike import files
+from lookalike.errors import UserError
 from lookalike.search.items import Identity
 from lookalike.search.stores import cache as module
 from lookalike.search.stores.cache import Cache, checksum
@@ -149,6 +151,41 @@ def test_a_segment_is_read_from_its_own_folder_alone(cache, view):
     for name in (f"../{saved.name}", str(outside)):
         cache.save(replace(view, segments=(replace(saved, name=name),)))
         assert cache.load(2, DIM, spherical=False) is None
+
+
+def test_a_cache_of_another_index_is_one_line(tmp_path):
+    """Checksums and the change are right, the items are not there: nothing that damage does, but a stranger may."""
+    query = np.eye(1, DIM, dtype=np.float32)
+    store = SqliteStore.create(tmp_path / "index", Identity(None, "ball", DIM))
+    store.put(some_items(5), np.eye(5, DIM, dtype=np.float32))
+    store.search(query, 1)
+    known = store.cache.load(1, DIM, spherical=False)
+    forged = replace(known.segments[0], keys=known.segments[0].keys + 1000, name=None)
+    store.cache.save(replace(known, segments=(forged,)))
+    store.close()
+    again = SqliteStore(tmp_path / "index")
+    for group in (None, "label"):
+        with pytest.raises(UserError, match="delete its folder 'cache'"):
+            again.search(query, 1, group=group)
+    again.close()
+
+
+def test_only_folders_of_segments_are_removed(cache, view):
+    """A pipe would never be opened; anything else in the folder is not the cache's."""
+    cache.save(view)
+    os.mkfifo(cache.folder / "1-1-30-00000f")
+    (cache.folder / "1-1-30-0000ff").mkdir()
+    (cache.folder / "notes").mkdir()
+    cache.save(view)
+    assert {path.name for path in cache.folder.iterdir()} >= {"1-1-30-00000f", "notes"}
+    assert not (cache.folder / "1-1-30-0000ff").exists()
+
+
+def test_nothing_is_written_where_a_link_leads(cache, view, tmp_path):
+    (tmp_path / "own").mkdir()
+    cache.folder.symlink_to(tmp_path / "own")
+    assert cache.save(view) is view
+    assert list((tmp_path / "own").iterdir()) == []
 
 
 def test_another_format_is_not_read(cache, view, monkeypatch):

@@ -6,8 +6,7 @@ of the rounding errors bound what they can hide, so an answer is either proven o
 score could still reach the last place is scored in float64. Equal scores are ordered by the caller.
 
 Vectors are measured in a power of two near the largest of their numbers, so that no float32 under- or overflows,
-however short or long they are; what is the same for all items of a query, q·m − m·m, stays in float64 and out of
-the scan.
+however short or long they are. What is the same for all items of a query, q·m − m·m, stays in float64.
 
 The compiled loops release the GIL; rows are divided among Python threads.
 """
@@ -83,9 +82,9 @@ def round_vectors(vectors: Float32[np.ndarray, "n d"], spherical: bool) -> Round
 def rounded_scores(
     rounded: Rounded, queries: Float32[np.ndarray, "queries d"], scores: Scores
 ) -> tuple[Float64[np.ndarray, " queries"], Float64[np.ndarray, " queries"]]:
-    """Fill in the rounded scores of every item; what each query's lack, and how far they may then be from the exact.
+    """Fill in the rounded scores of every item; the shift and the bound of each query.
 
-    exact = (score + shift ± bound) · unit², where an infinite bound promises nothing.
+    exact = (score + shift ± bound) · unit². An infinite bound promises nothing: the query is too long for float32.
     """
     exact = queries.astype(np.float64) / rounded.unit
     centred = exact - rounded.mean

@@ -59,10 +59,8 @@ def internal() -> Refusal:
 
 
 def given_up(seconds: float) -> Refusal:
-    message = (
-        f"The search took longer than {seconds:g} seconds and was given up. Report the request id to the operator."
-    )
-    return Refusal(504, message)
+    took = f"The search took longer than {seconds:g} seconds and was given up."
+    return Refusal(504, f"{took} Report the request id to the operator of the server.")
 
 
 def no_item(name: str) -> Refusal:

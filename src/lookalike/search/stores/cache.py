@@ -68,6 +68,8 @@ class Cache:
 
     def save(self, view: View) -> View:
         """Write what is not on disk yet; the same view, mapped. Without space, rights or the lock nothing changes."""
+        if self.folder.is_symlink():  # it came with a stranger's index and leads to a folder of the reader's
+            return view
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with files.lock(self.folder / "lock", seconds=0) as mine:
@@ -101,7 +103,7 @@ class Cache:
 
     def _forget(self, kept: set[str | None]) -> None:
         for place in self.folder.iterdir():
-            if NAME.fullmatch(place.name) and place.name not in kept:
+            if NAME.fullmatch(place.name) and place.name not in kept and place.is_dir():  # a pipe would keep it waiting
                 shutil.rmtree(place, ignore_errors=True)
 
 

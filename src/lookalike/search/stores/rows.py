@@ -3,10 +3,11 @@
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from lookalike.errors import UserError
 from lookalike.search.filters import Kind
 from lookalike.search.items import Item
 from lookalike.search.stores import fields
@@ -14,6 +15,7 @@ from lookalike.search.stores.fields import FIELDS, OWN, adapted, fields_of, item
 from lookalike.search.stores.segments import Keys
 
 CHUNK = 500  # parameters of one statement
+Row = TypeVar("Row")
 
 
 def names_of(connection: sqlite3.Connection) -> dict[str, tuple[str, Kind]]:
@@ -74,7 +76,7 @@ def select(connection: sqlite3.Connection, keys: Keys) -> list[Item]:
     own = own_columns(names_of(connection))
     names = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
     items = {row[0]: _item(row[1], row[2:], list(own)) for row in _by_keys(connection, names, keys)}
-    return [items[int(key)] for key in keys]
+    return _in_order(items, keys)
 
 
 def _item(added: float, row: tuple[Any, ...], columns: Sequence[str]) -> Item:
@@ -85,7 +87,14 @@ def _item(added: float, row: tuple[Any, ...], columns: Sequence[str]) -> Item:
 def pairs(connection: sqlite3.Connection, physical: str, keys: Keys) -> list[tuple[str, Any]]:
     """The id of each key and what one column says of it."""
     rows = {row[0]: row[1:] for row in _by_keys(connection, f"key, id, {physical}", keys)}
-    return [rows[int(key)] for key in keys]
+    return _in_order(rows, keys)
+
+
+def _in_order(found: Mapping[int, Row], keys: Keys) -> list[Row]:
+    try:
+        return [found[int(key)] for key in keys]
+    except KeyError:
+        raise UserError("the cache names items that the index does not hold: delete its folder 'cache'") from None
 
 
 def _by_keys(connection: sqlite3.Connection, fields: str, keys: Keys) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,253 @@
+"""Indexes: histories against float64 at every scale, flipped bits over whole caches, indexes that a stranger made."""
+
+import os
+import random
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from tests.attacks.outcomes import Outcomes, right
+from lookalike.models import Architecture, Model
+from lookalike.search import Index, filters
+from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
+from lookalike.search.status import describe
+from lookalike.search.stores.sqlite import FILE, SqliteStore
+
+GEOMETRIES = ("sphere", "ball", "none")
+KINDS = ("random", "clustered", "collapsed", "duplicated", "plateau", "mixed lengths", "one-hot", "few values")
+POWERS = (-44, -30, -25, -21, -18, -9, -3, 0, 0, 3, 9, 13)  # of ten: how long vectors are
+LONGEST = 9e14  # longer ones are refused
+TOGETHER = 100  # trials that damage copies of the same cache
+HOSTILE = (None, "", "../../own", "/", "own\0", "[" * 5000, '{"sure": [1e999]}', b"", b"\xff\xfe", bytes(64), -1, 0, 7,
+           2**63 - 1, -(2**63), 1e308, float("inf"), "sphere", "ball", "ab" * 16, "x" * 100_000)  # fmt: skip
+
+
+class Chance(random.Random):
+    """The random choices of one trial, and its arrays."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.draw = np.random.default_rng(number)
+
+    def vectors(self, kind: str, count: int, dim: int, scale: float) -> Vectors:
+        """Ordinary ones, and such that hide among their neighbours."""
+        draw = self.draw
+        rows = draw.standard_normal((count, dim))
+        if kind == "clustered":
+            rows = rows[draw.integers(0, 1 + (count - 1) // 20, count)] + 0.01 * rows
+        elif kind == "collapsed":
+            rows = 12 + 10.0 ** draw.integers(-8, 0) * rows
+        elif kind == "duplicated":
+            rows = rows[draw.integers(0, min(3, count), count)]
+        elif kind == "plateau":
+            rows[draw.random(count) < 0.9] = rows[0]
+        elif kind == "mixed lengths":
+            rows *= 10.0 ** draw.uniform(-25, 10, (count, 1))
+        elif kind == "one-hot":
+            rows = np.eye(dim)[draw.integers(0, dim, count)]
+        elif kind == "few values":
+            rows = draw.integers(-3, 4, (count, 1)) * np.ones(dim)
+        return np.clip(scale * rows, -LONGEST, LONGEST).astype(np.float32)
+
+
+class Truth:
+    """What an index must answer, the slow way."""
+
+    def __init__(self, geometry: str) -> None:
+        self.geometry = geometry
+        self.rows: dict[str, tuple[np.ndarray, str | None]] = {}
+
+    def put(self, items: list[Item], vectors: Vectors) -> None:
+        self.rows |= {item.id: (row, item.label) for item, row in zip(items, vectors, strict=True)}
+
+    def remove(self, ids: list[str]) -> None:
+        for name in ids:
+            del self.rows[name]
+
+    def check(self, answer: Answer, query: np.ndarray, k: int, label: str | None = None, group: bool = False) -> None:
+        """Ids, order and scores are those of float64, to the bit."""
+        every, exact = np.stack([row for row, _ in self.rows.values()]).astype(np.float64), query.astype(np.float64)
+        scores = (every * exact).sum(1) if self.geometry == "sphere" else -np.square(every - exact).sum(1) / 2
+        pairs = zip((-scores).tolist(), self.rows.items(), strict=True)
+        ranked = sorted((score, name, own) for score, (name, (_, own)) in pairs if label in (None, own))
+        if group:
+            best: dict[str | None, tuple[float, str, str | None]] = {}
+            for each in ranked:
+                best.setdefault(each[2], each)
+            ranked = list(best.values())
+        expected = [(name, -score) for score, name, _ in ranked[:k]]
+        found = [(hit.id, hit.similarity) for hit in answer.hits]
+        if found != expected:
+            right(False, f"{'certified' if answer.certified else 'completed'}: {found[:3]} is not {expected[:3]}")
+
+
+def histories_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> None:
+    outcomes.attempt_each(first, count, lambda number: history_trial(number, place / "history"))
+
+
+def history_trial(number: int, place: Path) -> None:
+    """Items are added, replaced and removed, the index is opened again and asked in between."""
+    chance = Chance(number)
+    shutil.rmtree(place, ignore_errors=True)
+    geometry, kind, dim = chance.choice(GEOMETRIES), chance.choice(KINDS), chance.choice((1, 2, 5, 16, 33, 64))
+    size, scale = chance.choice((5, 40, 200, 700, 3000)), 10.0 ** chance.choice((*POWERS, chance.uniform(-30, 14)))
+    truth = Truth(geometry)
+    SqliteStore.create(place, Identity(None, geometry, dim)).close()  # type: ignore[arg-type]
+    for step in range(1, chance.randint(2, 7)):
+        with closing(SqliteStore(place)) as store:
+            for what in chance.choices(("add", "add", "replace", "rescale", "remove", "remove most"), k=2):
+                if what.startswith("remove"):
+                    share = 0.95 if what == "remove most" else 0.3
+                    ids = chance.sample(list(truth.rows), int(share * len(truth.rows)))
+                    store.remove(ids)
+                    truth.remove(ids)
+                else:
+                    scale *= 10.0 ** chance.uniform(-15, 15) if what == "rescale" else 1.0
+                    start = 0 if what == "replace" else len(truth.rows)
+                    names = start + chance.draw.permutation(max(1, size // step))
+                    items = [Item(f"item {name:05d}", label=f"class {name % 5}") for name in names]
+                    vectors = chance.vectors(kind, len(items), dim, scale)
+                    store.put(items, vectors)
+                    truth.put(items, vectors)
+                ask(chance, store, truth, chance.vectors(kind, chance.choice((1, 2, 9)), dim, scale))
+
+
+def ask(chance: Chance, store: SqliteStore, truth: Truth, queries: Vectors) -> None:
+    """As they are, or far shorter or longer than what is in the index; with a condition, by group."""
+    if not truth.rows:
+        right(not store.search(queries[:1], 3)[0].hits, "hits in an empty index")
+        return
+    if chance.random() < 0.3:
+        factor = 10.0 ** chance.uniform(-20, 20)
+        queries = np.clip(factor * queries.astype(np.float64), -LONGEST, LONGEST).astype(np.float32)
+    queries = np.concatenate([queries, truth.rows[chance.choice(list(truth.rows))][0][None]])
+    k, label = chance.choice((1, 3, 10, 50, 400)), chance.choice((None, None, "class 1"))
+    group = chance.random() < 0.2
+    where = filters.parse(None if label is None else f"label={label}")
+    for query, answer in zip(queries, store.search(queries, k, where, "label" if group else None), strict=True):
+        truth.check(answer, query, k, label, group)
+
+
+def caches_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> None:
+    outcomes.attempt_each(first, count, lambda number: cache_trial(number, place / "caches"))
+
+
+@lru_cache(maxsize=1)
+def cached(number: int, place: Path) -> tuple[Truth, Vectors]:
+    """An index of a few segments with removed items, and whole copies of its cache."""
+    chance = Chance(number)
+    shutil.rmtree(place, ignore_errors=True)
+    geometry, dim = chance.choice(GEOMETRIES), chance.choice((1, 8, 33))
+    truth = Truth(geometry)
+    with closing(SqliteStore.create(place / "index", Identity(None, geometry, dim))) as store:  # type: ignore[arg-type]
+        for size in chance.choice(((60,), (300, 40), (100, 30, 5))):
+            items = [Item(f"item {len(truth.rows) + row:05d}") for row in range(size)]
+            vectors = chance.vectors("random", size, dim, 1.0)
+            store.put(items, vectors)
+            truth.put(items, vectors)
+            store.search(vectors[:1], 1)  # a segment of its own
+        ids = chance.sample(list(truth.rows), 4)
+        store.remove(ids)
+        truth.remove(ids)
+        queries = chance.vectors("random", 3, dim, 1.0)
+        store.search(queries, 5)
+    shutil.copytree(place / "index" / "cache", place / "whole")
+    return truth, queries
+
+
+def cache_trial(number: int, place: Path) -> None:
+    """One to three flipped bits in one file, or a file that is cut off: the answer is right."""
+    truth, queries = cached(number // TOGETHER, place)
+    chance, cache = random.Random(number), place / "index" / "cache"
+    shutil.rmtree(cache)
+    shutil.copytree(place / "whole", cache)
+    file = chance.choice(sorted(file for file in cache.rglob("*") if file.is_file() and file.stat().st_size))
+    content = bytearray(file.read_bytes())
+    for _ in range(chance.choice((1, 1, 1, 3))):
+        content[chance.randrange(chance.choice((len(content), min(len(content), 200))))] ^= 1 << chance.randrange(8)
+    file.write_bytes(content if chance.random() < 0.9 else content[: chance.randrange(len(content))])
+    with closing(SqliteStore(place / "index")) as store:
+        for query, answer in zip(queries, store.search(queries, 5), strict=True):
+            truth.check(answer, query, 5)
+
+
+def strangers_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> None:
+    outcomes.attempt_each(first, count, lambda number: stranger_trial(number, place / "strangers"))
+
+
+@lru_cache(maxsize=1)
+def received(place: Path) -> Path:
+    """An index with a model, pictures, columns and marks."""
+    model = Model.create(Architecture("conv4", {"channels": 1, "width": 4}, dim=4), seed=1)
+    with closing(Index.create(place / "template", model)) as index:
+        items = [Item(f"item {row}", f"{row}.jpg", f"class {row % 3}", {"price": row}, "/photos") for row in range(30)]
+        pictures = {"item 3": b"\xff\xd8\xff\xe0picture"}
+        index.store.put(items, Chance(0).vectors("random", 30, 4, 1.0), pictures)
+        index.store.mark(Mark("query", "class 1", "item 3", True), b"\xff\xd8\xff\xe0query")
+        index.ready()
+        _ = index.model
+    return place / "template"
+
+
+def stranger_trial(number: int, place: Path) -> None:
+    """A cell, a bit or a file of the index is another: it answers or refuses, and touches nothing beside its folder."""
+    chance, index, own = random.Random(number), place / "index", place / "own"
+    for folder in (index, own):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(received(place), index)
+    own.mkdir()
+    (own / "note.txt").write_text("mine")
+    chance.choice((tampered, tampered, flipped, led_astray))(chance, index, own)
+    try:
+        used(index)
+    finally:
+        beside = {path.relative_to(place).as_posix(): path.read_bytes() for path in own.rglob("*") if path.is_file()}
+        right(beside == {"own/note.txt": b"mine"}, f"files beside the index: {sorted(beside)}")
+
+
+def tampered(chance: random.Random, index: Path, _: Path) -> None:
+    """Some cells of one table hold something else, as far as the table lets them."""
+    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        table = chance.choice(tables)
+        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        (rows,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        one = f"WHERE {columns[0]} = (SELECT {columns[0]} FROM {table} LIMIT 1 OFFSET {chance.randrange(rows + 1)})"
+        statement = f"UPDATE OR IGNORE {table} SET {chance.choice(columns)} = ? {chance.choice((one, one, ''))}"
+        with suppress(sqlite3.IntegrityError):  # a key is a whole number, whoever writes it
+            connection.execute(statement, (chance.choice(HOSTILE),))
+
+
+def flipped(chance: random.Random, index: Path, _: Path) -> None:
+    content = bytearray((index / FILE).read_bytes())
+    for _bit in range(chance.choice((1, 1, 10, 200))):
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    (index / FILE).write_bytes(content)
+
+
+def led_astray(chance: random.Random, index: Path, own: Path) -> None:
+    """A link to something of the reader's, a pipe or a device in the place of a file or a folder."""
+    place = chance.choice(sorted(path for path in index.rglob("*") if path.name != FILE))
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    kind = chance.choice(("folder", "note", "pipe", "device", "loop"))
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to({"folder": own, "note": own / "note.txt", "device": Path("/dev/zero"), "loop": place}[kind])
+
+
+def used(place: Path) -> None:
+    """What a reader would do with an index."""
+    with closing(Index.open(place)) as index:
+        for query in ("item 3", np.eye(1, 4, dtype=np.float32)[0]):
+            index.search(query, 5, where="price<20", group="label")
+        describe(index)
+        index.store.check()
+        for items, _ in index.store.scan():
+            [index.store.picture(item.id) for item in items]
+        index.store.marks()
+        _ = index.model

@@ -1,0 +1,49 @@
+"""The attacks on indexes: a few of each pass, and an index that is broken is found out."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from attacks import indexes
+from tests.attacks.outcomes import Outcomes
+from lookalike.search import scan
+from lookalike.search.stores import cache
+
+pytestmark = pytest.mark.plain
+
+
+def outcomes_of(part, count, place):
+    outcomes = Outcomes(part.__name__)
+    part(outcomes, 0, count, place)
+    assert outcomes.trials == count
+    return outcomes
+
+
+@pytest.mark.parametrize(("part", "count"), [(indexes.histories_hold, 6), (indexes.caches_hold, 40)])
+def test_a_few_trials_find_nothing(part, count, tmp_path):
+    outcomes = outcomes_of(part, count, tmp_path)
+    assert (outcomes.counts["answered"], outcomes.notes) == (count, [])
+
+
+def test_a_search_that_misses_items_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "places_above", lambda scores, _: np.array([int(scores.argmax())]))
+    assert outcomes_of(indexes.histories_hold, 6, tmp_path).counts["wrong"] > 1
+
+
+def test_a_cache_that_is_not_checked_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "_check", lambda *_: None)
+    indexes.cached.cache_clear()
+    assert outcomes_of(indexes.caches_hold, 40, tmp_path).findings > 0
+
+
+def test_a_stranger_who_reaches_the_reader_is_found(tmp_path, monkeypatch):
+    def link(_, index, own):
+        shutil.rmtree(index / "cache")
+        (index / "cache").symlink_to(own)
+
+    for way in ("tampered", "flipped", "led_astray"):
+        monkeypatch.setattr(indexes, way, link)
+    assert outcomes_of(indexes.strangers_hold, 1, tmp_path).findings == 0
+    monkeypatch.setattr(cache.Path, "is_symlink", lambda _: False)
+    assert outcomes_of(indexes.strangers_hold, 1, tmp_path).counts["wrong"] == 1
