@@ -15,7 +15,7 @@ from typing import Any
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.data.dataset import ROLES, SPLITS
-from lookalike.data.formats.folder import is_image, walk
+from lookalike.data.formats.folder import is_image, walk, why_not_followed
 from lookalike.data.formats.table import KINDS, cells
 from lookalike.data.images.source import Files
 from lookalike.errors import check
@@ -44,6 +44,7 @@ class Listing:
 
     root: str
     entries: Sequence[Entry]
+    skipped: Sequence[tuple[str, str]] = ()  # what is not read at all, and why
     several: bool = False  # images have several labels, or none: an item's label is all of them in one word
 
 
@@ -69,12 +70,15 @@ def listing(source: Source) -> Listing:
 
 
 def _of_folder(root: Path) -> Listing:
-    names = sorted(name for name in walk(root) if is_image(name))
+    outside: list[str] = []
+    names = sorted(name for name in walk(root, outside=outside) if is_image(name))
+    skipped = [(printable(name), why_not_followed(root)) for name in sorted(outside)]
+    check(bool(names) or not skipped, f"there are no images below '{root}', and '{root}/{(outside or [''])[0]}' is not "
+          f"read: {why_not_followed(root)}")  # fmt: skip
     check(bool(names), f"there are no images below '{root}': give a folder of photos")
     place = root.resolve()
-    return Listing(
-        printable(str(place)), [_file_entry(place / name, f"{place.name}/{name}", place, name) for name in names]
-    )
+    entries = [_file_entry(place / name, f"{place.name}/{name}", place, name) for name in names]
+    return Listing(printable(str(place)), entries, skipped)
 
 
 def _file_entry(path: Path, id_: str, root: Path, name: str) -> Entry:
@@ -120,7 +124,7 @@ def _of_table(file: Path) -> Listing:
         id_ = cell.get("id") or f"{file.stem}/{cell['path']}"
         entries.append(Entry(Item(printable(id_), str(path), printable(cell.get(column, "")) or None, columns, root)))
     sets = column == "labels" and any("|" in (entry.item.label or "|") for entry in entries)
-    return Listing(root, entries, sets)
+    return Listing(root, entries, several=sets)
 
 
 def _typed(values: Sequence[str]) -> list[Value]:
@@ -132,7 +136,7 @@ def _typed(values: Sequence[str]) -> list[Value]:
 
 def _of_dataset(dataset: Dataset, name: str) -> Listing:
     root = str(Path(name.partition("=")[2] or name).expanduser().resolve()) if dataset.root is not None else name
-    return Listing(printable(root), list(_rows(dataset, printable(root))), dataset.sets is not None)
+    return Listing(printable(root), list(_rows(dataset, printable(root))), several=dataset.sets is not None)
 
 
 def _of_run(run: RunFolder) -> Listing:
@@ -145,7 +149,7 @@ def _of_run(run: RunFolder) -> Listing:
     names = {str(name) for column in ("paths", "gallery_paths") for name in arrays.get(column, ())}
     rows = [row for row in range(len(dataset)) if dataset.images.name(row) in names]
     place = printable(str(run.path.resolve()))
-    return Listing(place, list(_rows(dataset.subset(rows), place)), dataset.sets is not None)
+    return Listing(place, list(_rows(dataset.subset(rows), place)), several=dataset.sets is not None)
 
 
 def _rows(dataset: Dataset, root: str) -> Iterator[Entry]:
