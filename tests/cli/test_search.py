@@ -119,12 +119,12 @@ def test_calibrate_classify_duplicates_remove_status(lookalike, shop, photos, tm
     assert lookalike("search", index, "--first").code == 0
 
 
-def test_tables_hold_no_formulas(lookalike, shop, photos, tmp_path):
+def test_tables_hold_no_formulas(lookalike, finished, shop, photos, tmp_path):
     """A class may be called anything: a spreadsheet must not run it, and `fit` must read it as it was."""
     index, label = tmp_path / "index", "=HYPERLINK(0)"
     shutil.copytree(shop, index)
     shutil.copytree(next(path for path in photos.iterdir() if path.is_dir()), tmp_path / "named" / label)
-    assert lookalike("index", tmp_path / "named", "--out", index).code == 0
+    assert lookalike("index", finished[0] / "model", tmp_path / "named", "--out", index).code == 0
     assert lookalike("classify", index, tmp_path / "named", "--out", tmp_path / "labels.csv").code == 0
     with (tmp_path / "labels.csv").open() as file:
         labels = {row["label"] for row in csv.DictReader(file)}

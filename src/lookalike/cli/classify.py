@@ -31,8 +31,9 @@ def run(
     with files.whole_file(out, "w") as file:
         table = csv.writer(file)
         table.writerow(["path", "label", "similarity", "verdict"])
-        table.writerows([guarded(files.printable(row.path)), guarded(row.label or ""), f"{row.similarity:.6f}", row.verdict]
-                        for row in kept)  # fmt: skip
+        for row in kept:
+            cells = guarded(files.printable(row.path)), guarded(row.label or "")
+            table.writerow([*cells, f"{row.similarity:.6f}", row.verdict])
     counts = ", ".join(
         f"{sum(row.verdict == verdict for row in rows):,} {verdict}"
         for verdict in dict.fromkeys(row.verdict for row in rows)

@@ -112,14 +112,12 @@ def walk(root: Path, closed: list[str] | None = None, outside: list[str] | None 
             continue
         entered.add(real)
         try:
-            entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
+            entries = sorted(filter(_shown, os.scandir(root / below)), key=lambda entry: entry.name)
         except OSError:
             if closed is not None:
                 closed.append(below)
             continue
         for entry in entries:
-            if entry.name.startswith(".") or entry.name == "__MACOSX":
-                continue
             path = f"{below}/{entry.name}" if below else entry.name
             if outside is not None and entry.is_symlink() and not _within(base, entry.path):
                 outside.append(path)
@@ -127,6 +125,10 @@ def walk(root: Path, closed: list[str] | None = None, outside: list[str] | None 
                 waiting.append(path)
             else:
                 yield path
+
+
+def _shown(entry: os.DirEntry[str]) -> bool:
+    return not entry.name.startswith(".") and entry.name != "__MACOSX"
 
 
 def _within(base: str, path: str) -> bool:
