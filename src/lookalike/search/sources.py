@@ -6,7 +6,6 @@ column of a table, or none; further folders and columns are metadata for filters
 
 import glob
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +22,9 @@ from lookalike.files import printable
 from lookalike.runs import RunFolder
 from lookalike.runs.embeddings import read_embeddings
 from lookalike.runs.finished import fitting, read_toml
+from lookalike.search.filters import as_number
 from lookalike.search.items import Item, Value
 
-NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")  # what is surely meant as one: 00123 and 1e5 stay text
 RESERVED = ("id", "path", "label", "root", "added")
 Source = str | Path | Dataset | Sequence[str | Path]
 
@@ -129,8 +128,9 @@ def _of_table(file: Path) -> Listing:
 
 def _typed(values: Sequence[str]) -> list[Value]:
     """A column as numbers where every value is one, else as text; an empty cell is missing."""
-    if all(NUMBER.fullmatch(value) for value in values if value):
-        return [None if not value else float(value) if "." in value else int(value) for value in values]
+    numbers = [as_number(value) for value in values]
+    if all(number is not None or not value for number, value in zip(numbers, values, strict=True)):
+        return list(numbers)
     return [printable(value) or None for value in values]
 
 

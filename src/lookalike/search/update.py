@@ -25,6 +25,7 @@ from lookalike.search.filters import Condition
 from lookalike.search.items import Item, Stamp, Vectors
 from lookalike.search.sources import Entry, Listing
 from lookalike.search.stores import Store
+from lookalike.search.stores.fields import check_kinds
 
 BATCH = 128  # images of one transaction
 Encode = Callable[[Sequence[Any]], Vectors]
@@ -60,6 +61,7 @@ class _Read:
 
 def update(store: Store, listing: Listing, encode: Encode, progress: Progress | None = None) -> Update:
     """Add what is new, embed again what has changed."""
+    check_kinds([entry.item for entry in listing.entries], store.columns())
     done, result = 0, Update(unreadable=list(listing.skipped))
     for batch in _ahead(store, listing.entries):
         _write(store, batch, encode, result)
