@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lookalike import data
+
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory, finished, photos):
@@ -115,6 +117,20 @@ def test_calibrate_classify_duplicates_remove_status(lookalike, shop, photos, tm
     restored = lookalike("status", index, "--restore", tmp_path / "copy.sqlite", "--check", "--json")
     assert (json.loads(restored.out)["items"], json.loads(restored.out)["troubles"]) == (left, []), restored.error
     assert lookalike("search", index, "--first").code == 0
+
+
+def test_tables_hold_no_formulas(lookalike, finished, shop, photos, tmp_path):
+    """A class may be called anything: a spreadsheet must not run it, and `fit` must read it as it was."""
+    index, label = tmp_path / "index", "=HYPERLINK(0)"
+    shutil.copytree(shop, index)
+    shutil.copytree(next(path for path in photos.iterdir() if path.is_dir()), tmp_path / "named" / label)
+    assert lookalike("index", finished[0] / "model", tmp_path / "named", "--out", index).code == 0
+    assert lookalike("classify", index, tmp_path / "named", "--out", tmp_path / "labels.csv").code == 0
+    with (tmp_path / "labels.csv").open() as file:
+        labels = {row["label"] for row in csv.DictReader(file)}
+    assert f"'{label}" in labels
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in labels)
+    assert label in data.table(tmp_path / "labels.csv").label_names
 
 
 def test_an_index_of_a_run_starts_with_its_calibration(lookalike, finished, tmp_path):

@@ -1,6 +1,7 @@
 """Folders as people have them."""
 
 import os
+import shutil
 
 import pytest
 
@@ -58,12 +59,24 @@ def test_link_loops_end(pictures):
     assert list(dataset.images.paths) == ["hen/a.jpg", "hen/broken.jpg"]
 
 
-def test_links_to_images_elsewhere_are_followed(pictures, tmp_path):
+def test_links_out_of_the_folder_are_followed_only_on_request(pictures, tmp_path):
     file = pictures.save("hen/a.jpg")
-    (tmp_path / "other" / "owl").mkdir(parents=True)
-    os.symlink(file, tmp_path / "other" / "owl" / "linked.jpg")
-    os.symlink(file.parent, tmp_path / "other" / "hen")
-    assert data.folder(tmp_path / "other").label_names == ("hen", "owl")
+    other = tmp_path / "other"
+    (other / "owl").mkdir(parents=True)
+    os.symlink(file, other / "owl" / "linked.jpg")
+    os.symlink(file.parent, other / "hen")
+    os.symlink("..", other / "loop")
+    with pytest.raises(UserError, match=r"3 links lead out of it: linked_folder=.*other follows them"):
+        data.folder(other)
+    os.unlink(other / "loop")
+    assert data.load(f"linked_folder={other}").label_names == ("hen", "owl")
+    os.symlink("..", other / "loop")
+    shutil.copy(file, other / "owl" / "own.jpg")
+    os.symlink("own.jpg", other / "owl" / "within.jpg")
+    os.symlink("owl", other / "again")
+    dataset = data.load(other)
+    assert {os.path.basename(path) for path in dataset.images.paths} == {"own.jpg", "within.jpg"}
+    assert [problem.path for problem in dataset.problems if problem.kind == "link"] == ["hen", "loop", "owl/linked.jpg"]
 
 
 def test_images_in_no_class_are_listed(pictures):

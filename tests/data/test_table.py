@@ -1,11 +1,14 @@
 """Tables of images."""
 
+import csv
 import subprocess
 import sys
 
 import pytest
 
 from lookalike import data
+from lookalike.data.audit.suspicious_labels import COLUMNS, write_table
+from lookalike.data.formats.table import cells, guarded
 from lookalike.errors import UserError
 
 
@@ -97,3 +100,18 @@ def test_a_million_rows_fit(tmp_path):
     run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     unit = 1024 if sys.platform != "darwin" else 1
     assert int(run.stdout) * unit < 1_000_000_000
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-x", "@a", "'=1", "''-x", "\tx", "hen", "'hen", "a=b", ""])
+def test_cells_that_a_spreadsheet_would_run_are_read_as_they_were(tmp_path, cell):
+    file = tmp_path / "table.csv"
+    with file.open("w", newline="") as lines:
+        csv.writer(lines).writerows([["path"], [guarded(cell)]])
+    assert list(cells(file)) == [["path"], [cell]]
+    assert not guarded(cell).startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+def test_a_table_of_suspicious_labels_holds_no_formulas(tmp_path):
+    write_table([dict.fromkeys(COLUMNS, "=1+1")], tmp_path / "table.csv")
+    assert list(cells(tmp_path / "table.csv")) == [list(COLUMNS), ["=1+1"] * len(COLUMNS)]
+    assert "'=1+1" in (tmp_path / "table.csv").read_text()

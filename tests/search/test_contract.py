@@ -88,7 +88,7 @@ def test_what_cannot_be_kept_is_refused_whole(store):
         ([Item("a")], np.zeros((2, DIM)), "2 vectors (of 8 dimensions, expected 1 of 8|for 1 items)"),
         ([Item("a")], np.zeros((1, 4)), "1 vectors of 4 dimensions, expected 1 of 8"),
         ([Item("a", columns={"id": 1})], np.zeros((1, DIM)), "a column 'id' of their own"),
-        ([Item("a", columns={"n": -(2**63) - 1})], np.zeros((1, DIM)), "a whole number has at most 64 bits"),
+        ([Item("a", columns={"n": -(2**63) - 1})], np.zeros((1, DIM)), "whole ones of at most 64 bits"),
         ([Item("a", columns={f"n{n}": n for n in range(201)})], np.zeros((1, DIM)), "at most 200 columns"),
     ):
         with pytest.raises(UserError, match=message):
@@ -149,12 +149,59 @@ def test_columns_and_conditions(store):
             ask("colour")
 
 
-def test_a_column_of_numbers_becomes_text_with_the_first_text(store):
-    store.put([Item("a", columns={"size": 5}), Item("b", columns={"size": 7.5})], np.zeros((2, DIM), np.float32))
-    store.put([Item("c", columns={"size": "large"})], np.zeros((1, DIM), np.float32))
-    assert store.columns()["size"] == "text"
-    assert [item.columns["size"] for item in store.items(["a", "b", "c"])] == ["5", "7.5", "large"]
-    assert [item.id for item in store.listed(filters.parse("size=5"))] == ["a"]
+def test_a_column_keeps_its_kind(store):
+    one = np.zeros((1, DIM), np.float32)
+    store.put([Item("a", columns={"price": 5}), Item("b", columns={"price": 40.5})], np.zeros((2, DIM), np.float32))
+    with pytest.raises(UserError, match="'price' of the item 'c' is 'n/a', and the column holds numbers"):
+        store.put(
+            [Item("d", columns={"price": 1, "new": 1}), Item("c", columns={"price": "n/a"})], np.repeat(one, 2, 0)
+        )
+    assert (store.columns()["price"], store.count(), "new" in store.columns()) == ("number", 2, False)
+    store.put([Item("c", columns={"price": "12"})], one)  # a number, if written as a text
+    assert [item.id for item in store.listed(filters.parse("price<40"))] == ["a", "c"]
+    assert store.items(["c"])[0].columns == {"price": 12}
+    store.know({"price": "text"})
+    assert store.columns()["price"] == "number"
+
+
+def test_texts_are_not_compared_as_numbers(store):
+    items = [Item("a", columns={"size": "n/a"}), Item("b", columns={"size": 5}), Item("c", columns={"size": True})]
+    store.put(items, np.zeros((3, DIM), np.float32))
+    store.put([Item("d", columns={"size": 7.5}), Item("e", columns={"size": False})], np.zeros((2, DIM), np.float32))
+    assert [item.columns["size"] for item in store.items(list("abcde"))] == ["n/a", "5", "true", "7.5", "false"]
+    assert [item.id for item in store.listed(filters.parse("size=5"))] == ["b"]
+    assert [item.id for item in store.listed(filters.parse("size=true"))] == ["c"]
+    for where in ("size<40", {"size": {">=": 40}}, "size>true"):
+        with pytest.raises(UserError, match="'size' holds texts"):
+            store.count(filters.parse(where))
+    assert store.count(filters.parse('size>"5"')) == 4
+
+
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan"), 2**63])
+def test_values_that_no_column_holds_are_refused(store, value):
+    with pytest.raises(UserError, match="'v' of the item 'a' is"):
+        store.put([Item("b", columns={"v": 1}), Item("a", columns={"v": value})], np.zeros((2, DIM), np.float32))
+    assert (store.count(), "v" in store.columns()) == (0, False)
+
+
+@pytest.mark.parametrize("item", [Item(""), Item("a", columns={"": 1})])
+def test_items_without_names_are_refused(store, item):
+    with pytest.raises(UserError, match=r"needs an id|needs a name"):
+        store.put([item], np.zeros((1, DIM), np.float32))
+    assert store.count() == 0
+
+
+def test_values_of_numpy_that_are_numbers_and_texts_stay_what_they_are(store):
+    store.put([Item("a", columns={"v": np.float64(0.5), "t": np.str_("x")})], np.zeros((1, DIM), np.float32))
+    assert store.items(["a"])[0].columns == {"v": 0.5, "t": "x"}
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_is_a_whole_number(store, k):
+    query = np.ones((1, DIM), np.float32)
+    store.put([Item("a")], query)
+    with pytest.raises(UserError, match="k is a whole number from 1 on"):
+        store.search(query, k)
 
 
 def test_long_texts_are_only_texts(store):
@@ -279,7 +326,7 @@ def test_bad_questions(store):
     filled(store)
     query = np.zeros((1, DIM), np.float32)
     for ask, message in (
-        (lambda: store.search(query, 0), "k must be at least 1"),
+        (lambda: store.search(query, 0), "k is a whole number from 1 on"),
         (lambda: store.search(query[:, :3], 1), "vectors of 3 dimensions, expected 1 of 8"),
         (lambda: store.search(query, 1, group="colour"), "unknown column 'colour'"),
         (lambda: store.search(query, 1, filters.parse("colour=x")), "unknown column 'colour'"),

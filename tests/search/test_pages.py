@@ -13,12 +13,13 @@ from PIL import Image
 from lookalike.search import Index
 from lookalike.search.calibrating import Calibrated
 from lookalike.search.calibration import calibrate
-from lookalike.search.items import Answer, Hit, Item
+from lookalike.search.items import Answer, Hit, Item, Stamp
 from lookalike.search.pages import SHOWN, calibration_page, duplicates_page, search_page, sentences
 from lookalike.search.pictures import as_jpeg, thumbnail
 from lookalike.search.quality import Quality, Trial
 from lookalike.search.repeats import Group
 from lookalike.search.trials import among_themselves
+from lookalike.search.update import digest_of
 from tests.search.conftest import photo
 
 BARE, FILED, KEPT = Item("bare <b>"), "figs/1.png", Item("kept", label="dates")
@@ -29,7 +30,8 @@ def index(tmp_path):
     """Three items: without a picture, with a file, with a picture of its own."""
     made = Index.create(tmp_path / "shop.index", dim=3)
     photo("figs", 1, side=400).resize((400, 200)).save(tmp_path / "1.png")
-    filed = Item(FILED, str(tmp_path / "1.png"), "figs")
+    stamp = Stamp(0, 0, digest_of((tmp_path / "1.png").read_bytes()))
+    filed = Item(FILED, str(tmp_path / "1.png"), "figs", stamp=stamp)
     made.store.put([BARE, filed, KEPT], np.eye(3, dtype=np.float32), {"kept": as_jpeg(np.asarray(photo("dates", 2)))})
     yield made
     made.close()

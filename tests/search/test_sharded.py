@@ -170,10 +170,14 @@ def test_shards_in_another_order_or_number_are_refused(place):
 def test_a_column_has_one_kind_in_all_shards(place):
     store, _, vectors = filled(place)
     (item,) = some_items(1, start=900)
-    store.put([type(item)(item.id, columns={"price": "dear", "rare": 1})], vectors[:1])
-    assert [one.store.columns()["price"] for one in store.shards] == ["text", "text"]
+    store.put([type(item)(item.id, columns={"price": 99, "rare": 1})], vectors[:1])
+    assert [one.store.columns()["rare"] for one in store.shards] == ["number", "number"]
+    new = [type(item)(other.id, columns={"price": 1}) for other in some_items(20, start=950)]
+    with pytest.raises(UserError, match="and the column holds numbers"):  # in no shard
+        store.put([*new, type(item)("last", columns={"price": "dear"})], np.repeat(vectors[:1], 21, 0))
+    assert store.with_ids([one.id for one in new]) == []
     assert [one.id for one in store.listed(filters.parse("rare=1"))] == [item.id]
-    assert len(store.search(vectors[:1], 3, filters.parse("price=3"), group="rare")[0].hits) == 1
+    assert len(store.search(vectors[:1], 3, filters.parse("price=99"), group="rare")[0].hits) == 1
     store.close()
 
 

@@ -1,5 +1,7 @@
 """What a source names: files, folders, tables, data sets, the unseen images of a run."""
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 from lookalike.data import arrays, load
 from lookalike.errors import UserError
 from lookalike.runs.embeddings import save_embeddings
+from lookalike.search import Index
 from lookalike.search.sources import listing
 from tests.search.conftest import photo
 
@@ -93,3 +96,16 @@ def test_a_run_names_its_test_images(tmp_path):
     (run / "recipe.toml").write_text("seed = 1\n")
     with pytest.raises(UserError, match="was made from a dataset in memory"):
         listing(run)
+
+
+def test_a_table_whose_column_is_of_another_kind_is_refused_whole(tmp_path, model, photos):
+    """The row is named, and nothing of the table is in the index."""
+    for name, price in (("first", "5"), ("second", "n/a")):
+        rows = [f"{photos}/figs/{number}.png,{value}" for number, value in ((0, "1"), (1, "2.5"), (2, price))]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["path,price", *rows]))
+    with closing(Index.create(tmp_path / "index", model)) as index:
+        assert index.add(tmp_path / "first.csv").added == 3
+        index.remove([item.id for item in index.store.listed()])
+        with pytest.raises(UserError, match=r"'price' of the item 'second/.*figs/2\.png' is 'n/a'"):
+            index.add(tmp_path / "second.csv")
+        assert len(index) == 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -12,10 +13,13 @@ from lookalike.errors import UserError
 from lookalike.files import lock
 from lookalike.search import Index
 from lookalike.search.feedback import labels
-from lookalike.search.items import Identity, Item, Mark
+from lookalike.search.items import Identity, Item, Mark, Stamp
 from lookalike.search.model_copy import model_content
+from lookalike.search.pages import search_page
+from lookalike.search.pictures import thumbnail
 from lookalike.search.stores import places
 from lookalike.search.stores.sqlite import SqliteStore
+from tests.search.conftest import photo
 
 
 def everything(folder):
@@ -120,3 +124,34 @@ def test_a_lock_that_is_a_link_empties_no_file(tmp_path):
     assert own.read_text() == "mine"
     with pytest.raises(UserError, match="it is a link"), lock(store.folder / "cache" / "lock"):
         pass
+
+
+def test_pictures_are_shown_only_where_the_index_was_made_from_them(new_place, model, photos, tmp_path):
+    """A path may name any file of the reader's: its content must be what was embedded, which a stranger has seen."""
+    private = tmp_path / "private.png"
+    photo("figs", 7).save(private)
+    with closing(Index.create(new_place(), model)) as index:
+        index.add(photos)
+        known = next(iter(index.store.listed()))
+        assert thumbnail(index.store, known) is not None
+        for number, stamp in enumerate((None, known.stamp, Stamp(private.stat().st_size, 0, ""))):
+            index.store.put([Item(str(number), path=str(private), stamp=stamp)], index.store.vectors([known.id]))
+            (item,) = index.store.items([str(number)])
+            assert thumbnail(index.store, item) is None
+            answer = index.search(known.id, k=50)
+            assert str(number) in {hit.id for hit in answer.hits}
+        pictures = search_page(index, [("query", None, answer)]).count("data:image/jpeg")
+        assert pictures == len(answer.hits) - 3
+
+
+def test_links_out_of_a_folder_are_not_indexed(tmp_path, model, photos):
+    folder = tmp_path / "received"
+    (folder / "figs").mkdir(parents=True)
+    shutil.copy(photos / "figs" / "0.png", folder / "figs" / "0.png")
+    (folder / "figs" / "link.png").symlink_to(photos / "figs" / "1.png")
+    (folder / "more").symlink_to(photos)
+    with closing(Index.create(tmp_path / "index", model)) as index:
+        update = index.add(folder)
+        assert (update.added, [name for name, _ in update.unreadable]) == (1, ["figs/link.png", "more"])
+        assert all("linked_folder=" in reason for _, reason in update.unreadable)
+        assert index.add(f"linked_folder={folder}").added == 37

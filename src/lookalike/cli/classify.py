@@ -20,6 +20,7 @@ def run(
 ) -> None:
     """Give every picture the label of what it looks like most; `lookalike fit` reads the table again."""
     from lookalike import files
+    from lookalike.data.formats.table import guarded
     from lookalike.search import Index
 
     keep_memory()
@@ -30,7 +31,9 @@ def run(
     with files.whole_file(out, "w") as file:
         table = csv.writer(file)
         table.writerow(["path", "label", "similarity", "verdict"])
-        table.writerows([files.printable(row.path), row.label, f"{row.similarity:.6f}", row.verdict] for row in kept)
+        for row in kept:
+            cells = guarded(files.printable(row.path)), guarded(row.label or "")
+            table.writerow([*cells, f"{row.similarity:.6f}", row.verdict])
     counts = ", ".join(
         f"{sum(row.verdict == verdict for row in rows):,} {verdict}"
         for verdict in dict.fromkeys(row.verdict for row in rows)

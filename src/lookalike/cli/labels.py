@@ -50,7 +50,9 @@ def run(
 
 
 def _write(files: Any, place: Path, header: list[str], rows: Any) -> None:
+    from lookalike.data.formats.table import guarded
+
     with files.whole_file(place, "w") as file:
         table = csv.writer(file)
         table.writerow(header)
-        table.writerows([files.printable(str(cell)) for cell in row] for row in rows)
+        table.writerows([guarded(files.printable(str(cell))) for cell in row] for row in rows)

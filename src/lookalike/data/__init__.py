@@ -20,7 +20,7 @@ from lookalike.data.formats import omniglot as _omniglot
 from lookalike.data.formats import sop as _sop
 from lookalike.data.formats import vehicle_id as _vehicle_id
 from lookalike.data.formats.arrays import arrays
-from lookalike.data.formats.folder import folder
+from lookalike.data.formats.folder import folder, linked_folder
 from lookalike.data.formats.glyphs import glyphs
 from lookalike.data.formats.pairs import is_pairs, pairs
 from lookalike.data.formats.table import KINDS, table
@@ -37,6 +37,7 @@ MEMBERS: dict[str, Callable[..., Dataset]] = {
     "folder": folder,
     "glyphs": glyphs,
     "inshop": _inshop.inshop,
+    "linked_folder": linked_folder,
     "omniglot": _omniglot.omniglot,
     "pairs": pairs,
     "sop": _sop.sop,
@@ -106,6 +107,7 @@ __all__ = [
     "glyphs",
     "halves",
     "last_classes_validate",
+    "linked_folder",
     "load",
     "loader",
     "names",

@@ -18,6 +18,7 @@ Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Kind = Literal["text", "number"]
 OPERATORS: tuple[Operator, ...] = ("=", "!=", "<", "<=", ">", ">=")
 OPERATOR = re.compile("<=|>=|!=|=|<|>")
+NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")  # what is surely meant as one: 00123 and 1e5 stay text
 LONGEST = 2000  # characters of a condition
 EXAMPLE = 'brand=x, price<20 or size=["s", "m"]'
 
@@ -120,6 +121,12 @@ def as_sql(conditions: Filter, names: Mapping[str, tuple[str, Kind]], placeholde
 
 def _typed(value: Any, kind: Kind, condition: Condition) -> str | int | float:
     if kind == "text":
+        ordered = condition.operator not in ("=", "!=")
+        check(
+            isinstance(value, str) or not ordered,
+            f"'{condition.column}' holds texts, which are not compared with a number: "
+            f'write {condition.column}{condition.operator}"{json.dumps(value)}" to compare them as texts',
+        )
         return value if isinstance(value, str) else json.dumps(value)
     number = isinstance(value, int | float)
     check(number, f"'{condition.column}' is a number: write for example {condition.column}{condition.operator}20")
@@ -141,3 +148,14 @@ def _clause(physical: str, condition: Condition, count: int, placeholder: str) -
 
 def kind_of(value: Value) -> Kind:
     return "number" if isinstance(value, bool | int | float) else "text"
+
+
+def as_number(text: str) -> float | None:
+    """A text as the number that it surely is.
+
+    >>> as_number("12"), as_number("1.50"), as_number("00123")
+    (12, 1.5, None)
+    """
+    if not NUMBER.fullmatch(text):
+        return None
+    return float(text) if "." in text else int(text)

@@ -9,17 +9,27 @@ from lookalike.data.images.decode import Encoded
 from lookalike.image_files import UnreadableError, read
 from lookalike.search.items import Item
 from lookalike.search.stores import Store
+from lookalike.search.update import digest_of
 
 SIDE = 256  # the longer side of a thumbnail
 
 
 def thumbnail(store: Store, item: Item, side: int = SIDE) -> bytes | None:
-    """The picture of an item as JPEG, or None where it cannot be read any more."""
+    """The picture of an item as JPEG, or None where it cannot be read, or is not what was embedded.
+
+    An index may come from anywhere, and its paths name any file of the reader: only one whose content the index knows
+    by its digest is shown.
+    """
     try:
-        content = store.picture(item.id) if item.path is None else read(Path(item.path))
+        content = store.picture(item.id) if item.path is None else _as_embedded(item, Path(item.path))
         return None if content is None else as_jpeg(Encoded(content).decode().permute(1, 2, 0).numpy(), side)
     except UnreadableError:
         return None
+
+
+def _as_embedded(item: Item, path: Path) -> bytes | None:
+    content = read(path) if item.stamp is not None else b""
+    return content if item.stamp is not None and digest_of(content) == item.stamp.digest else None
 
 
 def as_jpeg(array: Any, side: int = SIDE) -> bytes:

@@ -6,7 +6,6 @@ column of a table, or none; further folders and columns are metadata for filters
 
 import glob
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.data.dataset import ROLES, SPLITS
-from lookalike.data.formats.folder import is_image, walk
+from lookalike.data.formats.folder import is_image, walk, why_not_followed
 from lookalike.data.formats.table import KINDS, cells
 from lookalike.data.images.source import Files
 from lookalike.errors import check
@@ -23,9 +22,9 @@ from lookalike.files import printable
 from lookalike.runs import RunFolder
 from lookalike.runs.embeddings import read_embeddings
 from lookalike.runs.finished import fitting, read_toml
+from lookalike.search.filters import as_number
 from lookalike.search.items import Item, Value
 
-NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?")  # what is surely meant as one: 00123 and 1e5 stay text
 RESERVED = ("id", "path", "label", "root", "added")
 Source = str | Path | Dataset | Sequence[str | Path]
 
@@ -44,6 +43,7 @@ class Listing:
 
     root: str
     entries: Sequence[Entry]
+    skipped: Sequence[tuple[str, str]] = ()  # what is not read at all, and why
     several: bool = False  # images have several labels, or none: an item's label is all of them in one word
 
 
@@ -69,12 +69,15 @@ def listing(source: Source) -> Listing:
 
 
 def _of_folder(root: Path) -> Listing:
-    names = sorted(name for name in walk(root) if is_image(name))
+    outside: list[str] = []
+    names = sorted(name for name in walk(root, outside=outside) if is_image(name))
+    skipped = [(printable(name), why_not_followed(root)) for name in sorted(outside)]
+    check(bool(names) or not skipped, f"there are no images below '{root}', and '{root}/{(outside or [''])[0]}' is not "
+          f"read: {why_not_followed(root)}")  # fmt: skip
     check(bool(names), f"there are no images below '{root}': give a folder of photos")
     place = root.resolve()
-    return Listing(
-        printable(str(place)), [_file_entry(place / name, f"{place.name}/{name}", place, name) for name in names]
-    )
+    entries = [_file_entry(place / name, f"{place.name}/{name}", place, name) for name in names]
+    return Listing(printable(str(place)), entries, skipped)
 
 
 def _file_entry(path: Path, id_: str, root: Path, name: str) -> Entry:
@@ -120,19 +123,20 @@ def _of_table(file: Path) -> Listing:
         id_ = cell.get("id") or f"{file.stem}/{cell['path']}"
         entries.append(Entry(Item(printable(id_), str(path), printable(cell.get(column, "")) or None, columns, root)))
     sets = column == "labels" and any("|" in (entry.item.label or "|") for entry in entries)
-    return Listing(root, entries, sets)
+    return Listing(root, entries, several=sets)
 
 
 def _typed(values: Sequence[str]) -> list[Value]:
     """A column as numbers where every value is one, else as text; an empty cell is missing."""
-    if all(NUMBER.fullmatch(value) for value in values if value):
-        return [None if not value else float(value) if "." in value else int(value) for value in values]
+    numbers = [as_number(value) for value in values]
+    if all(number is not None or not value for number, value in zip(numbers, values, strict=True)):
+        return list(numbers)
     return [printable(value) or None for value in values]
 
 
 def _of_dataset(dataset: Dataset, name: str) -> Listing:
     root = str(Path(name.partition("=")[2] or name).expanduser().resolve()) if dataset.root is not None else name
-    return Listing(printable(root), list(_rows(dataset, printable(root))), dataset.sets is not None)
+    return Listing(printable(root), list(_rows(dataset, printable(root))), several=dataset.sets is not None)
 
 
 def _of_run(run: RunFolder) -> Listing:
@@ -145,7 +149,7 @@ def _of_run(run: RunFolder) -> Listing:
     names = {str(name) for column in ("paths", "gallery_paths") for name in arrays.get(column, ())}
     rows = [row for row in range(len(dataset)) if dataset.images.name(row) in names]
     place = printable(str(run.path.resolve()))
-    return Listing(place, list(_rows(dataset.subset(rows), place)), dataset.sets is not None)
+    return Listing(place, list(_rows(dataset.subset(rows), place)), several=dataset.sets is not None)
 
 
 def _rows(dataset: Dataset, root: str) -> Iterator[Entry]:

@@ -25,6 +25,7 @@ from lookalike.search.filters import Condition
 from lookalike.search.items import Item, Stamp, Vectors
 from lookalike.search.sources import Entry, Listing
 from lookalike.search.stores import Store
+from lookalike.search.stores.fields import check_kinds
 
 BATCH = 128  # images of one transaction
 Encode = Callable[[Sequence[Any]], Vectors]
@@ -60,7 +61,8 @@ class _Read:
 
 def update(store: Store, listing: Listing, encode: Encode, progress: Progress | None = None) -> Update:
     """Add what is new, embed again what has changed."""
-    done, result = 0, Update()
+    check_kinds([entry.item for entry in listing.entries], store.columns())
+    done, result = 0, Update(unreadable=list(listing.skipped))
     for batch in _ahead(store, listing.entries):
         _write(store, batch, encode, result)
         done += len(batch)
@@ -121,7 +123,7 @@ def _look(entry: Entry, known: Item | None) -> _Read:
         if known is not None and known.stamp is not None and _same_file(known.stamp, status):
             return _Read(replace(item, stamp=known.stamp))
         content = read(Path(item.path))
-        stamp = Stamp(status.st_size, status.st_mtime_ns, _digest(content))
+        stamp = Stamp(status.st_size, status.st_mtime_ns, digest_of(content))
         item = replace(item, stamp=stamp)
         if known is not None and known.stamp is not None and known.stamp.digest == stamp.digest:
             return _Read(item)
@@ -140,7 +142,7 @@ def _look_at_pixels(entry: Entry, item: Item, known: Item | None) -> _Read:
     assert entry.pixels is not None
     pixels = entry.pixels()
     array = np.ascontiguousarray(pixels.permute(1, 2, 0).numpy())
-    item = replace(item, stamp=Stamp(array.nbytes, 0, _digest(array.tobytes())))
+    item = replace(item, stamp=Stamp(array.nbytes, 0, digest_of(array.tobytes())))
     if (
         known is not None
         and known.stamp is not None
@@ -159,7 +161,8 @@ def _as_png(array: Any) -> bytes:
     return file.getvalue()
 
 
-def _digest(content: bytes) -> str:
+def digest_of(content: bytes) -> str:
+    """By which a file, or the pixels of a picture without one, are known again."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -170,7 +173,7 @@ def _distinct(store: Store, fresh: Sequence[_Read]) -> list[_Read]:
     for one in fresh:
         path = one.item.path
         if owners.setdefault(one.item.id, path) != path:
-            one = replace(one, item=replace(one.item, id=f"{one.item.id}~{_digest(os.fsencode(path or ''))[:8]}"))
+            one = replace(one, item=replace(one.item, id=f"{one.item.id}~{digest_of(os.fsencode(path or ''))[:8]}"))
         result.append(one)
     return result
 

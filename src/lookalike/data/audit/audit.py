@@ -103,6 +103,7 @@ def _file_findings(dataset: Dataset, scanned: Scan) -> list[Finding]:
         "wrong extension": "read by their content; rename them so that other programs can read them too",
         "no class": "they are in no class folder and are not used",
         "closed folder": "reading them is not permitted; they are not used",
+        "link": "they lead out of the folder and are not followed; linked_folder=DATA follows them",
         "unnamed image": "images whose names have no image ending; they are not used",
     }
     return [
@@ -122,7 +123,7 @@ def _unnamed_images(dataset: Dataset) -> list[Problem]:
     if dataset.root is None or not isinstance(dataset.images, Files) or not dataset.root.is_dir():
         return []
     problems = []
-    for file in walk(dataset.root):
+    for file in walk(dataset.root, outside=[]):
         if not is_image(file) and _begins_like_an_image(dataset.root / file):
             problems.append(Problem(file, "unnamed image", "its content is an image, its name does not say so"))
     return problems

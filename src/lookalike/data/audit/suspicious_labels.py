@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from lookalike.data.formats.table import guarded
 from lookalike.errors import check
 from lookalike.files import whole_file
 from lookalike.geometry import compare, normalise
@@ -104,4 +105,4 @@ def write_table(rows: Sequence[dict[str, str]], path: Path) -> None:
     with whole_file(path, "w") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: guarded(cell) for name, cell in row.items()} for row in rows)

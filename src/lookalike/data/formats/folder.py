@@ -55,22 +55,34 @@ PARTS = {
 def folder(root: str | Path) -> Dataset:
     """Photos in folders, `root/class/*.jpg` or `root/category/class/*.jpg`, also below train/val/test/query/gallery.
 
-    Hidden files are ignored, links are followed but no folder is entered twice, and names are sorted. Images outside
-    class folders are listed in `problems`.
+    Hidden files are ignored, and names are sorted. Images outside class folders are listed in `problems`, as are links
+    that lead out of `root`: those are not followed (see `linked_folder`).
     """
+    return _folder(root)
+
+
+def linked_folder(root: str | Path) -> Dataset:
+    """The same, for a `root` whose links lead out of it and may be trusted: they are followed, no folder twice."""
+    return _folder(root, follow=True)
+
+
+def _folder(root: str | Path, follow: bool = False) -> Dataset:
     root = Path(root).expanduser()
     check(root.exists(), f"there is no folder '{root}': give the folder that holds one folder of images per class")
     check(root.is_dir(), f"'{root}' is a file: give a folder with one folder of images per class, or a .csv table")
     closed: list[str] = []
-    images = sorted(file for file in walk(root, closed) if is_image(file))
+    outside: list[str] = []
+    images = sorted(file for file in walk(root, closed, None if follow else outside) if is_image(file))
     loose = [file for file in images if "/" not in file]
     images = [file for file in images if "/" in file]
     check(
         bool(images),
-        f"there are no images in class folders below '{root}' ({len(loose)} are in no class folder): "
-        "put them into folders such as class/photo.jpg",
+        f"there are no images in class folders below '{root}' ({len(loose)} are in no class folder"
+        + (f", {len(outside)} links lead out of it: linked_folder={root} follows them" if outside else "")
+        + "): put them into folders such as class/photo.jpg",
     )
     problems = [Problem(printable(file), "no class", "it is in no class folder and is not used") for file in loose]
+    problems += [Problem(printable(place), "link", why_not_followed(root)) for place in sorted(outside)]
     problems += [Problem(printable(place), "closed folder", "reading this folder is not permitted") for place in closed]
     paths = Files(root, StringColumn.of(images))
     return Dataset(printable(root.resolve().name), paths, root=root, problems=tuple(problems), **_columns(images))
@@ -81,12 +93,17 @@ def is_image(file: str) -> bool:
     return Path(file).suffix[1:].lower() in EXTENSIONS
 
 
-def walk(root: Path, closed: list[str] | None = None) -> Iterator[str]:
+def why_not_followed(root: Path) -> str:
+    return f"it is a link that leads out of the folder and is not followed: linked_folder={root} follows it"
+
+
+def walk(root: Path, closed: list[str] | None = None, outside: list[str] | None = None) -> Iterator[str]:
     """All files that are not hidden, as paths relative to `root`; no folder is entered twice, even through links.
 
-    Folders that cannot be read are added to `closed`.
+    Folders that cannot be read are added to `closed`. Links that lead out of `root` are added to `outside` and not
+    followed; without that list they are followed.
     """
-    entered = set()
+    entered, base = set(), os.path.realpath(root)
     waiting = [""]
     while waiting:
         below = waiting.pop()
@@ -95,19 +112,27 @@ def walk(root: Path, closed: list[str] | None = None) -> Iterator[str]:
             continue
         entered.add(real)
         try:
-            entries = sorted(os.scandir(root / below), key=lambda entry: entry.name)
+            entries = sorted(filter(_shown, os.scandir(root / below)), key=lambda entry: entry.name)
         except OSError:
             if closed is not None:
                 closed.append(below)
             continue
         for entry in entries:
-            if entry.name.startswith(".") or entry.name == "__MACOSX":
-                continue
             path = f"{below}/{entry.name}" if below else entry.name
-            if _is_folder(entry):
+            if outside is not None and entry.is_symlink() and not _within(base, entry.path):
+                outside.append(path)
+            elif _is_folder(entry):
                 waiting.append(path)
             else:
                 yield path
+
+
+def _shown(entry: os.DirEntry[str]) -> bool:
+    return not entry.name.startswith(".") and entry.name != "__MACOSX"
+
+
+def _within(base: str, path: str) -> bool:
+    return os.path.commonpath([base, os.path.realpath(path)]) == base
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -6,6 +6,7 @@ Rows are read one by one into columns: a million of them take seconds and a few 
 """
 
 import csv
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ OPTIONAL = ("category", "split", "role", "group")
 ALIASES = {"val": "validation", "valid": "validation", "training": "train"}
 LONGEST_LINE = 1 << 20
 KINDS = (".csv", ".tsv", ".parquet")
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # what a spreadsheet runs, and what `guarded` makes of it
 
 
 def table(path: str | Path, root: str | Path | None = None) -> Dataset:
@@ -152,12 +154,22 @@ def cells(file: Path) -> Iterator[list[str]]:
     return _parquet(file) if file.suffix.lower() == ".parquet" else _separated(file)
 
 
+def guarded(cell: str) -> str:
+    """A cell to be written that no spreadsheet takes for a formula; `cells` reads it as it was.
+
+    >>> guarded("=1+1"), guarded("hen")
+    ("'=1+1", 'hen')
+    """
+    return f"'{cell}" if FORMULA.match(cell) else cell
+
+
 def _separated(file: Path) -> Iterator[list[str]]:
     separator = "\t" if file.suffix.lower() == ".tsv" else ","
     # utf-8-sig: spreadsheets begin a file with a byte-order mark
     with file.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as lines:
         try:
-            yield from csv.reader(_short_lines(lines, file.name), delimiter=separator)
+            for row in csv.reader(_short_lines(lines, file.name), delimiter=separator):
+                yield [cell[1:] if cell[:1] == "'" and FORMULA.match(cell) else cell for cell in row]
         except csv.Error as error:
             raise UserError(f"'{file.name}' cannot be read as a table: {error}") from None
 

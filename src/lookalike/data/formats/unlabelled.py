@@ -5,15 +5,17 @@ They form a data set of one class whose name is empty.
 
 import glob
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from lookalike.data.dataset import Dataset
-from lookalike.data.formats.folder import is_image, walk
+from lookalike.data.dataset import Dataset, Problem
+from lookalike.data.formats.folder import is_image, walk, why_not_followed
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.errors import check
+from lookalike.files import printable
 
 NO_LABEL = ("",)  # the label names of such a data set
 
@@ -24,9 +26,13 @@ def unlabelled(source: str | Path) -> Dataset | None:
     if path.is_file() and is_image(path.name):
         return _of_files(path.stem, [path])
     if path.is_dir():
-        names = [name for name in walk(path) if is_image(name)]
-        flat = bool(names) and not any("/" in name for name in names)
-        return _of_files(path.resolve().name, [path / name for name in sorted(names)]) if flat else None
+        outside: list[str] = []
+        names = [name for name in walk(path, outside=outside) if is_image(name)]
+        if not names or any("/" in name for name in names):
+            return None
+        images = _of_files(path.resolve().name, [path / name for name in sorted(names)])
+        links = (Problem(printable(name), "link", why_not_followed(path)) for name in sorted(outside))
+        return replace(images, problems=tuple(links))
     if glob.has_magic(str(source)) and "=" not in str(source) and not path.exists():
         matches = sorted(glob.glob(str(path), recursive=True))
         files = [Path(match) for match in matches if is_image(match) and Path(match).is_file()]

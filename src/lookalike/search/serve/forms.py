@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from math import isfinite
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -215,6 +216,8 @@ def columns_of(text: str | None) -> Mapping[str, Value]:
 
 
 def _fits(value: Any) -> bool:
+    if isinstance(value, float):
+        return isfinite(value)  # 1e999 is not
     return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 

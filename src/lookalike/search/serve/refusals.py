@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lookalike.errors import UserError
-from lookalike.search.stores import StorageError
+from lookalike.search.stores import BadValueError, StorageError
 
 CODES = {
     400: "bad_request",
@@ -72,7 +72,10 @@ def of_mistake(mistake: UserError) -> Refusal:
     if isinstance(mistake, StorageError) or isinstance(mistake.__cause__, sqlite3.Error):
         return Refusal(503, "The index cannot be read or written just now. Try again.", {"Retry-After": "5"})
     text = str(mistake)
-    return Refusal(400, f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}")
+    return Refusal(
+        422 if isinstance(mistake, BadValueError) else 400,
+        f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}",
+    )
 
 
 def shortened(text: str, length: int = 80) -> str:

@@ -17,6 +17,10 @@ class StorageError(UserError):
     """Trouble of a store itself (not there, no rights, no room): nothing is wrong with what was asked."""
 
 
+class BadValueError(UserError):
+    """A value that no item, or not this column, can have."""
+
+
 def complete(answers: Sequence[Answer]) -> Sequence[Answer]:
     """Answers of all shards, for whatever would be wrong without a word where some are missing."""
     missing = next((answer.missing for answer in answers if answer.missing), None)

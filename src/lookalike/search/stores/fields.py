@@ -1,18 +1,21 @@
 """What every store keeps of an item, and how rows of a table become items again.
 
-A user's column may have any name; in the table it is called c1, c2, …, so no name ever becomes part of a statement. It
-holds numbers as long as all its values are numbers, and texts from the first text on.
+A user's column may have any name; in the table it is called c1, c2, …, so no name ever becomes part of a statement. Its
+first values decide whether it holds numbers or texts, and it keeps that kind.
 """
 
 import json
+import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lookalike.errors import UserError, check, unknown
-from lookalike.search.filters import Kind, kind_of
+from lookalike.search.filters import Kind, as_number, kind_of
 from lookalike.search.items import Item, Stamp, Value, Vectors
+from lookalike.search.stores import BadValueError
 
 LONGEST = 1e15  # of a vector: the square of a longer one does not fit a float32
 MOST = 200  # columns of the user: each has an index, and each new one changes the schema
@@ -40,24 +43,44 @@ def own_columns(names: Names) -> dict[str, tuple[str, Kind]]:
 
 
 def kinds_of(items: Sequence[Item], known: Names) -> dict[str, Kind]:
-    """The columns that items bring with their kinds; what no store can hold is refused."""
+    """The columns that items bring with their kinds; a value that a known column cannot hold is refused."""
     kinds: dict[str, Kind] = {}
     for item in items:
         for name, value in item.columns.items():
-            if value is not None and kinds.get(name) != "text":
+            if name in known:
+                _check_kind(item, name, known[name][1])
+            elif value is not None and kinds.get(name) != "text":
                 kinds[name] = kind_of(value)
     count = len(known.keys() - OWN.keys() | kinds.keys() - OWN.keys())
     check(count <= MOST, f"an index has at most {MOST} columns, with these items it would have {count}: leave some out")
-    for name in kinds:
-        check(name not in OWN, f"items have a column '{name}' of their own: call yours something else")
     return kinds
+
+
+def check_kinds(items: Sequence[Item], known: Mapping[str, Kind]) -> None:
+    """Refuse values that the columns of an index cannot hold, before any of the items is written."""
+    kinds_of(items, {name: ("", kind) for name, kind in known.items()})
+
+
+def _check_kind(item: Item, name: str, kind: Kind) -> None:
+    check(name not in OWN, f"items have a column '{name}' of their own: call yours something else")
+    try:
+        adapted(item.columns[name], kind)
+    except BadValueError as error:
+        raise BadValueError(f"'{name}' of the item {item.id!r} {error}") from None
 
 
 def adapted(value: Value, kind: Kind) -> Any:
     """A value as a column of that kind holds it."""
-    if value is None or kind == "number" or isinstance(value, str):
+    if kind == "text":
+        return value if value is None or isinstance(value, str) else json.dumps(value)
+    if not isinstance(value, str):
         return value
-    return json.dumps(value)
+    number = as_number(value)
+    if number is None:
+        raise BadValueError(
+            f"is {value[:80]!r}, and the column holds numbers: give one, or null, or another name to the column"
+        )
+    return number
 
 
 def fields_of(item: Item, path: str | bytes | None) -> tuple[Any, ...]:
@@ -78,15 +101,47 @@ def no_item(name: str, near: Sequence[str]) -> UserError:
 
 
 def check_batch(items: Sequence[Item]) -> None:
-    """Refuse ids that come twice, and texts that one of the stores cannot hold."""
+    """Refuse ids that come twice, and values that one of the stores cannot hold."""
+    for item in items:
+        _check_names(item)
+        for name, value in item.columns.items():
+            if not _storable(value):
+                raise BadValueError(
+                    f"'{name}' of the item {item.id!r} is {value!r}: a column holds texts, true, false, null, and "
+                    "numbers that are finite and Python's own, whole ones of at most 64 bits"
+                )
     check(len({item.id for item in items}) == len(items), "two items of one batch have the same id: ids must be unique")
     for item in items:
         texts = (item.id, item.label, *item.columns, *item.columns.values())
         text = "".join(text for text in texts if isinstance(text, str))
         check(is_text(text), f"the item {item.id!r} has a name or value that is not text: no NUL, and only Unicode")
-        for name, value in item.columns.items():
-            fits = not isinstance(value, int) or -(2**63) <= value < 2**63
-            check(fits, f"'{name}' of the item {item.id!r} is {value}: a whole number has at most 64 bits")
+
+
+def _check_names(item: Item) -> None:
+    """An item may have been built from anything: types are not checked before."""
+    for fits, what in (
+        (isinstance(item.id, str) and item.id, f"an item needs an id, a text that is not empty, not {item.id!r}"),
+        (isinstance(item.label, str | None), f"a label is a text or None, not {item.label!r}"),
+        (all(isinstance(name, str) and name for name in item.columns), "a column needs a name, a text"),
+    ):
+        if not fits:
+            raise BadValueError(what)
+
+
+def _storable(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str | bool) or (isinstance(value, int) and -(2**63) <= value < 2**63)
+
+
+def checked_k(k: object) -> int:
+    """How many items an answer has, as a number of Python's own."""
+    try:
+        number = operator.index(k)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    check(number > 0, f"k is a whole number from 1 on, not {k!r}")
+    return number
 
 
 def is_text(text: str) -> bool:

@@ -30,7 +30,7 @@ def physical(connection: sqlite3.Connection, column: str) -> str:
 
 
 def make_columns(connection: sqlite3.Connection, kinds: Mapping[str, Kind]) -> None:
-    """Add the columns that are new, and turn numbers into text where a text comes."""
+    """Add the columns that are new."""
     known = names_of(connection)
     for name, kind in kinds.items():
         if name not in known:
@@ -38,10 +38,6 @@ def make_columns(connection: sqlite3.Connection, kinds: Mapping[str, Kind]) -> N
             connection.execute("INSERT INTO columns VALUES (?, ?, ?)", (position, name, kind))
             connection.execute(f"ALTER TABLE items ADD COLUMN c{position}")
             connection.execute(f"CREATE INDEX items_c{position} ON items (c{position})")
-        elif kind == "text" and known[name][1] == "number":
-            physical = known[name][0]
-            connection.execute("UPDATE columns SET kind = 'text' WHERE name = ?", (name,))
-            connection.execute(f"UPDATE items SET {physical} = CAST({physical} AS TEXT) WHERE {physical} IS NOT NULL")
 
 
 def insert(connection: sqlite3.Connection, items: Sequence[Item], first: int, time: float) -> None:

@@ -65,10 +65,8 @@ class Shards:
         self._ask.divided([item.id for item in items], part)
 
     def _know(self, items: Sequence[Item]) -> None:
-        """A column that is new or has its first text is so in every shard, before any item."""
-        known = {name: ("", kind) for name, kind in self.columns().items()}
-        new = {name: kind for name, kind in kinds_of(items, known).items()
-               if name not in known or (kind == "text" != known[name][1])}  # fmt: skip
+        """A column that is new is so in every shard, before any item; a value of another kind is in none."""
+        new = kinds_of(items, {name: ("", kind) for name, kind in self.columns().items()})
         if new:
             self.know(new)
 

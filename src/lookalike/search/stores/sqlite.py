@@ -28,7 +28,7 @@ from lookalike.search.stores import (
 )
 from lookalike.search.stores.cache import Cache
 from lookalike.search.stores.database import Database, sizes
-from lookalike.search.stores.fields import check_batch, checked
+from lookalike.search.stores.fields import check_batch, checked, checked_k
 from lookalike.search.stores.generations import identity_of, insert_vectors
 from lookalike.search.stores.schema import FORMAT
 from lookalike.search.stores.segments import View
@@ -104,7 +104,7 @@ class SqliteStore:
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
     ) -> list[Answer]:
-        check(k > 0, f"k must be at least 1, not {k}")
+        k = checked_k(k)
         with self.database.reading() as connection:
             view = self._refreshed(connection)
             queries = checked(queries, len(queries), identity_of(connection).dim)

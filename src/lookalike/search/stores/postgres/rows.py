@@ -57,21 +57,18 @@ def plain(value: Any) -> Any:
 
 
 def make_columns(snapshot: Snapshot, kinds: Mapping[str, Kind], long: Collection[str] = ()) -> Names:
-    """The user's columns, with those that are new; from the first text on a column holds texts.
+    """The user's columns, with those that are new.
 
     A column of long texts has no index: no row of one may be so large.
     """
     connection, known = snapshot.connection, own_columns(snapshot.names)
-    same = all(name in known and (kind == "number" or known[name][1] == "text") for name, kind in kinds.items())
-    if same and not long:
+    if kinds.keys() <= known.keys() and not long:
         return known
     connection.execute("LOCK TABLE columns IN EXCLUSIVE MODE")  # of two writers with new columns one is first
     known = dict(schema.names_now(connection))
     for name, kind in kinds.items():
         if name not in known:
             known[name] = _add(snapshot, name, kind)
-        elif kind == "text" and known[name][1] == "number":
-            known[name] = _as_text(snapshot, name, known[name][0])
     for name in long:
         connection.execute("UPDATE columns SET indexed = false WHERE name = %s AND indexed", (name,))
         for table in snapshot.tables:
@@ -81,16 +78,6 @@ def make_columns(snapshot: Snapshot, kinds: Mapping[str, Kind], long: Collection
 
 def know(snapshot: Snapshot, kinds: Mapping[str, Kind]) -> None:
     make_columns(snapshot, kinds)
-
-
-def _as_text(snapshot: Snapshot, name: str, old: str) -> tuple[str, Kind]:
-    """A new column for the texts of an old one: a change of its type would hide all rows from older snapshots."""
-    snapshot.connection.execute("DELETE FROM columns WHERE name = %s", (name,))
-    new = _add(snapshot, name, "text")
-    for table in snapshot.tables:
-        snapshot.connection.execute(f"UPDATE {table} SET {new[0]} = {old}::text WHERE {old} IS NOT NULL")
-        snapshot.connection.execute(f"ALTER TABLE {table} DROP COLUMN {old}")
-    return new
 
 
 def _long(value: Value) -> bool:

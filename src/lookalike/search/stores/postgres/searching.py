@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from lookalike.errors import check
 from lookalike.search import scan
 from lookalike.search.filters import Filter
 from lookalike.search.items import Answer, Hit, Vectors
@@ -185,7 +184,7 @@ def search(
     memory: Memory,
 ) -> list[Answer] | None:  # fmt: skip
     """One answer for each query; None where the index has changed in between, which it cannot in a transaction."""
-    check(k > 0, f"k must be at least 1, not {k}")
+    k = fields.checked_k(k)
     queries = fields.checked(queries, len(queries), snapshot.identity.dim)
     column = None if group is None else fields.physical(snapshot.names, group)
     empty = "''" if group is None or snapshot.names[group][1] == "text" else "0"
