@@ -112,5 +112,6 @@ def needs(name: str, extras: set[str]) -> list[Requirement]:
         lines = [Requirement(line) for line in metadata.requires(name) or ()]
     except metadata.PackageNotFoundError:
         return []
-    return [each for each in lines if each.name != "setuptools"
-            and (each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *extras)))]  # fmt: skip
+    kinds = [{"extra": extra} for extra in ("", *extras)]
+    needed = [each for each in lines if each.marker is None or any(map(each.marker.evaluate, kinds))]
+    return [each for each in needed if each.name != "setuptools"]
