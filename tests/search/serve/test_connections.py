@@ -184,6 +184,7 @@ def test_requests_that_are_sent_ahead():
         assert len(connection.protocol.pipeline) == PIPELINED
         connection.protocol.data_received(REQUEST)  # read, and nothing else
         assert len(connection.protocol.pipeline) == PIPELINED
+        assert not connection.transport.aborted
         while connection.state.tasks:
             await asyncio.sleep(0)
 
@@ -191,6 +192,14 @@ def test_requests_that_are_sent_ahead():
     assert b"".join(transport.sent).count(b"HTTP/1.1 200") == PIPELINED + 1
     assert b"".join(transport.sent).count(b"connection: close") == 1
     assert (transport.closed, transport.aborted) == (True, False)
+
+
+def test_what_is_sent_ahead_without_end_is_cut_off():
+    async def work(connection):
+        for _ in range(4):
+            connection.protocol.data_received(bytes(HEADERS // 2))
+
+    assert live(work).transport.aborted
 
 
 BROKEN = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n"

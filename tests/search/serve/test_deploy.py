@@ -7,12 +7,18 @@ import shlex
 import shutil
 import subprocess
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 from typer.main import get_command
 
 from lookalike.cli import app
+from lookalike.search.serve.server import FILES, GRACE
+from lookalike.search.serve.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
@@ -29,7 +35,10 @@ def test_dockerfile():
     instructions = [
         line.split(maxsplit=1) for line in re.sub(r"\\\n", "", DOCKERFILE).splitlines() if line[:1].isalpha()
     ]
-    assert instructions[0][0] == "FROM"
+    # the digest of an image cannot be looked up while tests run: whoever builds must name one
+    assert instructions[:2] == [["ARG", "PYTHON"], ["FROM", "${PYTHON}"]]
+    assert "--build-arg PYTHON=python@sha256:" in DOCKERFILE
+    assert "-c constraints.txt" in DOCKERFILE
     assert [name for name, _ in instructions].index("USER") < [name for name, _ in instructions].index("ENTRYPOINT")
     for name, words in instructions:
         if name == "COPY":
@@ -55,10 +64,12 @@ def test_systemd_unit():
     service = unit()["Service"]
     check_command(shlex.split(service["ExecStart"]))
     assert service["Restart"] == "always"
-    from lookalike.search.serve.server import GRACE
-
     assert int(service["TimeoutStopSec"]) > GRACE
     assert service["ProtectSystem"] == "strict"
+    assert service["UMask"] == "0077"
+    assert service["CapabilityBoundingSet"] == service["AmbientCapabilities"] == ""
+    assert service["SystemCallFilter"] == "@system-service"
+    assert int(service["LimitNOFILE"]) >= 2 * Settings("shop").connections + FILES
 
 
 def test_systemd_accepts_the_unit(tmp_path):
@@ -70,3 +81,37 @@ def test_systemd_accepts_the_unit(tmp_path):
     copy.write_text(re.sub(r"ExecStart=\S+", "ExecStart=/bin/true", text))
     done = subprocess.run([tool, "verify", str(copy)], capture_output=True, text=True, check=False)
     assert "lookalike.service" not in done.stderr, done.stderr
+
+
+def pins() -> dict[str, Version]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    return {name: Version(version) for name, version in pairs}
+
+
+def test_one_version_of_whatever_an_extra_installs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    direct = [
+        *project["dependencies"],
+        *(line for extra in project["optional-dependencies"].values() for line in extra),
+    ]
+    known, waiting, seen = pins(), [Requirement(line) for line in direct], set()
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        assert name in known, f"add {name} to constraints.txt"
+        assert known[name] in requirement.specifier, f"{requirement} is not {known[name]}"
+        if (name, *requirement.extras) not in seen:
+            seen.add((name, *requirement.extras))
+            waiting += needs(name, requirement.extras)
+
+
+def needs(name: str, extras: set[str]) -> list[Requirement]:
+    """What an installed package needs on this machine; those of extras that are not installed are not known."""
+    try:
+        lines = [Requirement(line) for line in metadata.requires(name) or ()]
+    except metadata.PackageNotFoundError:
+        return []
+    kinds = [{"extra": extra} for extra in ("", *extras)]
+    needed = [each for each in lines if each.marker is None or any(map(each.marker.evaluate, kinds))]
+    return [each for each in needed if each.name != "setuptools"]

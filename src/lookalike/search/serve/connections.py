@@ -13,7 +13,7 @@ from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
 
 HEADERS = 1 << 19  # bytes until they end; one read may bring a part of the body with them
-PIPELINED = 8  # requests that wait on a connection for the answers before theirs
+PIPELINED = 1  # requests that wait on a connection for the answer before theirs: browsers send none ahead
 
 
 class Patient(HttpToolsProtocol):
@@ -40,12 +40,10 @@ class Patient(HttpToolsProtocol):
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
-        if self._ended:  # it is read all the same: a caller who is still sending may not see the answers otherwise
-            return
-        self._size += len(data) if self._in_headers else 0
+        self._size += len(data) if self._in_headers or self._ended else 0
         if self._size > HEADERS:
             self.transport.abort()
-        else:
+        elif not self._ended:  # what is ignored is read all the same: who is still sending might not see the answers
             super().data_received(data)
             self._await_more()
 

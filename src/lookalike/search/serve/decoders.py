@@ -4,8 +4,10 @@ A large picture takes hundreds of megabytes and seconds. They wait for each othe
 """
 
 import asyncio
+import ctypes
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Concatenate, ParamSpec, TypeVar
 
 from lookalike.search.serve.pictures import Upload, check_header
@@ -36,13 +38,19 @@ class Decoders:
         def job() -> Result:
             return work(upload, *arguments, **settings)
 
+        def large_job() -> Result:
+            try:
+                return job()
+            finally:
+                _give_back()
+
         if not await loop.run_in_executor(self._ordinary, check_header, upload.content, self._pixels):
             return await loop.run_in_executor(self._ordinary, job)
         if self._queue >= QUEUE:
             raise busy(5)
         self._queue += 1
         try:
-            return await loop.run_in_executor(self._large, job)
+            return await loop.run_in_executor(self._large, large_job)
         finally:
             self._queue -= 1
 
@@ -50,3 +58,9 @@ class Decoders:
         """End the threads after what they have begun."""
         for threads in (self._ordinary, self._large):
             threads.shutdown(cancel_futures=True)
+
+
+def _give_back() -> None:
+    """Free memory goes back to the system: glibc by itself keeps what a large picture took."""
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)

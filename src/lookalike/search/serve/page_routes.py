@@ -1,9 +1,10 @@
 """The page, its style and modules, and the description of the API; nothing comes from elsewhere."""
 
+import json
+from functools import cache
 from pathlib import Path
 
 from fastapi import FastAPI, Response
-from fastapi.responses import JSONResponse
 
 from lookalike.search.serve import documents
 from lookalike.search.serve.refusals import Refusal
@@ -22,13 +23,18 @@ def add_to(app: FastAPI) -> None:
     async def static(name: str) -> Response:
         return _file(name)
 
+    @cache
+    def described() -> tuple[bytes, str]:
+        content = documents.described(app)
+        return json.dumps(content, ensure_ascii=False).encode(), documents.page(content)
+
     @app.get("/openapi.json", include_in_schema=False)
     async def description() -> Response:
-        return JSONResponse(documents.described(app))
+        return Response(described()[0], media_type="application/json")
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        return Response(documents.page(documents.described(app)), media_type="text/html")
+        return Response(described()[1], media_type="text/html")
 
     @app.get("/docs.css", include_in_schema=False)
     async def style() -> Response:
@@ -37,8 +43,13 @@ def add_to(app: FastAPI) -> None:
 
 def _file(name: str) -> Response:
     """A file of the page, by a name from its own list: no name leads out of the folder."""
-    known = {path.name: path for path in PAGE.iterdir() if path.suffix in TYPES}
-    if name not in known:
+    if name not in _files():
         raise Refusal(404, "There is nothing here. GET /docs lists what there is.")
-    path = known[name]
-    return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
+    content, kind = _files()[name]
+    return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+
+
+@cache
+def _files() -> dict[str, tuple[bytes, str]]:
+    """All files of the page, read once: anybody may ask for them, as often as they like."""
+    return {path.name: (path.read_bytes(), TYPES[path.suffix]) for path in PAGE.iterdir() if path.suffix in TYPES}
