@@ -52,7 +52,7 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
     assert expected <= set(zipfile.ZipFile(wheel).namelist())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_installed_wheel_is_the_version_of_pyproject(environment, tmp_path):
     assert run(environment, tmp_path, "lookalike", "--version").stdout == f"lookalike {VERSION}\n"
     code = "import lookalike; print(lookalike.__version__, lookalike.__file__)"
@@ -61,7 +61,7 @@ def test_the_installed_wheel_is_the_version_of_pyproject(environment, tmp_path):
     assert Path(place).is_relative_to(environment)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_installed_wheel_trains_on_glyphs_and_writes_a_report(environment, tmp_path):
     completed = run(environment, tmp_path, "lookalike", "fit", "--out", "run", *SHORT)
     assert completed.returncode == 0, completed.stderr

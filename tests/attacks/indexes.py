@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.attacks.outcomes import Outcomes, right
 from lookalike.models import Architecture, Model
 from lookalike.search import Index, filters
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.status import describe
 from lookalike.search.stores.sqlite import FILE, SqliteStore
+from tests.attacks.outcomes import Outcomes, right
 
 GEOMETRIES = ("sphere", "ball", "none")
 KINDS = ("random", "clustered", "collapsed", "duplicated", "plateau", "mixed lengths", "one-hot", "few values")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from attacks import indexes
-from tests.attacks.outcomes import Outcomes
 from lookalike.search import scan
 from lookalike.search.stores import cache
+from tests.attacks.outcomes import Outcomes
 
 pytestmark = pytest.mark.plain
 

@@ -19,6 +19,7 @@ import lookalike.cli
 import lookalike.evaluation
 import lookalike.fit
 import lookalike.search.kernel
+import lookalike.search.serve.server
 
 torch.set_num_threads(1)
 PIL.Image.init()

@@ -7,8 +7,10 @@ import importlib
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +58,33 @@ def _child(words: list[str], out: str, error: str, environment: dict[str, str], 
     from lookalike.cli import main
 
     main()
+
+
+class Forked:
+    """A child of the server that calls a function, used as one of `subprocess.Popen`."""
+
+    def __init__(self, target: Callable[..., None], *arguments: object) -> None:
+        self._process = SERVER.Process(target=target, args=arguments)
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired(self._process.name, timeout)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self._process.kill()
 
 
 @dataclass

@@ -70,14 +70,14 @@ def test_query_gallery_is_the_full_ranking(query, item, ties, reference):
     check_query_gallery(query, item, ties, reference)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=600, derandomize=False)
 @given(data=sets(), ties=ties_modes, tolerance=tolerances)
 def test_leave_one_out_is_the_full_ranking_on_new_cases(data, ties, tolerance, reference):
     check_leave_one_out(data, ties, tolerance, reference)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=400, derandomize=False)
 @given(query=sets(12), item=sets(16), ties=ties_modes)
 def test_query_gallery_is_the_full_ranking_on_new_cases(query, item, ties, reference):

@@ -1,10 +1,7 @@
 """One search in a real PostgreSQL, two workers, one of them killed: its trial is finished by the other."""
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from importlib.util import find_spec
@@ -13,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lookalike.sweeps.storage import GRACE, address, library, opened
+from tests.cli.processes import Death, Lookalike
 from tests.missing import missing
 from tests.sweeps.searching import images, recipe
 
-ROOT = Path(__file__).parents[2]
 HEARTBEAT = 3  # seconds; a busy machine may be late by GRACE times as many
 
 
@@ -36,22 +33,12 @@ def database():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-DOOMED = """
-from lookalike.cli import main
-from tests.cli.processes import Death, arm
-arm(Death("lookalike.training.loop:Loop", "advance", 10))
-main()
-"""
-
-
-def worker(tmp_path, data, database, name):
-    program = ["-c", DOOMED] if name == "doomed" else ["-m", "lookalike"]
-    command = [sys.executable, *program, "tune", str(recipe(tmp_path)), data, "--out", str(tmp_path / name),
-               "--trials", "3", "--heartbeat", str(HEARTBEAT), "--storage", database,
-               "--set", "train.steps=40"]  # fmt: skip
-    with (tmp_path / f"{name}.log").open("w") as log:
-        quiet = os.environ | {"OMP_NUM_THREADS": "1"}
-        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=quiet, cwd=ROOT)
+def worker(tmp_path, data, database, name, death=None):
+    words = ("tune", recipe(tmp_path), data, "--out", tmp_path / name, "--trials", 3, "--heartbeat", HEARTBEAT,
+             "--storage", database, "--set", "train.steps=16")  # fmt: skip
+    place = tmp_path / f"outputs of {name}"
+    place.mkdir()
+    return Lookalike(place).start(*words, death=death)
 
 
 def trials(storage):
@@ -63,15 +50,16 @@ def trials(storage):
 def test_two_workers_finish_what_a_killed_one_began(tmp_path, database):
     data = str(images(tmp_path / "noise"))
     with opened(address(database, tmp_path), HEARTBEAT) as storage:
-        doomed = worker(tmp_path, data, database, "doomed")
-        assert doomed.wait(900) == -signal.SIGKILL, (tmp_path / "doomed.log").read_text()
+        doomed = worker(tmp_path, data, database, "doomed", Death("lookalike.training.loop:Loop", "advance", 10)).end()
+        assert doomed.code == -signal.SIGKILL, doomed
         (lost,) = trials(storage)
         assert lost.state.name == "RUNNING"
         assert lost.intermediate_values  # well into its training
         time.sleep((GRACE + 1) * HEARTBEAT)
         both = [worker(tmp_path, data, database, name) for name in ("left", "right")]
-        for process, name in zip(both, ("left", "right"), strict=True):
-            assert process.wait(900) == 0, (tmp_path / f"{name}.log").read_text()
+        for running in both:
+            ended = running.end()
+            assert ended.code == 0, ended
         records = trials(storage)
     assert records[lost.number].state.name == "FAIL"
     (again,) = [trial for trial in records if trial.user_attrs.get("continues") == lost.number]

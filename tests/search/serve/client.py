@@ -11,18 +11,24 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-PROGRAM = """
-from functools import partial
 from lookalike.cli import main
 from lookalike.search.serve import settings
-if {limits!r}:
-    settings.Settings = partial(settings.Settings, **{limits!r})
-{before}
-main()
-"""
+from tests.cli.processes import Forked
+
+
+def _serve(words: list[str], log: str, environment: dict[str, str], limits: dict[str, object], before: str) -> None:
+    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
+    os.environ.clear()
+    os.environ |= environment
+    if limits:
+        settings.Settings = partial(settings.Settings, **limits)
+    exec(before, {})
+    sys.argv = ["lookalike", *words]
+    main()
 
 
 @dataclass
@@ -74,9 +80,8 @@ class Server:
         words = ["serve", str(self.place), "--port", str(port), *self.words]
         words += ["--token", self.token] if self.token else []
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "LOOKALIKE_SHAPES": "off"}
-        program = PROGRAM.format(limits=self.limits, before=self.before)
-        with self.log.open("wb") as file:
-            self.process = subprocess.Popen([sys.executable, "-c", program, *words], stderr=file, env=environment)
+        self.log.touch()
+        self.process = Forked(_serve, words, str(self.log), environment, self.limits, self.before)
         self.port = int(self.wait_for(lambda: re.search(r"http://[^ ]*:(\d+)", self.errors), "an address")[1])
         self.wait_for(self.ready, "readiness")
 

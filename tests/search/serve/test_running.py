@@ -76,15 +76,6 @@ def test_a_server_in_which_searches_hang_ends_and_says_so(shop):
         assert "several searches hang" in server.errors
 
 
-@pytest.mark.slow
-def test_ctrl_c_stops_workers_too(shop):
-    with Server(shop, ("--workers", "2")) as server:
-        server.wait_for(lambda: len(answering_children(server)) == 2, "workers")
-        server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(200) == 0
-        assert "Traceback" not in server.errors
-
-
 def test_small_packets_are_not_held_back(tmp_path):
     """asyncio sets TCP_NODELAY only on sockets that say they are TCP; without it every answer waits 40 ms."""
     with bound(Settings(tmp_path, port=0)) as listener:
@@ -163,11 +154,15 @@ def test_too_much_at_once_is_refused_quickly(shop):
 
 
 @pytest.mark.slow
-def test_metrics_are_those_of_all_workers(shop):
+def test_two_workers_count_together_and_ctrl_c_stops_both(shop):
     with Server(shop, ("--workers", "2")) as server:
+        server.wait_for(lambda: len(answering_children(server)) == 2, "workers")
         for _ in range(12):
             assert server.search(("image", encoded())).status == 200
         text = server("GET", "/v1/metrics").body.decode()
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(200) == 0
+        assert "Traceback" not in server.errors
     counts = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if not line.startswith("#")}
     searches = [value for name, value in counts.items() if 'route="/v1/search"' in name and "requests" in name]
     assert sum(searches) == 12
@@ -176,7 +171,7 @@ def test_metrics_are_those_of_all_workers(shop):
     assert counts['lookalike_stage_seconds_bucket{stage="network",le="+Inf"}'] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kill_under_load_loses_nothing(template, tmp_path):
     """`python -m benchmarks.serve --kills 20` does the same twenty times."""
     place = shutil.copytree(template, tmp_path / "shop.index")
@@ -233,7 +228,7 @@ def test_a_worker_says_why_it_can_never_be_ready(hopeless, workers):
     assert "lost the files of its model" in str(failures.pop())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_that_can_never_be_ready_are_given_up(hopeless, tmp_path):
     gave_up = Lookalike(tmp_path)("serve", hopeless, "--port", 0, "--workers", 2)
     assert gave_up.code == 2, gave_up.error

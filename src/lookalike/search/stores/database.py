@@ -46,9 +46,9 @@ class Opened:
         """Refuse a file that holds vectors of another model under the same number of a generation."""
         try:
             one, other = identity_of(self.connection), identity_of(new.connection)
+            same = one == other or one.generation != other.generation
         except sqlite3.DatabaseError:
-            one = other = None
-        same = one is not None and other is not None and (one == other or one.generation != other.generation)
+            same = False
         if not same:
             new.connection.close()
             raise StorageError(f"'{file}': another index has taken its place: open it again")

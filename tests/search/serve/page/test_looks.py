@@ -9,8 +9,7 @@ from tests.search.serve.page.opened import ANSWERED
 ITEM = "/?item=shop%2Falva-mug-0.jpg"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_start_and_results_are_quiet_alone_and_readable(page, shop, width, scheme):
     page.open(width=width, scheme=scheme)
     page.check(least=30)

@@ -1,8 +1,5 @@
 """When something is in the way: a token, an unreadable photo, a busy server, none at all, one that only answers."""
 
-import subprocess
-import sys
-
 import pytest
 from selenium.webdriver.common.keys import Keys
 
@@ -13,14 +10,6 @@ from tests.search.serve.page.opened import ANSWERED, Page
 
 TOKEN = "an-open-secret"
 NOTICE = "return !document.getElementById('notice').hidden"
-# the same server, told to refuse every search as if its queue were full
-FULL = """
-import sys
-from pathlib import Path
-from lookalike.search.serve.server import run
-from lookalike.search.serve.settings import Settings
-run(Settings(Path(sys.argv[1]), port=int(sys.argv[2]), token=sys.argv[3], waiting=0), print)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -152,12 +141,12 @@ def come_and_go(page, shop, server):
     assert "The server does not answer" in page.text("#notice")
     assert "lookalike serve" in page.text("#notice")
     page.check_readable(least=20)
-    words = [sys.executable, "-c", FULL, str(shop), str(server.port), TOKEN]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as full:
-        page.wait("return document.querySelector('#notice h2').textContent === 'The server is busy'")
-        assert "Again in" in page.text("#notice")
-        page.check_readable(least=20)
-        full.kill()
+    full = Server(shop, token=TOKEN, limits={"waiting": 0})  # refuses every search as if its queue were full
+    full.start(server.port)
+    page.wait("return document.querySelector('#notice h2').textContent === 'The server is busy'")
+    assert "Again in" in page.text("#notice")
+    page.check_readable(least=20)
+    full.__exit__()
     server.start(server.port)
     page.answered()
     page.wait("return document.getElementById('notice').hidden")
