@@ -9,13 +9,16 @@ from typing import Any
 from lookalike.errors import UserError, check
 from lookalike.fit import stages
 from lookalike.fit.choose import Source, Start, again, choose
+from lookalike.fit.choose_network import choose_network, first_recipe
 from lookalike.fit.defaults import missing_weights
+from lookalike.fit.judge_network import as_files
+from lookalike.fit.networks import cell_of
 from lookalike.fit.plan import REPORT, Clock
 from lookalike.fit.result_content import command, header
 from lookalike.fit.run import Conditions, Run
 from lookalike.fit.sample import affordable
 from lookalike.fit.several import run_recipe
-from lookalike.recipe import to_toml
+from lookalike.recipe import build, to_toml
 from lookalike.runs import OpenRun, RunFolder, checkpoint
 from lookalike.runs.folder import Intent
 from lookalike.runs.log import Event, Watcher, ignore
@@ -66,8 +69,13 @@ def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, defaul
     if advice is not None:
         run.note(advice)
     dataset = affordable(dataset, recipe, model, run)
-    decoded = stages.decode(dataset, recipe, run)
+    first = first_recipe(recipe, run)
+    decoded = stages.decode(dataset, first, run)
     ready = stages.audit(dataset, decoded, run) if audit else decoded
+    recipe = choose_network(recipe, ready, run)
+    if cell_of(recipe) != cell_of(first):
+        model = build.model(recipe)
+        ready = stages.decode(affordable(as_files(ready), recipe, model, run, "photos"), recipe, run)
     return run_recipe(recipe, ready, run, conditions, model)
 
 
