@@ -91,7 +91,7 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
         lines.append("uncalibrated: lookalike calibrate says what a similarity means")
     else:
         chance = "" if answer.chance is None else f", chance {answer.chance:.2f}"
-        lines.append(f"{answer.verdict}{chance}: {calibration.meaning(answer.verdict)}")
+        lines.append(f"{answer.verdict}{chance}: {answer.meaning}")
         # where a shard is missing nobody knows how many items there are
         stale = None if answer.missing else calibration.stale(len(index), index.identity.generation)
         lines += [f"calibrate again: {stale}"] if stale else []

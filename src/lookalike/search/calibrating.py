@@ -61,7 +61,7 @@ def queries_of(entries: Sequence[Entry], store: Store, encode: Encode, progress:
             progress(min(start + BATCH, len(entries)), len(entries))
     check(bool(plain), "none of the images can be read")
     vectors = np.concatenate(plain)
-    return Queries(vectors, means(vectors, np.concatenate(mirrored), store.identity.geometry), labels, itself)
+    return Queries(vectors, means([vectors, np.concatenate(mirrored)], store.identity.geometry), labels, itself)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def compare(
 def _vote_gains(answers: Sequence[Answer], labels: Sequence[str]) -> bool:
     """Whether a vote of the first hits finds the label more often than the nearest one, beyond the noise."""
     pairs = list(zip(answers, labels, strict=True))
-    right = {rule: np.array([label_of(answer.hits, rule)[0] == label for answer, label in pairs], float)
+    right = {rule: np.array([label_of(answer.hits, rule) == label for answer, label in pairs], float)
              for rule in get_args(ways.Rule)}  # fmt: skip
     return bootstrap.interval(right["vote"] - right["nearest"], labels)[0] > 0
 

@@ -14,19 +14,19 @@ import numpy as np
 
 from lookalike.errors import UserError, check
 from lookalike.models import Model
-from lookalike.search import calibrating, filters, sources, vectors
+from lookalike.search import asking, calibrating, filters, sources, vectors
+from lookalike.search.asking import Example, Question
 from lookalike.search.calibrating import Calibrated
 from lookalike.search.calibration import Calibration
 from lookalike.search.classifying import classify
-from lookalike.search.filters import Filter, Where
+from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
-from lookalike.search.judging import answered
 from lookalike.search.loading import load
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
-from lookalike.search.quality import Quality, improved
-from lookalike.search.queries import Box, combined, means, pixels_of, placed
+from lookalike.search.quality import Quality
+from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.sources import Source
-from lookalike.search.stores import Store, places
+from lookalike.search.stores import GenerationError, Store, places
 from lookalike.search.stores.places import Place
 from lookalike.search.update import Progress, Update, prune, update
 
@@ -46,8 +46,9 @@ class Index:
         self._model: Model | None = None
 
     @staticmethod
-    def create(place: Place, model: str | Path | Model | None = None, *, dim: int | None = None,
-               geometry: str = "sphere") -> "Index":  # fmt: skip
+    def create(
+        place: Place, model: str | Path | Model | None = None, *, dim: int | None = None, geometry: str = "sphere"
+    ) -> "Index":
         """A new index for the images of a `model`; without one, for vectors of `dim` dimensions made elsewhere.
 
         `geometry`: where those are compared: "sphere", "ball" or "none".
@@ -112,8 +113,12 @@ class Index:
         if fingerprint is None:
             raise UserError("this index holds vectors made elsewhere and has no model: search by vector or by id")
         if self._model is None or self._model.fingerprint != fingerprint:
-            self._model = load_model(self.store, fingerprint, places.model_folder(self.place))
+            self._model = self.load_model(fingerprint)
         return self._model
+
+    def load_model(self, fingerprint: str) -> Model:
+        """The model of a generation, from the files that are kept with the index."""
+        return load_model(self.store, fingerprint, places.model_folder(self.place))
 
     def keep_model(self, model: Model) -> None:
         """Keep the files of the index's `model` with it, so that nobody needs another copy."""
@@ -150,7 +155,7 @@ class Index:
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
         """The label of every readable picture, by the rule that calibration found best; refused without all shards."""
-        return classify(sources.listing(source), self.search, self.quality.rule, progress)
+        return classify(sources.listing(source), self.search, progress)
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
@@ -162,35 +167,57 @@ class Index:
         return self.store.remove(chosen) if chosen else 0
 
     def search(
-        self, query: Query = None, k: int = 10, *, where: Where = None, group: str | None = None,
-        box: Box | None = None, like: Sequence[Query] = (), unlike: Sequence[Query] = (), plain: bool = False,
-    ) -> Answer:  # fmt: skip
+        self,
+        query: Query = None,
+        k: int = 10,
+        *,
+        where: Where = None,
+        group: str | None = None,
+        box: Box | None = None,
+        like: Sequence[Query] = (),
+        unlike: Sequence[Query] = (),
+        plain: bool = False,
+    ) -> Answer:
         """The `k` items nearest to `query`, a picture: a file, a PIL image, an array, an item's id, or a vector.
 
         `box` (x, y, width, height in pixels) searches inside a part of the picture; `like` and `unlike` are further
         examples; `where` are conditions on columns; `group` gives the best item of each value of a column; `plain`
         switches off what calibration switched on.
         """
-        examples = ([] if query is None else [query]) + list(like)
-        check(bool(examples), "give something to search for: an image, the id of an item, or a vector")
-        positive = self.vectors_of(examples, box if len(examples) == 1 else None, flip=not plain and self.quality.flip)
-        negative = self.vectors_of(unlike) if len(unlike) else None
-        vector = combined(positive, negative, self.identity.geometry)
-        ids = [example for example in (*examples, *unlike) if isinstance(example, str) and self._is_item(example)]
-        return self.answer(vector, k, where=where, group=group, leave_out=ids, plain=plain)
+        meant = ([] if query is None else [query]) + list(like)
+        check(bool(meant), "give something to search for: an image, the id of an item, or a vector")
+        conditions = filters.parse(where)
+        while True:
+            generation = self.identity.generation
+            flip = not plain and self.quality.flip
+            examples = self._examples(meant, box if len(meant) == 1 else None, flip)
+            others = self._examples(unlike, None, flip)
+            question = Question(examples, others, k, conditions, group, plain=plain, generation=generation)
+            (answer,) = self.answers([question])
+            if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one
+                continue
+            return _raised(answer)
 
-    def answer(self, vector: Vectors, k: int = 10, *, where: Where = None, group: str | None = None,
-               leave_out: Sequence[str] = (), plain: bool = False) -> Answer:  # fmt: skip
+    def answer(
+        self,
+        vector: Vectors,
+        k: int = 10,
+        *,
+        where: Where = None,
+        group: str | None = None,
+        leave_out: Sequence[str] = (),
+        plain: bool = False,
+    ) -> Answer:
         """The nearest items of one `vector`, without those whose ids are in `leave_out`, with a verdict.
 
         `plain` switches off what calibration switched on.
         """
-        quality, conditions = Quality() if plain else self.quality, filters.parse(where)
+        question = Question(list(vector), (), k, filters.parse(where), group, leave_out, plain)
+        return _raised(self.answers([question])[0])
 
-        def ask(number: int, more: Filter, column: str | None) -> Answer:
-            return improved(self.store, vector, number, quality, (*conditions, *more), column, leave_out)
-
-        return answered(self.store, self.calibration, ask, k, group)
+    def answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
+        """An answer to each of `questions`, in one pass over the index where that can be, or why it has none."""
+        return asking.answers(self.store, questions, self.calibration, self.quality)
 
     @property
     def calibration(self) -> Calibration | None:
@@ -205,9 +232,13 @@ class Index:
         return Quality() if text is None else Quality.from_json(json.loads(text))
 
     def calibrate(
-        self, source: Source, precision: float = 0.95, *, plain: bool = False,
+        self,
+        source: Source,
+        precision: float = 0.95,
+        *,
+        plain: bool = False,
         stage: calibrating.Stage = lambda _: None,
-    ) -> Calibrated:  # fmt: skip
+    ) -> Calibrated:
         """Measure with labelled images what a similarity means here, and keep it with the index; `plain`: no tricks.
 
         `precision`: how often an answer that is called sure must be right. `stage(name)` is called where a part of it
@@ -239,22 +270,23 @@ class Index:
 
         `box`: the part of each picture that counts.
         """
-        result: dict[int, Any] = {}
+        return asking.vectors_of(self.store, self._examples(queries, box, flip))
+
+    def _examples(self, queries: Sequence[Query], box: Box | None, flip: bool) -> list[Example]:
+        """The `queries` as vectors, and as ids where they are items."""
+        result: dict[int, Example] = {}
+        images: dict[int, Any] = {}
         for place, query in enumerate(queries):
             if _is_vector(query):
                 result[place] = placed(np.asarray(query, np.float32)[None], self.identity.geometry)[0]
             elif isinstance(query, str) and box is None and self._is_item(query):
-                result[place] = self.store.vectors([query])[0]
-        images = {place: pixels_of(query, box) for place, query in enumerate(queries) if place not in result}
+                result[place] = query
+            else:
+                images[place] = views_of(pixels_of(query, box), flip)
         if images:
-            result |= dict(zip(images, self._embedded(list(images.values()), flip), strict=True))
-        return np.stack([result[place] for place in range(len(queries))])
-
-    def _embedded(self, images: Sequence[Any], flip: bool) -> Vectors:
-        vectors = self._encode(images)
-        if not flip:
-            return vectors
-        return means(vectors, self._encode([pixels.flip(2) for pixels in images]), self.identity.geometry)
+            views = [self._encode(view) for view in zip(*images.values(), strict=True)]
+            result |= dict(zip(images, means(views, self.identity.geometry), strict=True))
+        return [result[place] for place in range(len(queries))]
 
     def _is_item(self, text: str) -> bool:
         return not Path(text).is_file() and bool(self.store.with_ids([text]))
@@ -267,6 +299,12 @@ def identity_of(model: Model) -> Identity:
     dim = getattr(model.embedder, "dim", None)
     check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
     return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
+
+
+def _raised(answer: Answer | Exception) -> Answer:
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _is_vector(query: Any) -> bool:

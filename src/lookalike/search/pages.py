@@ -28,10 +28,8 @@ FOOTER = "This page holds its pictures itself and loads nothing."
 
 
 def _answer(index: Index, picture: bytes | None, answer: Answer) -> Html:
-    calibration = index.calibration
-    meaning = "" if calibration is None or answer.verdict == "uncalibrated" else calibration.meaning(answer.verdict)
     chance = "" if answer.chance is None else f" (chance {answer.chance:.2f})"
-    words = element("figcaption", element("strong", answer.verdict), chance, " ", meaning)
+    words = element("figcaption", element("strong", answer.verdict), chance, " ", answer.meaning)
     query = element("figure", _image(picture, "the query"), words)
     hits = [_card(index, hit) for hit in answer.hits] or [note("Nothing in the index answers this search.")]
     return element("div", query, element("div", *hits, class_="hits"), class_="search")

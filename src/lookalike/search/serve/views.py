@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 from lookalike.files import printable
 from lookalike.search.index import Index
-from lookalike.search.items import Hit, Item
+from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import thumbnail
-from lookalike.search.serve.asking import Reply
 from lookalike.search.serve.refusals import no_item
 from lookalike.search.serve.schema import (
     AnswerForm,
@@ -32,6 +31,7 @@ from lookalike.search.stores.places import name_of
 VALUES, NEWEST = 50, 12
 QUICK = 0.25  # seconds: an overview that is made sooner is made after every change
 PATIENCE = 20  # others may be as many times as old as they took to make
+UNCALIBRATED = "Nobody has measured yet what a similarity means here: lookalike calibrate does."
 KEPT = 64 << 20  # bytes of thumbnails in memory
 
 
@@ -47,13 +47,18 @@ def hit_form(hit: Hit) -> HitForm:
     return HitForm(item=item_form(hit.item), similarity=hit.similarity)
 
 
-def answer_form(reply: Reply, times: dict[str, float], query: str) -> AnswerForm:
-    verdict = reply.answer.verdict
+def answer_form(answer: Answer, items: int, times: dict[str, float], query: str) -> AnswerForm:
+    """An answer, how many items there are, the milliseconds of each stage, and what feedback calls the query."""
     return AnswerForm(
-        hits=[hit_form(hit) for hit in reply.answer.hits], verdict=None if verdict == "uncalibrated" else verdict,
-        meaning=reply.meaning, label=reply.label, items=reply.items, query=query, missing=list(reply.answer.missing),
+        hits=[hit_form(hit) for hit in answer.hits],
+        verdict=None if answer.verdict == "uncalibrated" else answer.verdict,
+        meaning=answer.meaning or UNCALIBRATED,
+        label=answer.label,
+        items=items,
+        query=query,
+        missing=list(answer.missing),
         milliseconds=Milliseconds(**{stage: round(value, 3) for stage, value in times.items()}),
-    )  # fmt: skip
+    )
 
 
 class Overview:

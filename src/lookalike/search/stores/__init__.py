@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from lookalike.errors import UserError
+from lookalike.errors import UserError, unknown
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
 
@@ -15,6 +15,14 @@ class GenerationError(Exception):
 
 class StorageError(UserError):
     """Trouble of a store itself (not there, no rights, no room): nothing is wrong with what was asked."""
+
+
+class UnknownItemError(UserError):
+    """There is no item with this `id`."""
+
+    def __init__(self, id_: str, near: Sequence[str]) -> None:
+        super().__init__(str(unknown("item", id_, near)))
+        self.id = id_
 
 
 class BadValueError(UserError):

@@ -10,7 +10,7 @@ import numpy as np
 from lookalike.errors import UserError
 from lookalike.search.filters import Kind
 from lookalike.search.items import Item
-from lookalike.search.stores import fields
+from lookalike.search.stores import UnknownItemError, fields
 from lookalike.search.stores.fields import FIELDS, OWN, adapted, fields_of, item_of, kinds_of, own_columns
 from lookalike.search.stores.segments import Keys
 
@@ -109,7 +109,7 @@ def keys_of(connection: sqlite3.Connection, ids: Sequence[str], complete: bool =
     missing = next((one for one in ids if one not in keys), None) if complete else None
     if missing is not None:
         near = connection.execute("SELECT id FROM items WHERE id >= ? ORDER BY id LIMIT 20", (missing[:3],)).fetchall()
-        raise fields.no_item(missing, [row[0] for row in near])
+        raise UnknownItemError(missing, [row[0] for row in near])
     return keys
 
 

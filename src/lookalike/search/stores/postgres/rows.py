@@ -13,7 +13,7 @@ from psycopg.types.numeric import Int8
 from lookalike.errors import check
 from lookalike.search.filters import Filter, Kind, as_sql
 from lookalike.search.items import Item, Value, Vectors
-from lookalike.search.stores import GenerationError, fields
+from lookalike.search.stores import GenerationError, UnknownItemError, fields
 from lookalike.search.stores.fields import FIELDS, Names, adapted, fields_of, item_of, kinds_of, own_columns
 from lookalike.search.stores.postgres import schema
 from lookalike.search.stores.postgres.database import Snapshot
@@ -209,7 +209,7 @@ def check_known(snapshot: Snapshot, ids: Sequence[str], known: Any) -> None:
     missing = next((one for one in ids if one not in known), None)
     if missing is not None:
         statement = f"SELECT id FROM {snapshot.table} WHERE id >= %s ORDER BY id LIMIT 20"
-        raise fields.no_item(missing, [row[0] for row in snapshot.connection.execute(statement, (missing[:3],))])
+        raise UnknownItemError(missing, [row[0] for row in snapshot.connection.execute(statement, (missing[:3],))])
 
 
 def at_paths(snapshot: Snapshot, paths: Sequence[str]) -> dict[str, Item]:
