@@ -102,7 +102,7 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
 
 def _title(index: Any, name: str) -> str:
     """A query's name; that of an item with its label."""
-    items = [] if Path(name).is_file() else index.store.with_ids([name])
+    items = [] if Path(name).is_file() else index.store.items([name])
     shown = printable(name)
     return f"{shown} ({items[0].label})" if items and items[0].label is not None else shown
 

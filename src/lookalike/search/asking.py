@@ -82,7 +82,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Search:
+class Prepared:
     """A question whose examples have become one vector."""
 
     store: Store
@@ -141,17 +141,17 @@ class Search:
         return replace(answer, verdict=calibration.verdict(labelled[0].similarity, chance), chance=chance)
 
 
-def _prepared(store: Store, question: Question, rules: Rules) -> Search:
+def _prepared(store: Store, question: Question, rules: Rules) -> Prepared:
     if question.generation not in (None, rules.identity.generation):
         raise GenerationError
     every = vectors_of(store, [*question.like, *question.unlike])
     like, unlike = every[: len(question.like)], every[len(question.like) :]
     vector = combined(like, unlike if len(unlike) else None, rules.identity.geometry)
-    return Search(store, question, vector, rules)
+    return Prepared(store, question, vector, rules)
 
 
-def _answered(store: Store, searches: Sequence[Search | Exception]) -> list[Answer | Exception]:
-    sharing = {place: one for place, one in enumerate(searches) if isinstance(one, Search) and one.shares_a_pass}
+def _answered(store: Store, searches: Sequence[Prepared | Exception]) -> list[Answer | Exception]:
+    sharing = {place: one for place, one in enumerate(searches) if isinstance(one, Prepared) and one.shares_a_pass}
     first = _in_one_pass(store, sharing)
     return [
         search if isinstance(search, Exception) else _attempted(partial(search.answer, first.get(place)))
@@ -159,7 +159,7 @@ def _answered(store: Store, searches: Sequence[Search | Exception]) -> list[Answ
     ]
 
 
-def _in_one_pass(store: Store, searches: Mapping[int, Search]) -> dict[int, Answer]:
+def _in_one_pass(store: Store, searches: Mapping[int, Prepared]) -> dict[int, Answer]:
     """The first hits of several searches by one look at all items."""
     if not searches:
         return {}

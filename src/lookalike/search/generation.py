@@ -24,24 +24,24 @@ def renew(index: Index, model: Model, drop_missing: bool = False, progress: Prog
     """
     store = index.store
     check(model.fingerprint != store.identity.fingerprint, "the index has the vectors of this model already")
-    identity = store.next_generation()
+    identity = store.generations.upcoming()
     if identity is None or identity.fingerprint != model.fingerprint:
-        store.keep_model(model.fingerprint, model_content(model))
-        identity = store.begin_generation(identity_of(model))
+        store.documents.keep_model(model.fingerprint, model_content(model))
+        identity = store.generations.begin(identity_of(model))
     gone: list[str] = []
     total, after = store.count(), ""
-    while items := store.unfilled(identity.generation, BATCH, after):
+    while items := store.generations.unfilled(identity.generation, BATCH, after):
         readable, pixels = _read(index, items)
         gone += [item.id for item in items if item not in readable]
         if pixels:
             vectors = np.asarray(model.encode(pixels, backend="auto").numpy(), np.float32)
-            store.fill(identity.generation, [item.id for item in readable], vectors)
+            store.generations.fill(identity.generation, [item.id for item in readable], vectors)
         after = items[-1].id
         if progress is not None:
-            progress(total - len(store.unfilled(identity.generation, total)), total)
+            progress(total - len(store.generations.unfilled(identity.generation, total)), total)
     if gone and drop_missing:
         store.remove(gone)
-    missing = store.switch(identity.generation)
+    missing = store.generations.switch(identity.generation)
     if missing:
         if gone and not drop_missing:
             raise UserError(
@@ -56,7 +56,7 @@ def _read(index: Index, items: Sequence[Item]) -> tuple[list[Item], list[Any]]:
     readable, pixels = [], []
     for item in items:
         try:
-            content = index.store.picture(item.id) if item.path is None else Path(item.path)
+            content = index.store.documents.pictures([item.id]).get(item.id) if item.path is None else Path(item.path)
             if content is None:
                 continue
             pixels.append(pixels_of(content))

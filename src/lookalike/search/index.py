@@ -26,7 +26,7 @@ from lookalike.search.model_copy import calibration_of_run, load_model, model_co
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.sources import Source
-from lookalike.search.stores import GenerationError, Store, places
+from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.places import Place
 from lookalike.search.update import Progress, Update, prune, update
 
@@ -61,7 +61,7 @@ class Index:
         index.keep_model(loaded)
         known = None if isinstance(model, Model) else calibration_of_run(Path(model), loaded)
         if known is not None:
-            index.store.write_fact("calibration", json.dumps(known))
+            index.store.documents.write("calibration", json.dumps(known))
         return index
 
     @staticmethod
@@ -122,7 +122,7 @@ class Index:
 
     def keep_model(self, model: Model) -> None:
         """Keep the files of the index's `model` with it, so that nobody needs another copy."""
-        self.store.keep_model(model.fingerprint, model_content(model))
+        self.store.documents.keep_model(model.fingerprint, model_content(model))
         self._model = model
 
     def check_model(self, model: Model) -> None:
@@ -148,6 +148,13 @@ class Index:
     def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
         return load(self.store, place, progress)
+
+    def approximate(self, on: bool, progress: Progress | None = None) -> None:
+        """On PostgreSQL: answer from an approximate index, and measure it; or exactly, as without it."""
+        if isinstance(self.store, Approximating):
+            self.store.approximate(on, progress)
+        else:
+            check(not on, "an index in a folder is exact and needs no approximation: that is for indexes on PostgreSQL")
 
     def ready(self) -> None:
         """Bring the cache up to date, so that the next search need not."""
@@ -222,13 +229,13 @@ class Index:
     @property
     def calibration(self) -> Calibration | None:
         """What a similarity means, if that was measured."""
-        text = self.store.read_fact("calibration")
+        text = self.store.documents.read("calibration")
         return None if text is None else Calibration.from_json(json.loads(text))
 
     @property
     def quality(self) -> Quality:
         """What calibration has switched on."""
-        text = self.store.read_fact("quality")
+        text = self.store.documents.read("quality")
         return Quality() if text is None else Quality.from_json(json.loads(text))
 
     def calibrate(
@@ -255,8 +262,8 @@ class Index:
         queries = calibrating.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         seen = bool(set(queries.labels) & set(self.model.classes))
         result = calibrating.run(self.store, queries, precision, seen, stage, plain)
-        self.store.write_fact("calibration", json.dumps(result.calibration.as_json()))
-        self.store.write_fact("quality", json.dumps(result.quality.as_json()))
+        self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
+        self.store.documents.write("quality", json.dumps(result.quality.as_json()))
         return result
 
     def search_many(
@@ -289,7 +296,7 @@ class Index:
         return [result[place] for place in range(len(queries))]
 
     def _is_item(self, text: str) -> bool:
-        return not Path(text).is_file() and bool(self.store.with_ids([text]))
+        return not Path(text).is_file() and bool(self.store.items([text]))
 
     def _encode(self, images: Sequence[Any]) -> Vectors:
         return np.asarray(self.model.encode(images, backend="auto").numpy(), np.float32)

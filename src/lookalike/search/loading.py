@@ -35,7 +35,7 @@ def load(store: Store, place: Path, progress: Progress | None = None) -> Update:
 
 def _put(store: Store, items: Sequence[Item], content: Vectors, result: Update) -> None:
     """Write what is new or different; a file that is as it was has the vector that it had."""
-    known = {item.id: item for item in store.with_ids([item.id for item in items])}
+    known = {item.id: item for item in store.items([item.id for item in items])}
     rows = [row for row, item in enumerate(items) if item.stamp is None or item != known.get(item.id)]
     if rows:
         store.put([items[row] for row in rows], content[rows])

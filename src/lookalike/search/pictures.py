@@ -21,7 +21,11 @@ def thumbnail(store: Store, item: Item, side: int = SIDE) -> bytes | None:
     by its digest is shown.
     """
     try:
-        content = store.picture(item.id) if item.path is None else _as_embedded(item, Path(item.path))
+        content = (
+            store.documents.pictures([item.id]).get(item.id)
+            if item.path is None
+            else _as_embedded(item, Path(item.path))
+        )
         return None if content is None else as_jpeg(Encoded(content).decode().permute(1, 2, 0).numpy(), side)
     except UnreadableError:
         return None

@@ -109,7 +109,7 @@ def _name(item: Item) -> str:
 def _known(store: Store, items: Sequence[Item]) -> dict[str, Item]:
     """The items of the index that these are."""
     known = dict(store.at_paths([item.path for item in items if item.path is not None]))
-    known |= {item.id: item for item in store.with_ids([item.id for item in items if item.path is None])}
+    known |= {item.id: item for item in store.items([item.id for item in items if item.path is None])}
     return known
 
 
@@ -168,7 +168,7 @@ def digest_of(content: bytes) -> str:
 
 def _distinct(store: Store, fresh: Sequence[_Read]) -> list[_Read]:
     """New images with ids of their own: where another file has the id already, the path tells them apart."""
-    owners = {item.id: item.path for item in store.with_ids([one.item.id for one in fresh])}
+    owners = {item.id: item.path for item in store.items([one.item.id for one in fresh])}
     result = []
     for one in fresh:
         path = one.item.path
@@ -184,7 +184,7 @@ def _write(store: Store, batch: Sequence[_Read], encode: Encode, result: Update)
     fresh = [one for one in batch if one.pixels is not None]
     same = [one.item for one in batch if one.pixels is None and one.trouble is None]
     fresh = _distinct(store, fresh)
-    before = {item.id: item for item in store.with_ids([one.item.id for one in (*fresh, *batch)])}
+    before = {item.id: item for item in store.items([one.item.id for one in (*fresh, *batch)])}
     edited = [item for item in same if item != before.get(item.id)]  # another label, column or time
     items, vectors = [one.item for one in fresh], []
     if fresh:
@@ -193,7 +193,11 @@ def _write(store: Store, batch: Sequence[_Read], encode: Encode, result: Update)
         vectors.append(store.vectors([item.id for item in edited]))
     if vectors:
         pictures = {one.item.id: one.picture for one in fresh if one.picture is not None}
-        pictures |= {item.id: content for item in edited if item.path is None and (content := store.picture(item.id))}
+        pictures |= {
+            item.id: content
+            for item in edited
+            if item.path is None and (content := store.documents.pictures([item.id]).get(item.id))
+        }
         store.put(items + edited, np.concatenate(vectors), pictures)
     result.added += sum(item.id not in before for item in items)
     result.changed += sum(item.id in before for item in items) + len(edited)

@@ -63,7 +63,7 @@ def test_the_model_of_the_next_generation_is_loaded_once_and_ahead(shop, monkeyp
         return SimpleNamespace(identity=identity)
 
     monkeypatch.setattr(engine, "_network_of", load)
-    monkeypatch.setattr(store, "next_generation", lambda: upcoming[-1] if upcoming else None)
+    monkeypatch.setattr(store.generations, "upcoming", lambda: upcoming[-1] if upcoming else None)
     for _ in range(2):
         engine._load()
         engine.look_ahead()
@@ -114,7 +114,7 @@ def test_a_picture_is_added_found_marked_and_removed(engine):
         await engine.add(Item("mine", label="figs"), upload)
         answer, times = await engine.search(Query([upload], k=1))
         number = await engine.mark(Mark("q", None, "mine", True), await engine.upright(upload))
-        picture = engine.index.store.query_picture("q")
+        picture = engine.index.store.marks.picture("q")
         words = [await engine.unmark(number), await engine.unmark(number)]
         words += [await engine.remove("mine"), await engine.remove("mine")]
         return answer, times, number, picture, words

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from lookalike.search import Index
@@ -66,8 +67,11 @@ def test_the_index_as_a_whole(overview):
     assert form.calibration is None
 
 
-def test_without_labels_the_newest_item_is_the_sample(overview, index):
-    assert overview._sample([]) == item_form(index.store.newest(1)[0])
+def test_without_labels_the_newest_item_is_the_sample(tmp_path):
+    index = Index.create(tmp_path / "index", dim=2)
+    index.store.put([Item("old"), Item("new")], np.eye(2, dtype=np.float32))
+    form = Overview(index, Settings(tmp_path / "index")).form()
+    assert (form.labels, form.sample.id) == ([], "new")
 
 
 def test_an_overview_is_made_again_after_a_change(overview, index, monkeypatch):

@@ -116,7 +116,7 @@ class Engine:
 
     def look_ahead(self) -> None:
         """Load the model of a generation that is being filled, so that the switch to it makes nobody wait."""
-        upcoming = self.index.store.next_generation()
+        upcoming = self.index.store.generations.upcoming()
         known = self._upcoming
         if upcoming is not None and upcoming.fingerprint and (known is None or known.identity != upcoming):
             self._upcoming = self._network_of(upcoming)
@@ -232,11 +232,11 @@ class Engine:
 
     async def mark(self, mark: Mark, picture: bytes | None) -> int:
         with self.admitted():
-            return await self._write(lambda: self.index.store.mark(mark, picture))
+            return await self._write(lambda: self.index.store.marks.add(mark, picture))
 
     async def unmark(self, number: int) -> bool:
         with self.admitted():
-            return await self._write(lambda: self.index.store.unmark(number))
+            return await self._write(lambda: self.index.store.marks.remove(number))
 
     async def _write(self, change: Callable[[], Result]) -> Result:
         return await self._writing.do(change)  # type: ignore[return-value]

@@ -54,7 +54,7 @@ class Opened:
             raise StorageError(f"'{file}': another index has taken its place: open it again")
 
 
-class Database:
+class SqliteDatabase:
     """Connections to one file, one per thread."""
 
     def __init__(self, file: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from lookalike.search.filters import Filter, Kind, as_sql
 from lookalike.search.items import Item, Value, Vectors
-from lookalike.search.stores import rows
+from lookalike.search.stores import Column, Summary, rows
 from lookalike.search.stores.generations import identity_of
 from lookalike.search.stores.segments import Keys
 
@@ -30,14 +30,9 @@ def listed(connection: sqlite3.Connection, where: Filter, after: str, count: int
 
 
 def items(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Item]:
-    """The items with these ids, in their order; an unknown one is refused."""
-    keys = rows.keys_of(connection, ids)
-    return rows.select(connection, np.array([keys[one] for one in ids], np.int64))
-
-
-def with_ids(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Item]:
+    """Those of these items that there are, in the order of `ids`."""
     keys = rows.keys_of(connection, ids, complete=False)
-    return rows.select(connection, np.array(list(keys.values()), np.int64))
+    return rows.select(connection, np.array([keys[one] for one in dict.fromkeys(ids) if one in keys], np.int64))
 
 
 def vectors_of(connection: sqlite3.Connection, ids: Sequence[str]) -> Vectors:
@@ -50,11 +45,6 @@ def at_paths(connection: sqlite3.Connection, paths: Sequence[str]) -> dict[str, 
     return {item.path: item for item in there if item.path is not None}
 
 
-def newest(connection: sqlite3.Connection, count: int) -> list[Item]:
-    keys = connection.execute("SELECT key FROM items ORDER BY key DESC LIMIT ?", (count,))
-    return rows.select(connection, np.fromiter((row[0] for row in keys), np.int64))
-
-
 def count(connection: sqlite3.Connection, where: Filter) -> int:
     clause, parameters = as_sql(where, rows.names_of(connection))
     return int(connection.execute(f"SELECT count(*) FROM items WHERE {clause}", parameters).fetchone()[0])
@@ -64,16 +54,23 @@ def columns(connection: sqlite3.Connection) -> dict[str, Kind]:
     return {name: kind for name, (_, kind) in rows.names_of(connection).items()}
 
 
-def distinct(connection: sqlite3.Connection, column: str) -> int:
-    name = rows.physical(connection, column)
-    return int(connection.execute(f"SELECT count(DISTINCT {name}) FROM items").fetchone()[0])
+def summary(connection: sqlite3.Connection, names: Sequence[str], values: int, newest: int) -> Summary:
+    kinds = {name: kind for name, (_, kind) in rows.names_of(connection).items()}
+    summarised = {name: column(connection, rows.physical(connection, name), kinds[name], values) for name in names}
+    keys = connection.execute("SELECT key FROM items ORDER BY key DESC LIMIT ?", (newest,))
+    return Summary(summarised, rows.select(connection, np.fromiter((row[0] for row in keys), np.int64)))
 
 
-def counted(connection: sqlite3.Connection, column: str, most: int) -> list[tuple[Value, int]]:
-    name = rows.physical(connection, column)
+def column(connection: sqlite3.Connection, name: str, kind: Kind, values: int) -> Column:
+    """What a column of the table holds."""
+    if kind == "number":
+        least, most = (f"SELECT {which}({name}) FROM items" for which in ("min", "max"))  # one each: by the index
+        return Column(kind, least=connection.execute(least).fetchone()[0], most=connection.execute(most).fetchone()[0])
+    distinct = connection.execute(f"SELECT count(DISTINCT {name}) FROM items").fetchone()[0]
     statement = f"""SELECT {name}, count(*) AS times FROM items WHERE {name} IS NOT NULL GROUP BY {name}
                     ORDER BY times DESC, {name} LIMIT ?"""
-    return [(value, int(times)) for value, times in connection.execute(statement, (most,))]
+    counts = connection.execute(statement, (values,)).fetchall() if values else []
+    return Column(kind, int(distinct), [(value, int(times)) for value, times in counts])
 
 
 def first_of(connection: sqlite3.Connection, column: str, values: Sequence[Value]) -> dict[Value, Item]:
@@ -82,9 +79,3 @@ def first_of(connection: sqlite3.Connection, column: str, values: Sequence[Value
     known = [(value, key) for value, key in zip(values, keys, strict=True) if key is not None]
     oldest = rows.select(connection, np.array([key for _, key in known], np.int64))
     return {value: item for (value, _), item in zip(known, oldest, strict=True)}
-
-
-def extent(connection: sqlite3.Connection, column: str) -> tuple[Value, Value]:
-    name = rows.physical(connection, column)
-    least, most = (f"SELECT {which}({name}) FROM items" for which in ("min", "max"))  # one each: by the index
-    return connection.execute(least).fetchone()[0], connection.execute(most).fetchone()[0]

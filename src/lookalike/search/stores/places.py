@@ -63,7 +63,7 @@ def _numbered(number: int, count: int) -> str | None:
 def _shard(address: Address, number: int, count: int) -> Store:
     """The store at one address, if it is the shard that it should be."""
     store: Store = _postgres()(address) if count == 1 else _postgres()(address, SHORT)
-    fact = store.read_fact(SHARD)
+    fact = store.documents.read(SHARD)
     if fact != _numbered(number, count):
         store.close()
         what = "a whole index" if fact is None else f"shard {fact}"

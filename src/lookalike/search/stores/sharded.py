@@ -12,19 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from lookalike.errors import check
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
-from lookalike.search.stores import StorageError, Store
+from lookalike.search.items import Answer, Identity, Item, Value, Vectors
+from lookalike.search.stores import Approximating, Column, StorageError, Store, Summary
 from lookalike.search.stores.fan_out import FanOut
 from lookalike.search.stores.fields import check_batch, kinds_of
 from lookalike.search.stores.merging import merged, summed
-from lookalike.search.stores.shard import Shard, shard_of
+from lookalike.search.stores.shard import Shard
+from lookalike.search.stores.sharded_parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedMarks
 
-EVERY = 1 << 40  # values of a column: all of them
 BLOCK = 5_000
 ATTEMPTS = 5  # to find all shards in one generation
 
@@ -36,6 +37,8 @@ class Shards:
         count = len(openers)
         self.shards = [Shard(f"shard {number} of {count}", open_) for number, open_ in enumerate(openers, start=1)]
         self.complete, self._ask = complete, FanOut(self.shards)
+        self.documents, self.marks = ShardedDocuments(self._ask), ShardedMarks(self.shards[0])
+        self.generations = ShardedGenerations(self._ask)
         replies = self._ask.tried(lambda store, _: store.identity)
         identities = [identity for identity in replies if isinstance(identity, Identity)]
         if not identities:
@@ -48,9 +51,12 @@ class Shards:
         return self._ask.any(lambda store: store.identity)
 
     def put(
-        self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None,
+        self,
+        items: Sequence[Item],
+        vectors: Vectors,
+        pictures: Mapping[str, bytes] | None = None,
         generation: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_batch(items)
         check(len(items) == len(vectors), f"{len(vectors)} vectors for {len(items)} items")
         self._know(items)
@@ -86,8 +92,8 @@ class Shards:
         for _ in range(ATTEMPTS):
             replies = self._ask.tried(lambda store, place: store.search(queries, k, where, group, own[place]))
             answers = [reply for reply in replies if not isinstance(reply, StorageError)]
-            troubles = {shard.name: reply for shard, reply in zip(self.shards, replies, strict=True)
-                        if isinstance(reply, StorageError)}  # fmt: skip
+            pairs = zip(self.shards, replies, strict=True)
+            troubles = {shard.name: reply for shard, reply in pairs if isinstance(reply, StorageError)}
             if troubles and (self.complete or not answers):
                 raise next(iter(troubles.values()))
             if len({answer.generation for part in answers for answer in part}) <= 1:
@@ -102,14 +108,9 @@ class Shards:
         return result
 
     def items(self, ids: Sequence[str]) -> list[Item]:
-        by_place: dict[int, Item] = {}
-        for places, items in self._ask.divided(ids, lambda store, own: store.items([ids[one] for one in own])):
-            by_place |= dict(zip(places, items, strict=True))
-        return [by_place[place] for place in range(len(ids))]
-
-    def with_ids(self, ids: Sequence[str]) -> list[Item]:
-        parts = self._ask.divided(ids, lambda store, own: store.with_ids([ids[one] for one in own]))
-        return [item for _, items in parts for item in items]
+        parts = self._ask.divided(ids, lambda store, own: store.items([ids[one] for one in own]))
+        by_id = {item.id: item for _, items in parts for item in items}
+        return [by_id[one] for one in dict.fromkeys(ids) if one in by_id]
 
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
         return {
@@ -129,36 +130,13 @@ class Shards:
         parts = [shard.each(lambda store: store.listed(where, after)) for shard in self.shards]
         return heapq.merge(*parts, key=lambda item: item.id)
 
-    def picture(self, id_: str) -> bytes | None:
-        return self.shards[shard_of(id_, len(self.shards))].ask(lambda store: store.picture(id_))
-
-    def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
-        parts = self._ask.divided(ids, lambda store, own: store.pictures([ids[one] for one in own]))
-        return {one: content for _, part in parts for one, content in part.items()}
-
     def count(self, where: Filter = ()) -> int:
         return sum(self._ask.all(lambda store: store.count(where)))
-
-    def distinct(self, column: str) -> int:
-        return len(self._counts(column))
-
-    def _counts(self, column: str) -> Counter[Value]:
-        total: Counter[Value] = Counter()
-        for part in self._ask.all(lambda store: store.counted(column, EVERY)):
-            total.update(dict(part))
-        return total
-
-    def counted(self, column: str, most: int) -> list[tuple[Value, int]]:
-        return sorted(self._counts(column).items(), key=lambda pair: (-pair[1], pair[0]))[:most]
 
     def version(self) -> str:
         return ".".join(
             "?" if isinstance(one, StorageError) else one for one in self._ask.tried(lambda store, _: store.version())
         )
-
-    def newest(self, count: int) -> list[Item]:
-        every = [item for items in self._ask.all(lambda store: store.newest(count)) for item in items]
-        return sorted(every, key=lambda item: -(item.added or 0.0))[:count]
 
     def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
         result: dict[Value, Item] = {}
@@ -168,24 +146,11 @@ class Shards:
                     result[value] = item
         return result
 
-    def extent(self, column: str) -> tuple[Value, Value]:
-        ends = [end for pair in self._ask.all(lambda store: store.extent(column)) for end in pair if end is not None]
-        return (min(ends), max(ends)) if ends else (None, None)
-
-    def mark(self, mark: Mark, picture: bytes | None = None) -> int:
-        return self.shards[0].ask(lambda store: store.mark(mark, picture))
-
-    def unmark(self, number: int) -> bool:
-        return self.shards[0].ask(lambda store: store.unmark(number))
-
-    def marks(self) -> list[Mark]:
-        return self.shards[0].ask(lambda store: store.marks())
-
-    def marked(self) -> int:
-        return self.shards[0].ask(lambda store: store.marked())
-
-    def query_picture(self, query: str) -> bytes | None:
-        return self.shards[0].ask(lambda store: store.query_picture(query))
+    def summary(self, columns: Sequence[str], values: int = 0, newest: int = 0) -> Summary:
+        parts = self._ask.all(lambda store: store.summary(columns, EVERY, newest))
+        merged = {name: _merged([part.columns[name] for part in parts], values) for name in columns}
+        every = [item for part in parts for item in part.newest]
+        return Summary(merged, sorted(every, key=lambda item: -(item.added or 0.0))[:newest])
 
     def check(self) -> list[str]:
         faults = zip(self.shards, self._ask.all(lambda store: store.check()), strict=True)
@@ -202,44 +167,10 @@ class Shards:
     def columns(self) -> Mapping[str, Kind]:
         return self._ask.any(lambda store: store.columns())
 
-    def read_fact(self, name: str) -> str | None:
-        return self._ask.any(lambda store: store.read_fact(name))
-
-    def write_fact(self, name: str, text: str | None) -> None:
-        self._ask.all(lambda store: store.write_fact(name, text))
-
-    def begin_generation(self, identity: Identity) -> Identity:
-        return self._ask.all(lambda store: store.begin_generation(identity))[0]
-
-    def next_generation(self) -> Identity | None:
-        return self._ask.any(lambda store: store.next_generation())
-
-    def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
-        parts = self._ask.all(lambda store: store.unfilled(generation, count, after))
-        return sorted((item for part in parts for item in part), key=lambda item: item.id)[:count]
-
-    def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
-        self._ask.divided(ids, lambda store, own: store.fill(generation, [ids[one] for one in own], vectors[own]))
-
-    def switch(self, generation: int) -> int:
-        missing = sum(len(part) for part in self._ask.all(lambda store: store.unfilled(generation, EVERY)))
-        if missing:
-            return missing
-        for shard in reversed(self.shards):  # the first one speaks for all: it goes last
-            missing += shard.ask(lambda store: store.switch(generation))
-            if missing:
-                break
-        return missing
-
-    def model_files(self, fingerprint: str) -> dict[str, bytes]:
-        return self._ask.any(lambda store: store.model_files(fingerprint))
-
-    def keep_model(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
-        self._ask.all(lambda store: store.keep_model(fingerprint, files))
-
     def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:
+        """See `Approximating`."""
         parts = summed(progress, len(self.shards))
-        self._ask.each(lambda store, place: store.approximate(on, parts[place]))
+        self._ask.each(lambda store, place: cast(Approximating, store).approximate(on, parts[place]))
 
     def describe(self) -> dict[str, str]:
         lines: dict[str, list[str]] = {}
@@ -255,3 +186,13 @@ class Shards:
 
 def _age(item: Item) -> tuple[float, str]:
     return item.added or 0.0, item.id
+
+
+def _merged(parts: Sequence[Column], values: int) -> Column:
+    """What a column holds in all shards."""
+    counts: Counter[Value] = Counter()
+    for part in parts:
+        counts.update(dict(part.counts))
+    ends = [end for part in parts for end in (part.least, part.most) if end is not None]
+    first = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:values]
+    return Column(parts[0].kind, len(counts), first, min(ends, default=None), max(ends, default=None))

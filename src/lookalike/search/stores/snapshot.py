@@ -14,7 +14,7 @@ from lookalike.search.stores.generations import identity_of
 from lookalike.search.stores.segments import Candidates, Keys, View
 
 
-class Search:
+class SegmentSearch:
     """One search within one snapshot."""
 
     def __init__(

@@ -9,27 +9,20 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lookalike.errors import UserError, check, unknown
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
-from lookalike.search.stores import (
-    GenerationError,
-    contents,
-    filling,
-    listing,
-    marks,
-    rows,
-    schema,
-    snapshot,
-    upkeep,
-)
+from lookalike.search.items import Answer, Identity, Item, Value, Vectors
+from lookalike.search.stores import GenerationError, Summary, listing, rows, schema, snapshot, upkeep
 from lookalike.search.stores.cache import Cache
-from lookalike.search.stores.database import Database, sizes
+from lookalike.search.stores.database import SqliteDatabase, sizes
+from lookalike.search.stores.documents import SqliteDocuments
 from lookalike.search.stores.fields import check_batch, checked, checked_k
+from lookalike.search.stores.filling import SqliteGenerations
 from lookalike.search.stores.generations import identity_of, insert_vectors
+from lookalike.search.stores.marks import SqliteMarks
 from lookalike.search.stores.schema import FORMAT
 from lookalike.search.stores.segments import View
 
@@ -47,10 +40,13 @@ class SqliteStore:
         check(
             file.is_file(), f"there is no index in '{folder}': make one with lookalike index MODEL DATA --out {folder}"
         )
-        self.database, self.cache = Database(file), Cache(folder / "cache")
+        self.database, self.cache = SqliteDatabase(file), Cache(folder / "cache")
+        self.documents = SqliteDocuments(self.database)
+        self.marks = SqliteMarks(self.database)
+        self.generations = SqliteGenerations(self.database)
         self._view: View | None = None
         self._refreshing = threading.Lock()
-        version = self.read_fact("format")
+        version = self.documents.read("format")
         check(version == FORMAT, f"'{file}' has format {version}, this version reads {FORMAT}: update lookalike")
 
     @staticmethod
@@ -78,9 +74,12 @@ class SqliteStore:
         return self.database.read(lambda connection: identity_of(connection))
 
     def put(
-        self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None,
+        self,
+        items: Sequence[Item],
+        vectors: Vectors,
+        pictures: Mapping[str, bytes] | None = None,
         generation: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         ids = [item.id for item in items]
         check_batch(items)
         with self.database.writing() as connection:
@@ -112,7 +111,7 @@ class SqliteStore:
             if group is not None and group not in names:
                 raise unknown("column", group, names)
             left_out = list(rows.keys_of(connection, leave_out).values())
-            search = snapshot.Search(connection, view, k, snapshot.allowed(connection, where), left_out)
+            search = snapshot.SegmentSearch(connection, view, k, snapshot.allowed(connection, where), left_out)
             if group is None:
                 return search.answers(queries)
             return [search.grouped(query, names[group][0]) for query in queries]
@@ -135,9 +134,6 @@ class SqliteStore:
             yield block
             last = block[0][-1].id
 
-    def with_ids(self, ids: Sequence[str]) -> list[Item]:
-        return self.database.read(listing.with_ids, ids)
-
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
         return self.database.read(listing.at_paths, paths)
 
@@ -146,32 +142,8 @@ class SqliteStore:
             yield from block
             after = block[-1].id
 
-    def picture(self, id_: str) -> bytes | None:
-        return self.database.read(contents.picture, id_)
-
-    def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
-        return self.database.read(contents.pictures, ids)
-
-    def begin_generation(self, identity: Identity) -> Identity:
-        return self.database.write(filling.begin_next, identity)
-
-    def next_generation(self) -> Identity | None:
-        return self.database.read(lambda connection: identity_of(connection, current=False))
-
-    def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
-        return self.database.read(filling.unfilled, generation, count, after)
-
-    def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
-        self.database.write(filling.fill, generation, ids, vectors)
-
-    def switch(self, generation: int) -> int:
-        return self.database.write(filling.switch, generation)
-
     def count(self, where: Filter = ()) -> int:
         return self.database.read(listing.count, where)
-
-    def distinct(self, column: str) -> int:
-        return self.database.read(listing.distinct, column)
 
     def columns(self) -> Mapping[str, Kind]:
         return self.database.read(listing.columns)
@@ -183,47 +155,11 @@ class SqliteStore:
         with self.database.reading() as connection:
             return str(connection.execute("SELECT token FROM changes ORDER BY number DESC LIMIT 1").fetchone()[0])
 
-    def newest(self, count: int) -> list[Item]:
-        return self.database.read(listing.newest, count)
-
-    def counted(self, column: str, most: int) -> list[tuple[Value, int]]:
-        return self.database.read(listing.counted, column, most)
-
     def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
         return self.database.read(listing.first_of, column, values)
 
-    def extent(self, column: str) -> tuple[Value, Value]:
-        return self.database.read(listing.extent, column)
-
-    def mark(self, mark: Mark, picture: bytes | None = None) -> int:
-        return self.database.write(marks.add, mark, picture)
-
-    def unmark(self, number: int) -> bool:
-        return self.database.write(marks.remove, number)
-
-    def marks(self) -> list[Mark]:
-        return self.database.read(marks.every)
-
-    def marked(self) -> int:
-        return self.database.read(marks.count)
-
-    def query_picture(self, query: str) -> bytes | None:
-        return self.database.read(marks.picture, query)
-
-    def read_fact(self, name: str) -> str | None:
-        return self.database.read(contents.read_fact, name)
-
-    def write_fact(self, name: str, text: str | None) -> None:
-        self.database.write(contents.write_fact, name, text)
-
-    def model_files(self, fingerprint: str) -> dict[str, bytes]:
-        return self.database.read(contents.model_files, fingerprint)
-
-    def keep_model(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
-        self.database.write(contents.keep_model, fingerprint, files)
-
-    def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:  # noqa: ARG002
-        check(not on, "an index in a folder is exact and needs no approximation: that is for indexes on PostgreSQL")
+    def summary(self, columns: Sequence[str], values: int = 0, newest: int = 0) -> Summary:
+        return self.database.read(listing.summary, columns, values, newest)
 
     def describe(self) -> dict[str, str]:
         return {"on disk": sizes(self.folder, FILE)}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lookalike import files
 from lookalike.errors import UserError, check
-from lookalike.search.stores.contents import read_fact
-from lookalike.search.stores.database import WAIT, Database, explained, opened
+from lookalike.search.stores.database import WAIT, SqliteDatabase, explained, opened
+from lookalike.search.stores.documents import read_fact
 from lookalike.search.stores.generations import identity_of
 from lookalike.search.stores.schema import FORMAT
 
@@ -28,7 +28,7 @@ def troubles(connection: sqlite3.Connection) -> list[str]:
     return lines
 
 
-def compact(database: Database) -> None:
+def compact(database: SqliteDatabase) -> None:
     """Give back the space of what was removed."""
     with database.writing() as connection:
         connection.execute("DELETE FROM removals")
@@ -37,7 +37,7 @@ def compact(database: Database) -> None:
         database.connection().execute("VACUUM")
 
 
-def backup(database: Database, file: Path) -> None:
+def backup(database: SqliteDatabase, file: Path) -> None:
     """A copy of the truth as of now, in one file, while others read and write."""
     partial = file.with_name(f".{file.name}{files.PARTIAL}")
     try:

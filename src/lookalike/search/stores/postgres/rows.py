@@ -186,15 +186,10 @@ def as_item(row: Sequence[Any], own: Sequence[str]) -> Item:
     return item_of(added, (id_, path, *row[3:first], *map(plain, row[first:])), own)
 
 
-def with_ids(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:
-    return select(snapshot, "WHERE id = ANY(%s)", (list(ids),))
-
-
 def items(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:
-    """The items with these ids, in their order; an unknown one is refused."""
-    by_id = {item.id: item for item in with_ids(snapshot, ids)}
-    check_known(snapshot, ids, by_id)
-    return [by_id[one] for one in ids]
+    """Those of these items that there are, in the order of `ids`."""
+    by_id = {item.id: item for item in select(snapshot, "WHERE id = ANY(%s)", (list(ids),))}
+    return [by_id[one] for one in dict.fromkeys(ids) if one in by_id]
 
 
 def vectors_of(snapshot: Snapshot, ids: Sequence[str]) -> Vectors:
