@@ -28,7 +28,6 @@ MODULES = {
     "histories": "indexes", "caches": "indexes", "strangers": "indexes",
 }  # fmt: skip
 
-
 ANYWHERE = ("histories", "caches", "strangers")  # what is tried is new every time
 
 

@@ -5,9 +5,9 @@ import shutil
 import numpy as np
 import pytest
 
-from attacks import indexes
 from lookalike.search import scan
 from lookalike.search.stores import cache
+from tests.attacks import indexes
 from tests.attacks.outcomes import Outcomes
 
 pytestmark = pytest.mark.plain

@@ -1,4 +1,4 @@
-"""One tiny folder of photos and one finished run for all tests; each test has its own caches and processes."""
+"""One tiny folder of photos and one finished run for all tests, which share a cache."""
 
 from pathlib import Path
 
@@ -17,15 +17,20 @@ def photos(tmp_path_factory) -> Path:
     return folder(tmp_path_factory.mktemp("data") / "small photos")
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def lookalike(tmp_path) -> Lookalike:
-    return Lookalike(tmp_path)
+def lookalike(tmp_path, cache) -> Lookalike:
+    return Lookalike(tmp_path, cache)
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory, photos):
+def finished(tmp_path_factory, photos, cache):
     """A whole run, as a user starts it: its folder and the completed process."""
     place = tmp_path_factory.mktemp("finished")
-    completed = Lookalike(place)("fit", photos, "--out", place / "run", *SHORT, "--tensorboard", "--seed", 3)
+    completed = Lookalike(place, cache)("fit", photos, "--out", place / "run", *SHORT, "--tensorboard", "--seed", 3)
     assert completed.code == 0, completed.error
     return place / "run", completed

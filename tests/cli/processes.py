@@ -108,11 +108,12 @@ class Completed:
 
 
 class Lookalike:
-    """`lookalike VERB …` as a process; caches and outputs live in `folder`."""
+    """`lookalike VERB …` as a process; outputs live in `folder`, and so do caches unless they have a place."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cache: Path | None = None) -> None:
         self.folder, self.number = folder, 0
-        self.environment = {"LOOKALIKE_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+        cache = cache or folder / "cache"
+        self.environment = {"LOOKALIKE_CACHE": str(cache), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 
     def start(self, *words: object, death: Death | None = None) -> "Running":
         self.number += 1

@@ -18,7 +18,7 @@ from lookalike.fit.choose import choose
 from lookalike.runs import RunFolder
 from tests.cli.conftest import SHORT
 from tests.cli.photos import folder
-from tests.cli.processes import Death
+from tests.cli.processes import Death, Lookalike
 
 
 def test_a_whole_run_leaves_everything_behind(finished):
@@ -155,7 +155,8 @@ def test_unreadable_images_are_left_out_and_told(lookalike, photos, tmp_path):
     assert "unreadable" in completed.error or "cannot be read" in completed.error
 
 
-def test_a_cache_killed_half_way_is_built_again(lookalike, photos, tmp_path):
+def test_a_cache_killed_half_way_is_built_again(photos, tmp_path):
+    lookalike = Lookalike(tmp_path)
     dying = Death("lookalike.data.images.decoded_cache", "_one", 20)
     completed = lookalike("fit", photos, "--out", tmp_path / "run", "--no-audit", *SHORT, death=dying)
     assert completed.code == -signal.SIGKILL

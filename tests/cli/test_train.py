@@ -27,7 +27,7 @@ def test_the_recipe_of_a_run_repeats_it_bit_for_bit(lookalike, finished, tmp_pat
 @pytest.mark.slow
 def test_a_run_that_the_clock_measured_keeps_its_steps(lookalike, tmp_path):
     timed, many = tmp_path / "timed", folder(tmp_path / "many", classes=30, each=4, noise=200)
-    words = ("--no-audit", "--minutes", 0.4, "--set", "sampler.batch_size=8", "--set", "sampler.per_class=2")
+    words = ("--no-audit", "--minutes", 5, "--set", "sampler.batch_size=8", "--set", "sampler.per_class=2")
     dying = Death("lookalike.training.loop:Loop", "advance", 12)  # a few are taken to see how long they take
     completed = lookalike("fit", many, "--out", timed, *words, death=dying)
     assert completed.code == -signal.SIGKILL, completed

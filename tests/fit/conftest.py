@@ -1,5 +1,5 @@
 """The same photos and the same processes as the tests of the command line."""
 
-from tests.cli.conftest import lookalike, photos
+from tests.cli.conftest import cache, lookalike, photos
 
-__all__ = ["lookalike", "photos"]
+__all__ = ["cache", "lookalike", "photos"]

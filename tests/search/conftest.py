@@ -59,10 +59,16 @@ def postgres():
 NUMBERS = count()
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory):
+    """Of all tests with a server: one graph of the model is exported for all of them."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def new_address(postgres, tmp_path, monkeypatch):
+def new_address(postgres, cache, monkeypatch):
     """Addresses where there is no index yet."""
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(cache))
     return lambda: f"{postgres.address}?index=i{next(NUMBERS)}"
 
 

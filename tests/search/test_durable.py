@@ -162,9 +162,19 @@ def test_a_damaged_truth_is_named(store):
     filled(store)
     store.close()
     file = store.folder / FILE
-    file.write_bytes(b"no longer a database" + file.read_bytes()[20:])
+    sound = file.read_bytes()
+    file.write_bytes(b"no longer a database" + sound[20:])
     with pytest.raises(UserError, match=r"index\.sqlite.*damaged: restore it from a backup"):
         SqliteStore(store.folder)
+    file.write_bytes(sound)
+    raw = sqlite3.connect(file)
+    raw.execute("DELETE FROM generations")
+    raw.commit()
+    raw.close()
+    again = SqliteStore(store.folder)
+    with pytest.raises(UserError, match=r"index\.sqlite.*damaged: restore it from a backup.*no generation answers"):
+        again.search(np.ones((1, DIM), np.float32), 1)
+    again.close()
     file.write_bytes(b"")  # to SQLite that is an empty database
     with pytest.raises(UserError, match=r"index\.sqlite.*the file is not an index: restore it from a backup"):
         SqliteStore(store.folder)

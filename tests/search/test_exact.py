@@ -215,6 +215,18 @@ def test_scales_side_by_side(tmp_path, geometry):
     store.close()
 
 
+def test_a_query_too_long_for_float32(tmp_path):
+    """In units of such short vectors the query is 1e54: most scores would be −∞, as if the items were removed."""
+    draw = np.random.default_rng(3)
+    store, brute = SqliteStore.create(tmp_path / "index", Identity("f", "sphere", 1)), Brute("sphere")
+    vectors = np.concatenate([np.full(200, 4), 0.1 * draw.random(1800)])[:, None] * 1e-40
+    store.put(some_items(2000), vectors.astype(np.float32))
+    brute.put(some_items(2000), vectors.astype(np.float32))
+    query = np.full((1, 1), 1e14, np.float32)
+    assert same(store.search(query, 210)[0], brute.search(query[0], 210))
+    store.close()
+
+
 def test_items_left_out_do_not_answer(new_place):
     draw = np.random.default_rng(0)
     store = places.created(new_place(), Identity("f", "sphere", DIM))

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -81,23 +82,30 @@ def test_a_cache_that_leads_elsewhere_costs_nothing_there(tmp_path):
     assert (own / "letters" / "note.txt").read_text() == "mine"
 
 
+def listed(cache):
+    """The list of segments, without the checksum above it."""
+    return json.loads((cache / "segments.json").read_text().partition("\n")[2])
+
+
 def test_segments_of_another_place_are_not_read(tmp_path):
-    """The list of segments names folders of the cache, and nothing else."""
+    """The list of segments names folders of the cache, and nothing else; its checksum anybody can write."""
     query = np.eye(1, 3, dtype=np.float32)
     with closing(SqliteStore.create(tmp_path / "index", Identity(None, "sphere", 3))) as store:
         store.put([Item("a")], query)
         store.search(query, 1)
         cache = store.folder / "cache"
-        content = json.loads((cache / "segments.json").read_text())
+        content = listed(cache)
         name = content["segments"][0][0]
         os.rename(cache / name, tmp_path / name)
         content["segments"][0][0] = f"../../{name}"
-        (cache / "segments.json").write_text(json.dumps(content))
+        text = json.dumps(content)
+        (cache / "segments.json").write_text(f"{zlib.crc32(text.encode()):08x}\n{text}")
         again = SqliteStore(store.folder)
         assert again.search(query, 1)[0].hits[0].id == "a"
         again.close()
-        names = [name for name, _ in json.loads((cache / "segments.json").read_text())["segments"]]
-        assert [(cache / name).parent == cache and Path(name).name == name for name in names] == [True]
+        (new,) = [name for name, _ in listed(cache)["segments"]]
+        assert (cache / new).is_dir()
+        assert Path(new).name == new
 
 
 def test_marks_name_no_files(new_place, tmp_path):

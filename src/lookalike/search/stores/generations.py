@@ -24,6 +24,8 @@ def identity_of(connection: sqlite3.Connection, current: bool = True) -> Identit
     """The generation that answers, or the one that is being filled."""
     statement = "SELECT fingerprint, geometry, dim, number FROM generations WHERE current = ?"
     row = connection.execute(statement, (int(current),)).fetchone()
+    if row is None and current:
+        raise sqlite3.DatabaseError("malformed index: no generation answers")
     return None if row is None else Identity(row[0], cast(Geometry, row[1]), row[2], row[3])
 
 
