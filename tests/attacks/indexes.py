@@ -14,7 +14,7 @@ from lookalike.models import Architecture, Model
 from lookalike.search import Index, filters
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.status import describe
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.attacks.outcomes import Outcomes, right
 
 GEOMETRIES = ("sphere", "ball", "none")

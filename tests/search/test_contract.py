@@ -12,7 +12,7 @@ from lookalike.errors import UserError
 from lookalike.search import filters
 from lookalike.search.items import Identity, Item, Mark, Stamp
 from lookalike.search.stores import Column, GenerationError, Store, places
-from lookalike.search.stores.sharded import Shards
+from lookalike.search.stores.sharded.store import Shards
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8

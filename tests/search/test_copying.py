@@ -54,7 +54,7 @@ def test_there_and_back_again(tmp_path, new_address, new_shards):
 
 def test_a_stopped_copy_goes_on(tmp_path, new_address, monkeypatch):
     store, place = source_of(tmp_path), new_address()
-    monkeypatch.setattr("lookalike.search.stores.sqlite.BLOCK", 50)
+    monkeypatch.setattr("lookalike.search.stores.sqlite.store.BLOCK", 50)
     target = places.created(place, store.identity)
     put, calls = target.put, []
 

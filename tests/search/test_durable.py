@@ -19,7 +19,7 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.search.items import Identity
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8
@@ -29,7 +29,7 @@ WRITER = """
     from pathlib import Path
     import numpy as np
     from lookalike.search.items import Identity, Item
-    from lookalike.search.stores.sqlite import SqliteStore
+    from lookalike.search.stores.sqlite.store import SqliteStore
 
     place, seed = Path(sys.argv[1]), int(sys.argv[2])
     store, draw = SqliteStore(place), np.random.default_rng(seed)
@@ -306,7 +306,7 @@ def test_a_traced_commit_flushes_the_log(store, tmp_path):
         import numpy as np
         from pathlib import Path
         from lookalike.search.items import Item
-        from lookalike.search.stores.sqlite import SqliteStore
+        from lookalike.search.stores.sqlite.store import SqliteStore
         store = SqliteStore(Path({str(store.folder)!r}))
         for turn in range(5):
             store.put([Item(f"item {{turn}}")], np.ones((1, {DIM}), np.float32))

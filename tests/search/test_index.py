@@ -12,7 +12,7 @@ from lookalike.data import arrays
 from lookalike.errors import UserError
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
-from lookalike.search.generation import renew
+from lookalike.search.adding.generation import renew
 from lookalike.search.items import Item
 from lookalike.search.stores.places import model_folder, shown
 from tests.search.conftest import photo

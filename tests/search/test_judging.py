@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration, calibrate
-from lookalike.search.evidence import HITS, evidence
+from lookalike.search.calibration.evidence import HITS, evidence
+from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.trials import among_themselves
 from lookalike.search.items import Item
-from lookalike.search.trials import among_themselves
 
 
 def cloud(classes=40, each=8, dim=12, seed=0):

@@ -8,7 +8,7 @@ import pytest
 
 from lookalike.search.items import Identity
 from lookalike.search.stores import StorageError
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.search.brute import some_items
 
 DIM = 8

@@ -10,15 +10,15 @@ import pytest
 from PIL import Image
 
 from lookalike.search import Index
-from lookalike.search.calibrating import Calibrated
-from lookalike.search.calibration import calibrate
+from lookalike.search.adding.update import digest_of
+from lookalike.search.calibration.measuring import Calibrated
+from lookalike.search.calibration.thresholds import calibrate
+from lookalike.search.calibration.trials import among_themselves
 from lookalike.search.items import Answer, Hit, Item, Stamp
 from lookalike.search.pages import SHOWN, calibration_page, duplicates_page, search_page, sentences
 from lookalike.search.pictures import as_jpeg, thumbnail
 from lookalike.search.quality import Quality, Trial
 from lookalike.search.repeats import Group
-from lookalike.search.trials import among_themselves
-from lookalike.search.update import digest_of
 from tests.search.conftest import photo
 
 BARE, FILED, KEPT = Item("bare <b>"), "figs/1.png", Item("kept", label="dates")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration
+from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.items import Identity, Item
 from lookalike.search.quality import Quality
 from lookalike.search.status import describe

@@ -19,7 +19,7 @@ from lookalike.search.model_copy import model_content
 from lookalike.search.pages import search_page
 from lookalike.search.pictures import thumbnail
 from lookalike.search.stores import places
-from lookalike.search.stores.sqlite import SqliteStore
+from lookalike.search.stores.sqlite.store import SqliteStore
 from tests.search.conftest import photo
 
 

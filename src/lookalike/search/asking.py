@@ -11,14 +11,14 @@ from typing import TypeVar
 import numpy as np
 
 from lookalike.errors import UserError
-from lookalike.search.calibration import Calibration
-from lookalike.search.evidence import HITS, of_hits
+from lookalike.search.calibration.evidence import HITS, of_hits
+from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.calibration.trials import LABELLED
 from lookalike.search.filters import Filter
 from lookalike.search.items import Answer, Hit, Identity, Vectors
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
-from lookalike.search.trials import LABELLED
 
 Example = np.ndarray | str  # a vector in the geometry of the index, or the id of an item
 Result = TypeVar("Result")

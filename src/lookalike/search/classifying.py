@@ -5,11 +5,11 @@ from typing import Any
 
 from lookalike.errors import UserError
 from lookalike.image_files import UnreadableError
+from lookalike.search.adding.sources import Entry, Listing
+from lookalike.search.adding.update import Progress
 from lookalike.search.items import Answer, Classified
 from lookalike.search.queries import pixels_of
-from lookalike.search.sources import Entry, Listing
 from lookalike.search.stores import complete
-from lookalike.search.update import Progress
 
 
 def classify(listing: Listing, search: Callable[[Any], Answer], progress: Progress | None) -> list[Classified]:

@@ -14,21 +14,23 @@ import numpy as np
 
 from lookalike.errors import UserError, check
 from lookalike.models import Model
-from lookalike.search import asking, calibrating, filters, sources, vectors
+from lookalike.search import asking, filters
+from lookalike.search.adding import sources, vectors
+from lookalike.search.adding.loading import load
+from lookalike.search.adding.sources import Source
+from lookalike.search.adding.update import Progress, Update, prune, update
 from lookalike.search.asking import Example, Question
-from lookalike.search.calibrating import Calibrated
-from lookalike.search.calibration import Calibration
+from lookalike.search.calibration import measuring
+from lookalike.search.calibration.measuring import Calibrated
+from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
-from lookalike.search.loading import load
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
-from lookalike.search.sources import Source
 from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.places import Place
-from lookalike.search.update import Progress, Update, prune, update
 
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
@@ -244,7 +246,7 @@ class Index:
         precision: float = 0.95,
         *,
         plain: bool = False,
-        stage: calibrating.Stage = lambda _: None,
+        stage: measuring.Stage = lambda _: None,
     ) -> Calibrated:
         """Measure with labelled images what a similarity means here, and keep it with the index; `plain`: no tricks.
 
@@ -259,9 +261,9 @@ class Index:
         )
         labelled = [entry for entry in listing.entries if entry.item.label is not None]
         check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
-        queries = calibrating.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
+        queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         seen = bool(set(queries.labels) & set(self.model.classes))
-        result = calibrating.run(self.store, queries, precision, seen, stage, plain)
+        result = measuring.run(self.store, queries, precision, seen, stage, plain)
         self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
         self.store.documents.write("quality", json.dumps(result.quality.as_json()))
         return result

@@ -6,7 +6,7 @@ from lookalike.files import printable
 from lookalike.report.markup import Html, element
 from lookalike.report.page.page import Section, figures, note, page
 from lookalike.report.run.figures import calibration_chart
-from lookalike.search.calibrating import Calibrated
+from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import as_url, thumbnail

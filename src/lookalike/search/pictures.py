@@ -7,9 +7,9 @@ from typing import Any
 
 from lookalike.data.images.decode import Encoded
 from lookalike.image_files import UnreadableError, read
+from lookalike.search.adding.update import digest_of
 from lookalike.search.items import Item
 from lookalike.search.stores import Store
-from lookalike.search.update import digest_of
 
 SIDE = 256  # the longer side of a thumbnail
 

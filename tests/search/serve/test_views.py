@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration
+from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.items import Answer, Hit, Identity, Item
 from lookalike.search.serve import views
 from lookalike.search.serve.refusals import Refusal

@@ -162,7 +162,7 @@ def _numbers(columns: Mapping[str, Value]) -> dict[str, Value]:
 
 def into_file(source: Store, file: Path) -> None:
     """A backup: the index as a folder's one file."""
-    from lookalike.search.stores.sqlite import SqliteStore
+    from lookalike.search.stores.sqlite.store import SqliteStore
 
     with tempfile.TemporaryDirectory(dir=file.parent if file.parent.is_dir() else None) as folder:
         target = SqliteStore.create(Path(folder) / "index", source.identity)

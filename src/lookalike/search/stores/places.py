@@ -12,8 +12,8 @@ from lookalike.errors import UserError, check, install
 from lookalike.search.items import Identity
 from lookalike.search.stores import Store, copying
 from lookalike.search.stores.postgres.address import Address, addresses, is_address
-from lookalike.search.stores.sharded import Shards
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sharded.store import Shards
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 
 Place = str | Path
 SHARD = "shard"  # the fact that tells which one a store is

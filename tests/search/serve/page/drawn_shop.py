@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lookalike.models import Model
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration
+from lookalike.search.calibration.thresholds import Calibration
 from tests.fixtures.shop import PRODUCTS, draw, photo
 
 SOLD = (0, 1, 4, 9)  # of the drawn products

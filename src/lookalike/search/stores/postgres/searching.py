@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from lookalike.search import scan
 from lookalike.search.filters import Filter
 from lookalike.search.items import Answer, Hit, Vectors
+from lookalike.search.scan import rounded as scan
 from lookalike.search.stores import fields
 from lookalike.search.stores.postgres import approximate, rows, wire
 from lookalike.search.stores.postgres.approximate import HnswGraph, SearchMemory

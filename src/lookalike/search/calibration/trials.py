@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from lookalike.search.evidence import HITS, Evidence, evidence, mutual_similarities
+from lookalike.search.calibration.evidence import HITS, Evidence, evidence, mutual_similarities
 from lookalike.search.filters import Condition
 from lookalike.search.items import Vectors
 

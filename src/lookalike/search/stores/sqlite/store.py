@@ -15,16 +15,17 @@ from pathlib import Path
 from lookalike.errors import UserError, check, unknown
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Value, Vectors
-from lookalike.search.stores import GenerationError, Summary, listing, rows, schema, snapshot, upkeep
-from lookalike.search.stores.cache import Cache
-from lookalike.search.stores.database import SqliteDatabase, sizes
-from lookalike.search.stores.documents import SqliteDocuments
+from lookalike.search.stores import GenerationError, Summary
 from lookalike.search.stores.fields import check_batch, checked, checked_k
-from lookalike.search.stores.filling import SqliteGenerations
-from lookalike.search.stores.generations import identity_of, insert_vectors
-from lookalike.search.stores.marks import SqliteMarks
-from lookalike.search.stores.schema import FORMAT
-from lookalike.search.stores.segments import View
+from lookalike.search.stores.sqlite import listing, rows, schema, snapshot, upkeep
+from lookalike.search.stores.sqlite.cache import Cache
+from lookalike.search.stores.sqlite.database import SqliteDatabase, sizes
+from lookalike.search.stores.sqlite.documents import SqliteDocuments
+from lookalike.search.stores.sqlite.filling import SqliteGenerations
+from lookalike.search.stores.sqlite.generations import identity_of, insert_vectors
+from lookalike.search.stores.sqlite.marks import SqliteMarks
+from lookalike.search.stores.sqlite.schema import FORMAT
+from lookalike.search.stores.sqlite.segments import View
 
 FILE = "index.sqlite"
 OWN = re.compile(rf"{re.escape(FILE)}|cache$|model$|\.")  # what the names in a folder begin with

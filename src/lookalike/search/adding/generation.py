@@ -9,11 +9,11 @@ import numpy as np
 from lookalike.errors import UserError, check
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
+from lookalike.search.adding.update import BATCH, Progress
 from lookalike.search.index import Index, identity_of
 from lookalike.search.items import Item
 from lookalike.search.model_copy import model_content
 from lookalike.search.queries import pixels_of
-from lookalike.search.update import BATCH, Progress
 
 
 def renew(index: Index, model: Model, drop_missing: bool = False, progress: Progress | None = None) -> list[str]:

@@ -4,7 +4,7 @@ import sqlite3
 import time
 
 from lookalike.search.items import Mark
-from lookalike.search.stores.database import SqliteDatabase
+from lookalike.search.stores.sqlite.database import SqliteDatabase
 
 # an index made before there were marks gets the tables with its first one
 SCHEMA = (

@@ -11,8 +11,8 @@ import numpy as np
 from lookalike.errors import UserError, check, install
 from lookalike.features.shards import Shards, is_shards
 from lookalike.files import printable, read_array, read_arrays
+from lookalike.search.adding.sources import RESERVED
 from lookalike.search.items import Item, Stamp, Value, Vectors
-from lookalike.search.sources import RESERVED
 
 KINDS = (".npz", ".npy", ".parquet")
 VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called

@@ -7,9 +7,10 @@ import numpy as np
 
 from lookalike.search.filters import Filter, Kind, as_sql
 from lookalike.search.items import Item, Value, Vectors
-from lookalike.search.stores import Column, Summary, rows
-from lookalike.search.stores.generations import identity_of
-from lookalike.search.stores.segments import Keys
+from lookalike.search.stores import Column, Summary
+from lookalike.search.stores.sqlite import rows
+from lookalike.search.stores.sqlite.generations import identity_of
+from lookalike.search.stores.sqlite.segments import Keys
 
 
 def block(connection: sqlite3.Connection, where: Filter, after: str, count: int) -> Keys:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from lookalike import files
 from lookalike.errors import UserError, check
-from lookalike.search.stores.database import WAIT, SqliteDatabase, explained, opened
-from lookalike.search.stores.documents import read_fact
-from lookalike.search.stores.generations import identity_of
-from lookalike.search.stores.schema import FORMAT
+from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase, explained, opened
+from lookalike.search.stores.sqlite.documents import read_fact
+from lookalike.search.stores.sqlite.generations import identity_of
+from lookalike.search.stores.sqlite.schema import FORMAT
 
 PARTS = ("", "-wal", "-shm")  # of a database: the file, its log, and the index of the log
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from lookalike.search.items import Identity, Item, Vectors
-from lookalike.search.stores import generations, rows
-from lookalike.search.stores.database import SqliteDatabase
 from lookalike.search.stores.fields import checked
-from lookalike.search.stores.generations import identity_of
+from lookalike.search.stores.sqlite import generations, rows
+from lookalike.search.stores.sqlite.database import SqliteDatabase
+from lookalike.search.stores.sqlite.generations import identity_of
 
 
 class SqliteGenerations:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from lookalike.search.trials import Trials
+from lookalike.search.calibration.trials import Trials
 
 STEPS = 400  # thresholds that are tried
 DOUBT = 1.2816  # standard deviations: a chance of 0.1 that the next classes fall short

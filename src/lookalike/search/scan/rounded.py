@@ -108,7 +108,7 @@ def _fill(
     rounded: Rounded, whole: Int16[np.ndarray, "queries d"], scales: Float64[np.ndarray, " queries"], scores: Scores
 ) -> None:
     """The scores by the compiled loop, or by products of whole blocks where the processor has them."""
-    from lookalike.search import dot_products, kernel  # numba is not light
+    from lookalike.search.scan import dot_products, kernel  # numba is not light
 
     cuts = np.linspace(0, len(rounded), _threads(len(rounded)) + 1).astype(int).tolist()
     small = whole.astype(np.int8)
@@ -130,7 +130,7 @@ def _fill(
 
 def shortlist(scores: Float32[np.ndarray, " n"], count: int) -> Int64[np.ndarray, " m"]:
     """The places of the `count` highest scores, or of a few more: a floor from a sample, then one pass."""
-    from lookalike.search import kernel
+    from lookalike.search.scan import kernel
 
     if len(scores) <= 4 * count:
         return np.argsort(-scores, kind="stable")[:count]
@@ -153,7 +153,7 @@ def shortlist(scores: Float32[np.ndarray, " n"], count: int) -> Int64[np.ndarray
 
 def places_above(scores: Float32[np.ndarray, " n"], floor: float) -> Int64[np.ndarray, " m"]:
     """The places of all scores that reach the floor."""
-    from lookalike.search import kernel
+    from lookalike.search.scan import kernel
 
     # the floor itself may be rounded up; what is hidden is −∞
     below = np.nextafter(np.float32(max(floor, 0.99 * LOWEST)), np.float32(-np.inf))

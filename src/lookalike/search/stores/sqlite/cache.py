@@ -21,8 +21,8 @@ import numpy as np
 
 from lookalike import files
 from lookalike.errors import UserError
-from lookalike.search.scan import Rounded
-from lookalike.search.stores.segments import Keys, Places, Segment, View
+from lookalike.search.scan.rounded import Rounded
+from lookalike.search.stores.sqlite.segments import Keys, Places, Segment, View
 
 LIST, ENTRY, FORMAT = "segments.json", "segment.json", 2
 NAME = re.compile(r"\d+-\d+-\d+-[0-9a-f]{6}")  # of a segment's folder

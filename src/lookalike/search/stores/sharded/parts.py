@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from lookalike.search.items import Identity, Item, Mark, Vectors
-from lookalike.search.stores.fan_out import FanOut
-from lookalike.search.stores.shard import Shard
+from lookalike.search.stores.sharded.fan_out import FanOut
+from lookalike.search.stores.sharded.shard import Shard
 
 EVERY = 1 << 40  # more items or values than there are
 

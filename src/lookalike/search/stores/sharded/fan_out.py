@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from lookalike.search.stores import StorageError, Store
-from lookalike.search.stores.shard import Shard, shard_of
+from lookalike.search.stores.sharded.shard import Shard, shard_of
 
 Result = TypeVar("Result")
 

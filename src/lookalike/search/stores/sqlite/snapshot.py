@@ -8,10 +8,10 @@ from jaxtyping import Float32
 
 from lookalike.search.filters import Filter, as_sql
 from lookalike.search.items import Answer, Hit, Identity, Vectors
-from lookalike.search.stores import rows, segments
-from lookalike.search.stores.cache import Cache
-from lookalike.search.stores.generations import identity_of
-from lookalike.search.stores.segments import Candidates, Keys, View
+from lookalike.search.stores.sqlite import rows, segments
+from lookalike.search.stores.sqlite.cache import Cache
+from lookalike.search.stores.sqlite.generations import identity_of
+from lookalike.search.stores.sqlite.segments import Candidates, Keys, View
 
 
 class SegmentSearch:

@@ -21,9 +21,9 @@ from lookalike.data.images.decode import Encoded
 from lookalike.errors import check
 from lookalike.files import printable
 from lookalike.image_files import UnreadableError, read
+from lookalike.search.adding.sources import Entry, Listing
 from lookalike.search.filters import Condition
 from lookalike.search.items import Item, Stamp, Vectors
-from lookalike.search.sources import Entry, Listing
 from lookalike.search.stores import Store
 from lookalike.search.stores.fields import check_kinds
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
-from lookalike.search import scan
 from lookalike.search.items import Vectors
-from lookalike.search.scan import Rounded
+from lookalike.search.scan import rounded as scan
+from lookalike.search.scan.rounded import Rounded
 
 Keys = Int64[np.ndarray, " keys"]
 Places = Int64[np.ndarray, " m"]

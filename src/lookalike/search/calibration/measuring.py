@@ -11,18 +11,18 @@ import numpy as np
 from lookalike.errors import check
 from lookalike.evaluation.statistics import bootstrap
 from lookalike.search import quality as ways
-from lookalike.search import trials
-from lookalike.search.calibration import Calibration, calibrate
+from lookalike.search.adding.sources import Entry
+from lookalike.search.adding.update import BATCH, Encode
+from lookalike.search.calibration import trials
+from lookalike.search.calibration.evidence import HITS, of_hits
+from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.trials import Trials
 from lookalike.search.classifying import readable
-from lookalike.search.evidence import HITS, of_hits
 from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Answer, Hit, Vectors
 from lookalike.search.quality import CANDIDATES, DEPTH, Quality, Trial, improved, label_of
 from lookalike.search.queries import means
-from lookalike.search.sources import Entry
 from lookalike.search.stores import Store, complete
-from lookalike.search.trials import Trials
-from lookalike.search.update import BATCH, Encode
 
 MOST = 500  # queries that candidates are compared on
 Progress = Callable[[int, int], None]

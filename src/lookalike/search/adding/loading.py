@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lookalike.errors import check
-from lookalike.search import vectors
+from lookalike.search.adding import vectors
+from lookalike.search.adding.update import Progress, Update
 from lookalike.search.items import Item, Vectors
 from lookalike.search.queries import placed
 from lookalike.search.stores import Store
-from lookalike.search.update import Progress, Update
 
 BULK = 10_000  # vectors of one transaction
 

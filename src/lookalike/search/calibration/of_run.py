@@ -6,9 +6,9 @@ from typing import Any
 
 from lookalike.errors import UserError
 from lookalike.models import Model
-from lookalike.search.calibration import calibrate
+from lookalike.search.calibration.thresholds import calibrate
+from lookalike.search.calibration.trials import among_themselves
 from lookalike.search.items import Vectors
-from lookalike.search.trials import among_themselves
 
 TARGET = 0.95
 MOST = 2000  # images that are asked

@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from lookalike.errors import UserError, check
 from lookalike.search.stores import StorageError
-from lookalike.search.stores.generations import identity_of
+from lookalike.search.stores.sqlite.generations import identity_of
 
 WAIT = 60.0  # seconds for another writer
 ATTEMPTS = 3  # to lock a file that others replace meanwhile

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lookalike.errors import check
-from lookalike.search import evidence
+from lookalike.search.calibration import evidence
+from lookalike.search.calibration.reliability import Curve, even_odds, lowest_reliable
+from lookalike.search.calibration.trials import Trials
 from lookalike.search.items import Verdict
-from lookalike.search.reliability import Curve, even_odds, lowest_reliable
-from lookalike.search.trials import Trials
 
 LEAST = 5  # classes: fewer show nothing
 GROWTH = 1.5  # an index this many times as large needs a new calibration

@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from lookalike.search.stores.database import SqliteDatabase
-from lookalike.search.stores.rows import keys_of
+from lookalike.search.stores.sqlite.database import SqliteDatabase
+from lookalike.search.stores.sqlite.rows import keys_of
 
 
 class SqliteDocuments:

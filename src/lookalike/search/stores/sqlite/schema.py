@@ -6,8 +6,8 @@ from pathlib import Path
 
 from lookalike import files
 from lookalike.search.items import Identity
-from lookalike.search.stores import generations
-from lookalike.search.stores.database import SETTINGS, connect, explained
+from lookalike.search.stores.sqlite import generations
+from lookalike.search.stores.sqlite.database import SETTINGS, connect, explained
 
 FORMAT = "1"
 SCHEMA = """

@@ -12,7 +12,7 @@ from lookalike.search.filters import Kind
 from lookalike.search.items import Item
 from lookalike.search.stores import UnknownItemError, fields
 from lookalike.search.stores.fields import FIELDS, OWN, adapted, fields_of, item_of, kinds_of, own_columns
-from lookalike.search.stores.segments import Keys
+from lookalike.search.stores.sqlite.segments import Keys
 
 CHUNK = 500  # parameters of one statement
 Row = TypeVar("Row")
