@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.search import evidence
-from lookalike.search.calibration import Calibration, calibrate
-from lookalike.search.trials import Trials, among_themselves
+from lookalike.search.calibration import evidence
+from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.trials import Trials, among_themselves
 
 FACTS: dict[str, Any] = {"items": 0, "generation": 1, "date": "", "source": "run"}
 

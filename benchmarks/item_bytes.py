@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from lookalike.search.items import Identity, Item, Stamp
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 
 WIDTH, BULK = 128, 10_000
 

@@ -32,7 +32,7 @@ from psycopg.types.numeric import Int4, Int8
 
 from benchmarks.search import vectors
 from lookalike.evaluation.table import aligned
-from lookalike.search import filters
+from lookalike.search import Index, filters
 from lookalike.search.items import Identity, Item
 from lookalike.search.stores import Store, places
 from lookalike.search.stores.postgres import wire
@@ -229,7 +229,7 @@ def on_servers(
         load = seconds(f"{name}: loading", lambda: fill(store, items))
         costs = (load, 0.0, size(servers, "lookalike", items))
         yield from measure(f"{name}, exact", len(items), costs, asking(store), queries, truth)
-        build = seconds(f"{name}: building the graph", lambda: store.approximate(True))
+        build = seconds(f"{name}: building the graph", lambda: Index(store, place).approximate(True))
         costs = (load, build, size(servers, "lookalike", items))
         yield from measure(f"{name}, approximate", len(items), costs, asking(store), queries, truth)
         said(store.describe()["answers"])

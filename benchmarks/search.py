@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from lookalike.search import scan
 from lookalike.search.items import Identity, Item
-from lookalike.search.stores import segments
-from lookalike.search.stores.sqlite import SqliteStore
+from lookalike.search.scan import rounded as scan
+from lookalike.search.stores.sqlite import segments
+from lookalike.search.stores.sqlite.store import SqliteStore
 
 K = 10
 PART = 20_000  # items that peers are given at a time
@@ -147,8 +147,8 @@ def store_facts(items: np.ndarray, queries: np.ndarray, place: Path) -> dict[str
 OPENING = """
 import sys, time, psutil, numpy as np
 from pathlib import Path
-from lookalike.search.stores.sqlite import SqliteStore
-from lookalike.search import scan
+from lookalike.search.stores.sqlite.store import SqliteStore
+from lookalike.search.scan import rounded as scan
 def anonymous():
     return sum(part.anonymous for part in psutil.Process().memory_maps()) / 1e6
 before, began = anonymous(), time.perf_counter()

@@ -11,7 +11,7 @@ import numpy as np
 
 from lookalike import files
 from lookalike.search import Index
-from lookalike.search.calibrating import Queries, run
+from lookalike.search.calibration.measuring import Queries, run
 from lookalike.search.items import Item
 from lookalike.search.pages import calibration_page
 from scripts import draw_report

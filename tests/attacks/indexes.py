@@ -14,7 +14,7 @@ from lookalike.models import Architecture, Model
 from lookalike.search import Index, filters
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.status import describe
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.attacks.outcomes import Outcomes, right
 
 GEOMETRIES = ("sphere", "ball", "none")
@@ -187,7 +187,7 @@ def received(place: Path) -> Path:
         items = [Item(f"item {row}", f"{row}.jpg", f"class {row % 3}", {"price": row}, "/photos") for row in range(30)]
         pictures = {"item 3": b"\xff\xd8\xff\xe0picture"}
         index.store.put(items, Chance(0).vectors("random", 30, 4, 1.0), pictures)
-        index.store.mark(Mark("query", "class 1", "item 3", True), b"\xff\xd8\xff\xe0query")
+        index.store.marks.add(Mark("query", "class 1", "item 3", True), b"\xff\xd8\xff\xe0query")
         index.ready()
         _ = index.model
     return place / "template"
@@ -248,6 +248,6 @@ def used(place: Path) -> None:
         describe(index)
         index.store.check()
         for items, _ in index.store.scan():
-            [index.store.picture(item.id) for item in items]
-        index.store.marks()
+            [index.store.documents.pictures([item.id]).get(item.id) for item in items]
+        index.store.marks.every()
         _ = index.model

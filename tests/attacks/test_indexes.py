@@ -5,8 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from lookalike.search import scan
-from lookalike.search.stores import cache
+from lookalike.search.scan import rounded as scan
+from lookalike.search.stores.sqlite import cache
 from tests.attacks import indexes
 from tests.attacks.outcomes import Outcomes
 

@@ -18,7 +18,7 @@ import torch._dynamo
 import lookalike.cli
 import lookalike.evaluation
 import lookalike.fit
-import lookalike.search.kernel
+import lookalike.search.scan.kernel
 import lookalike.search.serve.server
 
 torch.set_num_threads(1)

@@ -7,10 +7,10 @@ import pytest
 
 from lookalike.search.items import Identity
 from lookalike.search.stores.postgres import approximate
-from lookalike.search.stores.postgres.approximate import COUNTED, FEW, FILTERS, Graph, Memory, graph_for
+from lookalike.search.stores.postgres.approximate import COUNTED, FEW, FILTERS, HnswGraph, SearchMemory, graph_for
 
 pytestmark = pytest.mark.plain  # a search is described by a few fields here
-GRAPH = Graph(width=80, recall=0.99, items=10_000, date="today")
+GRAPH = HnswGraph(width=80, recall=0.99, items=10_000, date="today")
 
 
 def search(condition="price < 3", generation=1, k=10, graph=None, group=None):
@@ -40,12 +40,12 @@ def test_a_filter_leaves_few_items_up_to_a_multiple_of_the_root(counts):
     most = int(FEW * 100)
     for rows, few in ((0, True), (most, True), (most + 1, False)):
         counts.rows = rows
-        assert Memory().few(search(), GRAPH) is few
+        assert SearchMemory().few(search(), GRAPH) is few
     assert f"WHERE price < 3 LIMIT {most + 1}" in counts.statements[0]
 
 
 def test_a_count_is_remembered_for_its_condition_and_generation(counts):
-    memory = Memory()
+    memory = SearchMemory()
     assert memory.few(search(), GRAPH)
     counts.rows, counts.now = 10**6, counts.now + COUNTED - 1
     assert memory.few(search(), GRAPH)
@@ -57,7 +57,7 @@ def test_a_count_is_remembered_for_its_condition_and_generation(counts):
 
 
 def test_not_every_condition_is_remembered(counts):
-    memory = Memory()
+    memory = SearchMemory()
     for number in range(FILTERS + 1):
         memory.few(search(f"price < {number}"), GRAPH)
     assert len(memory._few) == 1
@@ -85,13 +85,13 @@ def test_what_status_says_of_a_graph():
 
 def test_a_graph_answers_unless_there_is_none_or_few_items_or_too_many_hits(counts, monkeypatch):
     widened = []
-    monkeypatch.setattr(Memory, "widen", lambda _, *how: widened.append(how))
+    monkeypatch.setattr(SearchMemory, "widen", lambda _, *how: widened.append(how))
     text = '{"width": 80, "recall": 0.99, "items": 10000, "date": "today"}'
-    assert graph_for(search(graph=None), Memory()) is None
-    assert graph_for(search(graph=text), Memory()) is None  # few
-    assert graph_for(search("", graph=text, k=approximate.MOST + 1), Memory()) is None
+    assert graph_for(search(graph=None), SearchMemory()) is None
+    assert graph_for(search(graph=text), SearchMemory()) is None  # few
+    assert graph_for(search("", graph=text, k=approximate.MOST + 1), SearchMemory()) is None
     assert widened == []
-    assert graph_for(search("", graph=text), Memory()) == GRAPH
+    assert graph_for(search("", graph=text), SearchMemory()) == GRAPH
     counts.rows = 10**6
-    assert graph_for(search(graph=text), Memory()) == GRAPH
+    assert graph_for(search(graph=text), SearchMemory()) == GRAPH
     assert widened == [("connection", 80)] * 2

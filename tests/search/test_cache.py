@@ -12,10 +12,10 @@ import pytest
 from lookalike import files
 from lookalike.errors import UserError
 from lookalike.search.items import Identity
-from lookalike.search.stores import cache as module
-from lookalike.search.stores.cache import Cache, checksum
-from lookalike.search.stores.segments import Segment, View, build
-from lookalike.search.stores.sqlite import SqliteStore
+from lookalike.search.stores.sqlite import cache as module
+from lookalike.search.stores.sqlite.cache import Cache, checksum
+from lookalike.search.stores.sqlite.segments import Segment, View, build
+from lookalike.search.stores.sqlite.store import SqliteStore
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 6

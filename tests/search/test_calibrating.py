@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lookalike.search import Index
-from lookalike.search.calibrating import Queries, _vote_gains, ask, compare
+from lookalike.search.calibration.measuring import Queries, _vote_gains, ask, compare
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.quality import CANDIDATES, Quality
 

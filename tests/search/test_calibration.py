@@ -7,11 +7,12 @@ import pytest
 
 from lookalike import data
 from lookalike.errors import UserError
-from lookalike.search import Index, evidence
-from lookalike.search.calibration import Calibration, calibrate
+from lookalike.search import Index
+from lookalike.search.calibration import evidence
+from lookalike.search.calibration.reliability import Curve, lowest_reliable
+from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.trials import Trials, among_themselves
 from lookalike.search.quality import reordered
-from lookalike.search.reliability import Curve, lowest_reliable
-from lookalike.search.trials import Trials, among_themselves
 
 FACTS = {"items": 100, "generation": 1, "date": "2026-11-16", "source": "index"}
 

@@ -11,8 +11,8 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import filters
 from lookalike.search.items import Identity, Item, Mark, Stamp
-from lookalike.search.stores import GenerationError, Store, places
-from lookalike.search.stores.sharded import Shards
+from lookalike.search.stores import Column, GenerationError, Store, places
+from lookalike.search.stores.sharded.store import Shards
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8
@@ -66,9 +66,7 @@ def test_items_come_back_as_they_went_in(store, place):
     assert again.at_paths(["/pics/caf\udce9.png", "/pics/a'b\".png", "nowhere"]) == {
         item.path: item for item in again.items([whole.id, "c"])
     }
-    assert {item.id for item in again.with_ids(["b", "x"])} == {"b"}
-    with pytest.raises(UserError, match="unknown item 'zebra'"):
-        again.items(["zebra"])
+    assert [item.id for item in again.items(["c", "x", "b", "c"])] == ["c", "b"]
     with pytest.raises(UserError, match="unknown item 'zebra'"):
         again.vectors(["b", "zebra"])
     again.close()
@@ -104,7 +102,7 @@ def test_what_is_not_text_is_one_line(store, odd):
             store.put([item], np.eye(1, DIM, dtype=np.float32))
     assert store.count() == 0
     with suppress(UserError):  # nothing has that name, or it is no name at all
-        assert store.with_ids([odd]) == []
+        assert store.items([odd]) == []
     with suppress(UserError):
         assert store.search(np.eye(1, DIM, dtype=np.float32), 1, filters.parse({"label": odd}))[0].hits == []
 
@@ -135,18 +133,13 @@ def test_columns_and_conditions(store):
         conditions = filters.parse(where)
         assert [item.id for item in store.listed(conditions)] == ids.split(), where
         assert store.count(conditions) == len(ids.split())
-    assert store.distinct("t") == 3
-    assert store.counted("t", 2) == [("b", 2), ("A", 1)]
-    assert store.extent("n") == (-4, 3)
+    summary = store.summary(["t", "n"], 2)
+    assert summary.columns == {"t": Column("text", 3, [("b", 2), ("A", 1)]), "n": Column("number", least=-4, most=3)}
+    assert store.summary(["label"]).columns == {"label": Column("text", 2)}
     assert {value: item.id for value, item in store.first_of("t", ["b", "A", "none"]).items()} == {"b": "i1", "A": "i4"}
-    for ask in (
-        store.distinct,
-        store.extent,
-        lambda column: store.counted(column, 3),
-        lambda name: store.first_of(name, [1]),
-    ):
+    for ask in (lambda: store.summary(["colour"]), lambda: store.first_of("colour", [1])):
         with pytest.raises(UserError, match="unknown column 'colour'"):
-            ask("colour")
+            ask()
 
 
 def test_a_column_keeps_its_kind(store):
@@ -211,9 +204,9 @@ def test_long_texts_are_only_texts(store):
     store.put([Item("b", columns={"text": essay})], np.zeros((1, DIM), np.float32))
     assert store.items(["b"])[0].columns["text"] == essay
     assert [item.id for item in store.listed(filters.parse({"text": essay}))] == ["b"]
-    new = store.begin_generation(Identity("g", "none", DIM))
-    store.fill(new.generation, ["a", "b"], np.zeros((2, DIM), np.float32))
-    assert store.switch(new.generation) == 0
+    new = store.generations.begin(Identity("g", "none", DIM))
+    store.generations.fill(new.generation, ["a", "b"], np.zeros((2, DIM), np.float32))
+    assert store.generations.switch(new.generation) == 0
 
 
 def test_order_blocks_and_the_newest(store):
@@ -229,16 +222,16 @@ def test_order_blocks_and_the_newest(store):
         item.id for item in sorted(items, key=lambda item: item.id)[5:] if item.columns["brand"] == "x"
     ]
     if not isinstance(store, Shards):  # which of one batch is the newest, shards do not say
-        assert [item.id for item in store.newest(3)] == [item.id for item in items[:-4:-1]]
+        assert [item.id for item in store.summary([], newest=3).newest] == [item.id for item in items[:-4:-1]]
     store.put([items[7]], vectors[7:8])
-    assert store.newest(1) == [items[7]]
+    assert store.summary([], newest=1).newest == [items[7]]
 
 
 def test_the_version_tells_every_change(store):
     seen = [store.version()]
     for change in (
-        lambda: filled(store, 5), lambda: store.remove(["item-000001"]), lambda: store.write_fact("note", "x"),
-        lambda: store.mark(Mark("q", None, "item-000002", True)),
+        lambda: filled(store, 5), lambda: store.remove(["item-000001"]), lambda: store.documents.write("note", "x"),
+        lambda: store.marks.add(Mark("q", None, "item-000002", True)),
     ):  # fmt: skip
         change()
         assert store.version() == store.version()
@@ -248,60 +241,59 @@ def test_the_version_tells_every_change(store):
 
 def test_pictures_live_as_long_as_their_items(store):
     store.put([Item("a"), Item("b")], np.zeros((2, DIM), np.float32), {"a": b"\x00\xff"})
-    assert (store.picture("a"), store.picture("b")) == (b"\x00\xff", None)
-    assert store.pictures(["b", "a", "nothing"]) == {"a": b"\x00\xff"}
+    assert store.documents.pictures(["b", "a", "nothing"]) == {"a": b"\x00\xff"}
     store.put([Item("a")], np.zeros((1, DIM), np.float32))
-    assert store.picture("a") is None
+    assert store.documents.pictures(["a"]) == {}
+    store.put([Item("a")], np.zeros((1, DIM), np.float32), {"a": b"\x00"})
     assert store.remove(["a", "nothing"]) == 1
-    with pytest.raises(UserError, match="unknown item 'a'"):
-        store.picture("a")
+    assert store.documents.pictures(["a"]) == {}
 
 
 def test_marks(store):
-    first = store.mark(Mark("q1", None, "a", True), b"picture")
-    second = store.mark(Mark("q1", None, "b", False))
-    again = store.mark(Mark("q1", None, "a", False))
-    assert store.marks() == [Mark("q1", None, "b", False, second), Mark("q1", None, "a", False, again)]
-    assert store.marked() == 2
-    assert not store.unmark(first)
-    assert store.unmark(second)
-    assert store.query_picture("q1") == b"picture"
-    assert store.unmark(again)
-    assert store.query_picture("q1") is None
+    first = store.marks.add(Mark("q1", None, "a", True), b"picture")
+    second = store.marks.add(Mark("q1", None, "b", False))
+    again = store.marks.add(Mark("q1", None, "a", False))
+    assert store.marks.every() == [Mark("q1", None, "b", False, second), Mark("q1", None, "a", False, again)]
+    assert store.marks.count() == 2
+    assert not store.marks.remove(first)
+    assert store.marks.remove(second)
+    assert store.marks.picture("q1") == b"picture"
+    assert store.marks.remove(again)
+    assert store.marks.picture("q1") is None
 
 
 def test_facts_and_models_are_kept(store, place):
-    store.write_fact("calibration", json.dumps({"sure": 0.9}))
-    store.keep_model("f", {"model.json": b"{}"})
-    store.keep_model("f", {"model.json": b"{ }", "weights": b"\x00" * 100_000})
+    store.documents.write("calibration", json.dumps({"sure": 0.9}))
+    store.documents.keep_model("f", {"model.json": b"{}"})
+    store.documents.keep_model("f", {"model.json": b"{ }", "weights": b"\x00" * 100_000})
     again = places.opened(place)
-    assert json.loads(again.read_fact("calibration")) == {"sure": 0.9}
-    assert again.model_files("f") == {"model.json": b"{ }", "weights": b"\x00" * 100_000}
-    again.write_fact("calibration", None)
-    assert store.read_fact("calibration") is None
+    assert json.loads(again.documents.read("calibration")) == {"sure": 0.9}
+    assert again.documents.model("f") == {"model.json": b"{ }", "weights": b"\x00" * 100_000}
+    again.documents.write("calibration", None)
+    assert store.documents.read("calibration") is None
     again.close()
 
 
 def test_generations_do_not_mix(store):
     _, vectors = filled(store)
-    new = store.begin_generation(Identity("g", "none", 4))
-    assert store.next_generation() == new == Identity("g", "none", 4, 2)
+    new = store.generations.begin(Identity("g", "none", 4))
+    assert store.generations.upcoming() == new == Identity("g", "none", 4, 2)
     assert store.identity.fingerprint == "f"
     draw = np.random.default_rng(2)
-    while items := store.unfilled(new.generation, 25):
-        store.fill(
+    while items := store.generations.unfilled(new.generation, 25):
+        store.generations.fill(
             new.generation, [item.id for item in items], draw.standard_normal((len(items), 4)).astype(np.float32)
         )
         assert len(store.search(vectors[:1], 3)[0].hits) == 3  # the old one answers
     store.put(some_items(1, start=777), np.zeros((1, DIM), np.float32))  # written meanwhile
     store.remove(["item-000005"])
-    assert store.switch(new.generation) == 1
+    assert store.generations.switch(new.generation) == 1
     with pytest.raises(GenerationError):
         store.put([Item("x")], np.zeros((1, 4), np.float32), generation=2)
-    store.fill(new.generation, ["item-000777"], np.zeros((1, 4), np.float32))
-    assert store.switch(new.generation) == 0
+    store.generations.fill(new.generation, ["item-000777"], np.zeros((1, 4), np.float32))
+    assert store.generations.switch(new.generation) == 0
     assert store.identity == new
-    assert store.next_generation() is None
+    assert store.generations.upcoming() is None
     with pytest.raises(GenerationError):
         store.put([Item("x")], np.zeros((1, 4), np.float32), generation=1)
     brute = Brute("none")
@@ -315,11 +307,11 @@ def test_generations_do_not_mix(store):
 
 def test_an_unfinished_generation_is_dropped_by_the_next(store):
     filled(store)
-    store.begin_generation(Identity("g", "none", 4))
+    store.generations.begin(Identity("g", "none", 4))
     store.put([Item("late", columns={"new": 1})], np.zeros((1, DIM), np.float32))  # with a column of its own
-    new = store.begin_generation(Identity("h", "sphere", 3))
+    new = store.generations.begin(Identity("h", "sphere", 3))
     assert (new.fingerprint, new.dim, new.generation) == ("h", 3, 2)
-    assert len(store.unfilled(2, 100)) == 61
+    assert len(store.generations.unfilled(2, 100)) == 61
 
 
 def test_bad_questions(store):

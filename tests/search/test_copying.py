@@ -22,9 +22,9 @@ def source_of(tmp_path, number=300):
     odd = Item("odd", "/caf\udce9", None, {"n": 2**60, "f": 0.1, "t": "é", "large": 1e23})
     items = [*some_items(number, draw=draw), odd, Item("unfiled")]
     store.put(items, on("sphere", draw.standard_normal((number + 2, DIM))), {"unfiled": b"picture"})
-    store.keep_model("f", {"model.json": b"{}"})
-    store.write_fact("calibration", json.dumps({"sure": 0.9}))
-    store.mark(Mark("q", None, items[0].id, True), b"asked")
+    store.documents.keep_model("f", {"model.json": b"{}"})
+    store.documents.write("calibration", json.dumps({"sure": 0.9}))
+    store.marks.add(Mark("q", None, items[0].id, True), b"asked")
     return store
 
 
@@ -36,13 +36,15 @@ def test_there_and_back_again(tmp_path, new_address, new_shards):
         target = places.created(place, store.identity)
         copied = copy(store, target)
         assert (copied.items, copied.digest, copied.resumed) == (302, digest(first), False)
-        assert target.picture("unfiled") == b"picture"
+        assert target.documents.pictures(["unfiled"]).get("unfiled") == b"picture"
         assert target.search(query, 9)[0].hits == answers[0].hits
-        assert target.model_files("f") == {"model.json": b"{}"}
-        assert target.read_fact("calibration") == first.read_fact("calibration")
-        assert [(mark.query, mark.item, mark.right) for mark in target.marks()] == [("q", first.marks()[0].item, True)]
-        assert target.query_picture("q") == b"asked"
-        assert target.read_fact(FACT) is None
+        assert target.documents.model("f") == {"model.json": b"{}"}
+        assert target.documents.read("calibration") == first.documents.read("calibration")
+        assert [(mark.query, mark.item, mark.right) for mark in target.marks.every()] == [
+            ("q", first.marks.every()[0].item, True)
+        ]
+        assert target.marks.picture("q") == b"asked"
+        assert target.documents.read(FACT) is None
         assert target.identity == first.identity
         store.close()
         store = places.opened(place)
@@ -52,7 +54,7 @@ def test_there_and_back_again(tmp_path, new_address, new_shards):
 
 def test_a_stopped_copy_goes_on(tmp_path, new_address, monkeypatch):
     store, place = source_of(tmp_path), new_address()
-    monkeypatch.setattr("lookalike.search.stores.sqlite.BLOCK", 50)
+    monkeypatch.setattr("lookalike.search.stores.sqlite.store.BLOCK", 50)
     target = places.created(place, store.identity)
     put, calls = target.put, []
 
@@ -68,7 +70,7 @@ def test_a_stopped_copy_goes_on(tmp_path, new_address, monkeypatch):
     assert target.count() == 150
     target.close()
     again = places.opened(place)
-    assert json.loads(again.read_fact(FACT))["after"] == list(store.listed())[149].id
+    assert json.loads(again.documents.read(FACT))["after"] == list(store.listed())[149].id
     told = []
     copied = copy(store, again, lambda name: (lambda *step: told.append(step)) if name == "copying" else None)
     assert copied.resumed
@@ -85,13 +87,13 @@ def test_a_second_copy_follows_the_source(tmp_path, new_address):
     store.remove([gone])
     store.put([new], np.eye(1, DIM, dtype=np.float32))
     target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))
-    target.mark(Mark("q", None, "own", False))
-    store.mark(Mark("later", None, "new", False))
+    target.marks.add(Mark("q", None, "own", False))
+    store.marks.add(Mark("later", None, "new", False))
     copy(store, target)
-    marks = [[(mark.query, mark.item, mark.right) for mark in one.marks()] for one in (store, target)]
+    marks = [[(mark.query, mark.item, mark.right) for mark in one.marks.every()] for one in (store, target)]
     assert len(marks[0]) == 2
     assert sorted(marks[1]) == sorted(marks[0])
-    assert not target.with_ids([gone, "own"])
+    assert not target.items([gone, "own"])
     assert digest(store) == digest(target)
     for one in (store, target):
         one.close()

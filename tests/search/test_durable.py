@@ -21,7 +21,7 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.search.items import Identity, Item
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.cli.processes import Forked
 from tests.search.brute import Brute, on, same, some_items
 
@@ -46,17 +46,17 @@ def write(place, seed, log):
             if turn % 5 == 0:
                 store.search(draw.standard_normal((1, width)).astype(np.float32), 3)
             if turn % 7 == 6:
-                store.write_fact("calibration", str(turn))
+                store.documents.write("calibration", str(turn))
                 say("calibrated", turn)
             if turn % 16 == 15:
                 store.compact()
                 say("compacted", turn)
             if turn % 11 == 10:
-                new = store.begin_generation(Identity("g", "none", 8))
-                while items := store.unfilled(new.generation, 100):
+                new = store.generations.begin(Identity("g", "none", 8))
+                while items := store.generations.unfilled(new.generation, 100):
                     vectors = draw.standard_normal((len(items), 8)).astype(np.float32)
-                    store.fill(new.generation, [item.id for item in items], vectors)
-                assert store.switch(new.generation) == 0
+                    store.generations.fill(new.generation, [item.id for item in items], vectors)
+                assert store.generations.switch(new.generation) == 0
                 say("switched", new.generation)
 
 
@@ -96,7 +96,7 @@ def test_every_acknowledged_change_survives_kill_9(store):
             assert what != "added" or removed or all(rows[:10]) or int(number) % 4 == 2  # its removal was under way
             assert what != "removed" or not any(rows[:10])
             assert what != "switched" or again.identity.generation >= int(number)
-            assert what != "calibrated" or int(again.read_fact("calibration")) >= int(number)
+            assert what != "calibrated" or int(again.documents.read("calibration")) >= int(number)
         brute = Brute("none")
         for items, vectors in again.scan():
             brute.put(items, vectors)
@@ -309,7 +309,7 @@ def test_a_traced_commit_flushes_the_log(store, tmp_path):
         import numpy as np
         from pathlib import Path
         from lookalike.search.items import Item
-        from lookalike.search.stores.sqlite import SqliteStore
+        from lookalike.search.stores.sqlite.store import SqliteStore
         store = SqliteStore(Path({str(store.folder)!r}))
         for turn in range(5):
             store.put([Item(f"item {{turn}}")], np.ones((1, {DIM}), np.float32))
@@ -327,13 +327,13 @@ def test_a_traced_commit_flushes_the_log(store, tmp_path):
 
 
 def test_facts_and_models_are_kept(store):
-    store.write_fact("calibration", json.dumps({"sure": 0.9}))
-    store.keep_model("f", {"model.json": b"{}"})
+    store.documents.write("calibration", json.dumps({"sure": 0.9}))
+    store.documents.keep_model("f", {"model.json": b"{}"})
     again = SqliteStore(store.folder)
-    assert json.loads(again.read_fact("calibration")) == {"sure": 0.9}
-    assert again.model_files("f") == {"model.json": b"{}"}
-    again.write_fact("calibration", None)
-    assert store.read_fact("calibration") is None
+    assert json.loads(again.documents.read("calibration")) == {"sure": 0.9}
+    assert again.documents.model("f") == {"model.json": b"{}"}
+    again.documents.write("calibration", None)
+    assert store.documents.read("calibration") is None
     again.close()
 
 
@@ -384,6 +384,6 @@ def test_a_backup_that_cannot_be_written_names_its_file(store, tmp_path):
 
 
 def test_an_index_of_a_later_version_is_left_alone(store):
-    store.write_fact("format", "99")
+    store.documents.write("format", "99")
     with pytest.raises(UserError, match=r"has format 99, this version reads .*: update lookalike"):
         SqliteStore(store.folder)

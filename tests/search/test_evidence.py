@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lookalike.search.evidence import HITS, chance, evidence, fit, mutual_similarities
+from lookalike.search.calibration.evidence import HITS, chance, evidence, fit, mutual_similarities
 
 
 def by_loops(similarities, labels, vectors):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from lookalike.search import filters
 from lookalike.search.items import Identity
-from lookalike.search.stores import places, segments
-from lookalike.search.stores.sqlite import SqliteStore
+from lookalike.search.stores import places
+from lookalike.search.stores.sqlite import segments
+from lookalike.search.stores.sqlite.store import SqliteStore
 from tests.search.brute import Brute, on, same, some_items
 
 GEOMETRIES = ("sphere", "ball", "none")
@@ -134,7 +135,7 @@ def test_a_filter_that_leaves_many_items_masks_the_scan(tmp_path, monkeypatch):
 
 def test_rounding_is_bounded():
     """The bound of `rounded_scores` holds for every item, and most random queries are proven at once."""
-    from lookalike.search import scan
+    from lookalike.search.scan import rounded as scan
 
     draw = np.random.default_rng(3)
     for kind, geometry in product(("random", "collapsed"), GEOMETRIES):
@@ -260,7 +261,8 @@ def test_many_queries_in_one_pass(tmp_path, geometry, kind):
 @pytest.mark.parametrize("width", [16, 20, 128, 1280])
 def test_both_ways_to_multiply_agree(width, monkeypatch):
     """Products by the processor's instructions and by the loop: the same integers, so the same scores."""
-    from lookalike.search import dot_products, scan
+    from lookalike.search.scan import dot_products
+    from lookalike.search.scan import rounded as scan
 
     draw = np.random.default_rng(width)
     rounded = scan.round_vectors(on("sphere", draw.standard_normal((9001, width))), True)
@@ -275,14 +277,14 @@ def test_both_ways_to_multiply_agree(width, monkeypatch):
 def test_a_processor_that_multiplies_wrongly_is_not_used(monkeypatch):
     import torch
 
-    from lookalike.search import dot_products
+    from lookalike.search.scan import dot_products
 
     monkeypatch.setattr(torch, "_int_mm", lambda one, other: (one.int() @ other.int()).clamp(-32768, 32767))
     assert not dot_products._exact.__wrapped__(128)
 
 
 def test_products_are_those_of_integers():
-    from lookalike.search import dot_products
+    from lookalike.search.scan import dot_products
 
     draw = np.random.default_rng(0)
     queries, items = (draw.integers(-5, 6, (rows, 16), dtype=np.int8) for rows in (32, dot_products.ROWS))
@@ -290,7 +292,7 @@ def test_products_are_those_of_integers():
 
 
 def test_only_large_blocks_are_multiplied_by_the_processors_own_way(monkeypatch):
-    from lookalike.search import dot_products
+    from lookalike.search.scan import dot_products
 
     monkeypatch.setattr(dot_products, "_exact", lambda width: width != 32)
     least = (dot_products.LEAST, dot_products.ROWS, dot_products.NARROWEST)
@@ -302,7 +304,7 @@ def test_only_large_blocks_are_multiplied_by_the_processors_own_way(monkeypatch)
 
 
 def test_hidden_scores_reach_no_floor():
-    from lookalike.search import scan
+    from lookalike.search.scan import rounded as scan
 
     scores = np.array([-np.inf, 2.0, -1e38, -np.inf, 3.0], np.float32)
     assert scan.places_above(scores, -np.inf).tolist() == [1, 2, 4]

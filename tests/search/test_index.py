@@ -12,7 +12,7 @@ from lookalike.data import arrays
 from lookalike.errors import UserError
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
-from lookalike.search.generation import renew
+from lookalike.search.adding.generation import renew
 from lookalike.search.items import Item
 from lookalike.search.stores.places import model_folder, shown
 from tests.search.conftest import photo
@@ -175,9 +175,9 @@ def test_images_without_files_keep_their_pictures(new_place, model):
     assert index.add(arrays(stack, ["apple"] * 3)).added == 3
     assert index.add(arrays(stack, ["apple"] * 3)).unchanged == 3
     first = next(iter(index.store.listed()))
-    assert index.store.picture(first.id).startswith(b"\x89PNG")
+    assert index.store.documents.pictures([first.id]).get(first.id).startswith(b"\x89PNG")
     assert index.add(arrays(stack, ["fruit"] * 3)).changed == 3  # another label keeps vector and picture
-    assert index.store.picture(first.id).startswith(b"\x89PNG")
+    assert index.store.documents.pictures([first.id]).get(first.id).startswith(b"\x89PNG")
     index.close()
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration, calibrate
-from lookalike.search.evidence import HITS, evidence
+from lookalike.search.calibration.evidence import HITS, evidence
+from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.trials import among_themselves
 from lookalike.search.items import Item
-from lookalike.search.trials import among_themselves
 
 
 def cloud(classes=40, each=8, dim=12, seed=0):
@@ -34,7 +34,7 @@ def index(tmp_path, calibration):
     items = [Item(f"{row:04d}", label=label if row % 5 else None, columns={"even": row % 2 == 0})
              for row, label in enumerate(labels)]  # fmt: skip
     index.store.put(items, vectors)
-    index.store.write_fact("calibration", json.dumps(calibration.as_json()))
+    index.store.documents.write("calibration", json.dumps(calibration.as_json()))
     yield index
     index.close()
 
@@ -74,7 +74,7 @@ def test_without_labels_or_weights_the_similarity_decides(index, calibration):
     old = calibration.as_json() | {"sure": 0.9, "maybe": 0.5}
     for name in ("weights", "by_similarity"):
         del old[name]
-    index.store.write_fact("calibration", json.dumps(old))
+    index.store.documents.write("calibration", json.dumps(old))
     assert index.search(query).verdict == "sure"
     assert index.search(query).chance is None
     assert Calibration.from_json(old).verdict(0.6) == "maybe"

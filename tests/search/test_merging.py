@@ -1,7 +1,7 @@
 """Answers of several stores as one, and their progress as one."""
 
 from lookalike.search.items import Answer, Hit, Item
-from lookalike.search.stores.merging import merged, summed, value_of
+from lookalike.search.stores.sharded.merging import merged, summed, value_of
 
 
 def answer(*hits, certified=True):

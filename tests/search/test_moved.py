@@ -8,7 +8,7 @@ import pytest
 
 from lookalike.search.items import Identity
 from lookalike.search.stores import StorageError
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.search.brute import some_items
 
 DIM = 8
@@ -34,7 +34,7 @@ def test_writes_and_reads_of_a_folder_that_is_gone_are_refused(store, tmp_path, 
     for ask in (
         lambda: store.put(some_items(1, start=5), ONE),
         lambda: store.remove(["item-000000"]),
-        lambda: store.write_fact("note", "kept"),
+        lambda: store.documents.write("note", "kept"),
         lambda: store.search(ONE, 1),
         store.count,
         store.compact,

@@ -58,7 +58,7 @@ def test_tables_and_lists_name_them(place):
         assert [row["path"].endswith(SHOWN) for row in csv.DictReader(file)].count(True) == 1
     store = Index.open(index).store
     first, second = (item.id for item in store.listed())
-    store.mark(Mark(f"item:{first}", first, second, True))
+    store.marks.add(Mark(f"item:{first}", first, second, True))
     store.close()
     call("labels", index, "--out", place / "labels.csv")
     for name in ("labels.csv", "labels.pairs.csv"):

@@ -16,7 +16,7 @@ from lookalike.search.items import Identity, Item
 from lookalike.search.stores import StorageError, places
 from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
-from lookalike.search.stores.postgres.database import Database
+from lookalike.search.stores.postgres.database import PostgresDatabase
 from lookalike.search.stores.postgres.troubles import Trouble, explained, trouble_of
 from tests.attacks.disks import fill_disk
 from tests.attacks.servers import kill_once
@@ -183,7 +183,7 @@ def test_a_connection_from_before_the_extension_is_not_used_again(postgres):
     """As to a replica that has not heard of it yet."""
     raw(postgres, "CREATE DATABASE early")
     early = postgres.address.removesuffix("postgres") + "early"
-    with closing(Database(addresses(early)[0])) as database:
+    with closing(PostgresDatabase(addresses(early)[0])) as database:
         database.plain(lambda connection: connection.execute("SELECT 1"))
         with psycopg.connect(early, autocommit=True) as connection:
             connection.execute("CREATE EXTENSION vector")
@@ -226,7 +226,7 @@ def test_older_tables_take_the_steps_they_lack(new_address, monkeypatch):
     steps = [*schema.STEPS, ("CREATE TABLE later (note text)",)]
     monkeypatch.setattr(schema, "STEPS", steps)
     again = places.opened(place)
-    assert again.read_fact("format") == str(len(steps))
+    assert again.documents.read("format") == str(len(steps))
     again.database.plain(lambda connection: connection.execute("SELECT note FROM later"))
     assert same(again.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
     again.close()
@@ -264,11 +264,11 @@ def test_one_statement_answers_and_notices_every_change(new_address, monkeypatch
     query = far[:1]
     assert agrees()
     assert agrees({"shelf": 1}, lambda item: item.columns.get("shelf") == 1)
-    writer.begin_generation(Identity("other", "none", DIM))
+    writer.generations.begin(Identity("other", "none", DIM))
     ids = [item.id for item in writer.listed()]
     turned = -np.stack([brute.rows[one] for one in ids])
-    writer.fill(2, ids, turned)
-    assert writer.switch(2) == 0
+    writer.generations.fill(2, ids, turned)
+    assert writer.generations.switch(2) == 0
     brute.put([brute.items[one] for one in ids], turned)
     assert agrees()
     assert reader.search(query, 1)[0].generation == 2
@@ -396,8 +396,8 @@ def test_a_search_that_finds_nothing_notices_a_change_too(new_address):
     writer = places.created(place, Identity(None, "sphere", DIM))
     reader, vectors = places.opened(place), on("sphere", np.random.default_rng(0).standard_normal((2, DIM)))
     assert reader.search(vectors[:1], 3)[0].hits == []
-    writer.begin_generation(Identity("other", "sphere", DIM))
-    assert writer.switch(2) == 0
+    writer.generations.begin(Identity("other", "sphere", DIM))
+    assert writer.generations.switch(2) == 0
     assert reader.search(vectors[:1], 3)[0].generation == 2
     writer.put([Item("a", columns={"shelf": "left"})], vectors[:1])
     for shelf, hits in (("right", []), ("left", ["a"])):
@@ -442,13 +442,13 @@ def test_a_closed_store_has_no_connection_left(postgres, new_address):
 def test_tables_of_a_later_version_are_left_alone(new_address):
     place = new_address()
     with closing(places.created(place, Identity(None, "sphere", DIM))) as store:
-        store.write_fact("format", "99")
+        store.documents.write("format", "99")
     with pytest.raises(UserError, match=f"has format 99, this version reads {len(schema.STEPS)}: update lookalike"):
         places.opened(place)
 
 
 def test_a_graph_is_built_although_nobody_watches():
-    with building.Steps(None).watched(Database(addresses("postgresql://me@db/shop")[0]), "items_1"):
+    with building.Steps(None).watched(PostgresDatabase(addresses("postgresql://me@db/shop")[0]), "items_1"):
         pass
     assert list(building.Steps(None).each("abc", 1)) == ["a", "b", "c"]
 
@@ -464,10 +464,11 @@ def test_texts_that_no_index_of_the_server_holds_are_refused(new_address):
 
 
 def test_a_folder_needs_no_approximation(tmp_path):
-    store = places.created(tmp_path / "index", Identity(None, "sphere", DIM))
+    index = Index.create(tmp_path / "index", dim=DIM)
+    index.approximate(False)
     with pytest.raises(UserError, match="is exact and needs no approximation"):
-        store.approximate(True)
-    store.close()
+        index.approximate(True)
+    index.close()
 
 
 def test_a_commit_is_durable_whatever_the_default(new_address):
@@ -501,7 +502,7 @@ def test_a_replica_answers_and_knows_what_this_process_wrote():
         store, brute, vectors = filled(both)
         for turn in range(5):  # found at once, whether the replica has it already or not
             store.put([Item(f"new-{turn}")], vectors[:1])
-            assert store.with_ids([f"new-{turn}"])
+            assert store.items([f"new-{turn}"])
         where = "SELECT pg_is_in_recovery()"
         read = store.database.read
         while not read(lambda snapshot: snapshot.connection.execute(where).fetchone()[0]):

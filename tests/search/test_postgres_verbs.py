@@ -44,7 +44,7 @@ def test_the_verbs(lookalike, saved, photos, held_out, new_address, tmp_path):
     assert lookalike("classify", place, held_out, "--out", tmp_path / "labels.csv").code == 0
     assert isinstance(json.loads(lookalike("duplicates", place, folder, "--json").out), list)
     index = Index.open(place)
-    index.store.mark(Mark("item:photos/figs/0.png", "photos/figs/0.png", "photos/figs/1.png", True))
+    index.store.marks.add(Mark("item:photos/figs/0.png", "photos/figs/0.png", "photos/figs/1.png", True))
     index.close()
     assert "2 images of 1 classes" in lookalike("labels", place, "--out", tmp_path / "marked.csv").out
     assert "6 items removed, 30 are left" in lookalike("remove", place, "--where", "label=figs").out
@@ -64,7 +64,7 @@ def test_an_index_that_was_stopped_before_it_had_its_model_gets_it(saved, photos
     place = new_place()
     places.created(place, identity_of(model)).close()
     index = cli_index._opened(str(saved), photos, str(place), False, False)
-    assert index.store.model_files(model.fingerprint).keys() == model_content(model).keys()
+    assert index.store.documents.model(model.fingerprint).keys() == model_content(model).keys()
     index.close()
 
 

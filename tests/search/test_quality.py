@@ -74,10 +74,10 @@ def test_recall_and_precision_of_every_answer():
 
 def test_the_label_of_a_picture():
     near = hits((None, 0.95), ("a", 0.9), ("b", 0.88), ("b", 0.87))
-    assert label_of(near, "nearest") == ("a", 0.9)
-    assert label_of(near, "vote") == ("b", 0.88)
-    assert label_of(hits((None, 0.7)), "vote") == (None, 0.7)
-    assert label_of([], "nearest") == (None, 0.0)
+    assert label_of(near, "nearest") == "a"
+    assert label_of(near, "vote") == "b"
+    assert label_of(hits((None, 0.7)), "vote") is None
+    assert label_of([], "nearest") is None
 
 
 def test_what_is_on_in_words():

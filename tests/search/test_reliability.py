@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lookalike.search.reliability import SPREAD, Curve, even_odds, lowest_reliable
-from lookalike.search.trials import Trials
+from lookalike.search.calibration.reliability import SPREAD, Curve, even_odds, lowest_reliable
+from lookalike.search.calibration.trials import Trials
 
 
 def drawn(classes, each, seed, twins=0.2):

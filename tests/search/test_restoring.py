@@ -9,7 +9,7 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.items import Identity, Item
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.search.brute import Brute, same, some_items
 
 DIM = 8

@@ -8,10 +8,10 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration, calibrate
+from lookalike.search.calibration.of_run import TARGET, calibrate_run
+from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.trials import among_themselves
 from lookalike.search.model_copy import calibration_of_run
-from lookalike.search.run_calibration import TARGET, calibrate_run
-from lookalike.search.trials import among_themselves
 
 
 def cloud(classes=40, noise=0.2):

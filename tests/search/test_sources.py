@@ -10,7 +10,7 @@ from lookalike.data import arrays, load
 from lookalike.errors import UserError
 from lookalike.runs.embeddings import save_embeddings
 from lookalike.search import Index
-from lookalike.search.sources import listing
+from lookalike.search.adding.sources import listing
 from tests.search.conftest import photo
 
 

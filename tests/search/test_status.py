@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration
+from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.items import Identity, Item
 from lookalike.search.quality import Quality
 from lookalike.search.status import describe
@@ -37,9 +37,9 @@ def test_an_index_in_words(tmp_path):
 
 def test_what_is_not_complete_is_said(tmp_path):
     with closing(Index.create(tmp_path / "index", dim=3)) as index:
-        index.store.write_fact(FACT, json.dumps({"after": "a"}))
-        index.store.write_fact("quality", json.dumps(Quality(flip=True).as_json()))
-        index.store.begin_generation(Identity("g", "sphere", 5))
+        index.store.documents.write(FACT, json.dumps({"after": "a"}))
+        index.store.documents.write("quality", json.dumps(Quality(flip=True).as_json()))
+        index.store.generations.begin(Identity("g", "sphere", 5))
         content = describe(index)
         assert content["copy"].startswith("not complete")
         assert content["upcoming"] == "generation 2, not complete yet"
@@ -50,11 +50,11 @@ def test_the_age_of_a_calibration(tmp_path):
     with closing(Index.create(tmp_path / "index", dim=3)) as index:
         for days, words in ((0, "today"), (1, "1 day old"), (2, "2 days old"), (1500, "1,500 days old")):
             found = calibration(days)
-            index.store.write_fact("calibration", json.dumps(found.as_json()))
+            index.store.documents.write("calibration", json.dumps(found.as_json()))
             assert describe(index)["calibration"] == f"95% precision, {found.date}, {words}"
         assert describe(index)["stale"] is None
         found = calibration(0, date=datetime.now(UTC).date().isoformat(), source="run", generation=2)
-        index.store.write_fact("calibration", json.dumps(found.as_json()))
+        index.store.documents.write("calibration", json.dumps(found.as_json()))
         content = describe(index)
         assert content["calibration"].endswith(" (by the run that made the model), today")
         assert "new generation" in content["stale"]

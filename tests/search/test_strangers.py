@@ -19,7 +19,7 @@ from lookalike.search.model_copy import model_content
 from lookalike.search.pages import search_page
 from lookalike.search.pictures import thumbnail
 from lookalike.search.stores import places
-from lookalike.search.stores.sqlite import SqliteStore
+from lookalike.search.stores.sqlite.store import SqliteStore
 from tests.search.conftest import photo
 
 
@@ -41,7 +41,7 @@ def beside(place):
 def test_a_model_has_no_files_but_its_own(new_place, model, tmp_path, name):
     place = new_place()
     with closing(Index.create(place, model)) as index:
-        index.store.keep_model(model.fingerprint, {name.replace("ABSOLUTE", str(tmp_path)): b"import os"})
+        index.store.documents.keep_model(model.fingerprint, {name.replace("ABSOLUTE", str(tmp_path)): b"import os"})
     own = beside(place)
     with closing(Index.open(place)) as index, pytest.raises(UserError, match=r"not a file of a model: .* tampered"):
         _ = index.model
@@ -54,7 +54,7 @@ def test_a_model_has_no_files_but_its_own(new_place, model, tmp_path, name):
 def test_a_fingerprint_is_no_path(new_place, model, tmp_path, fingerprint):
     place, fingerprint = new_place(), fingerprint.replace("ABSOLUTE", str(tmp_path / "own"))
     with closing(places.created(place, Identity(fingerprint, model.geometry, 16))) as store:
-        store.keep_model(fingerprint, model_content(model))
+        store.documents.keep_model(fingerprint, model_content(model))
     own = beside(place)
     with closing(Index.open(place)) as index, pytest.raises(UserError, match=r"not a fingerprint: .* tampered"):
         _ = index.model
@@ -64,7 +64,7 @@ def test_a_fingerprint_is_no_path(new_place, model, tmp_path, fingerprint):
 def test_a_model_that_is_not_the_one_named_does_not_take_its_place(new_place, model):
     place, other = new_place(), "0" * 32
     with closing(places.created(place, Identity(other, model.geometry, 16))) as store:
-        store.keep_model(other, model_content(model))
+        store.documents.keep_model(other, model_content(model))
     with closing(Index.open(place)) as index, pytest.raises(UserError, match="another model than the index was made"):
         _ = index.model
     assert not (places.model_folder(place) / other).exists()
@@ -114,7 +114,7 @@ def test_marks_name_no_files(new_place, tmp_path):
     (pictures / "query_a").mkdir(parents=True)
     with closing(Index.create(new_place(), dim=3)) as index:
         index.store.put([Item("a")], np.eye(1, 3, dtype=np.float32), {"a": b"\xff\xd8\xffpicture"})
-        index.store.mark(Mark("a/../../evil", None, "a", True), b"\xff\xd8\xffquery")
+        index.store.marks.add(Mark("a/../../evil", None, "a", True), b"\xff\xd8\xffquery")
         result = labels(index.store, pictures)
     assert [pair.query.parent for pair in result.pairs] == [pictures]
     assert not list(tmp_path.glob("evil*"))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from lookalike.errors import UserError
+from lookalike.search.adding.update import Update
+from lookalike.search.adding.vectors import STAMP, holds_vectors, read
 from lookalike.search.items import Item, Stamp
-from lookalike.search.update import Update
-from lookalike.search.vectors import STAMP, holds_vectors, read
 
 VECTORS = np.arange(6, dtype=np.float32).reshape(2, 3)
 

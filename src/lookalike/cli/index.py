@@ -57,7 +57,7 @@ def _opened(model: str, first: Path, out: str, new_generation: bool, prune: bool
     """The index in `out`, made where there is none, with the vectors of this model."""
     from lookalike.models import Model
     from lookalike.search import Index
-    from lookalike.search.generation import renew
+    from lookalike.search.adding.generation import renew
     from lookalike.search.stores.places import shown
 
     loaded = None if model == NO_MODEL else Model.load(model)

@@ -91,7 +91,7 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
         lines.append("uncalibrated: lookalike calibrate says what a similarity means")
     else:
         chance = "" if answer.chance is None else f", chance {answer.chance:.2f}"
-        lines.append(f"{answer.verdict}{chance}: {calibration.meaning(answer.verdict)}")
+        lines.append(f"{answer.verdict}{chance}: {answer.meaning}")
         # where a shard is missing nobody knows how many items there are
         stale = None if answer.missing else calibration.stale(len(index), index.identity.generation)
         lines += [f"calibrate again: {stale}"] if stale else []
@@ -102,7 +102,7 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
 
 def _title(index: Any, name: str) -> str:
     """A query's name; that of an item with its label."""
-    items = [] if Path(name).is_file() else index.store.with_ids([name])
+    items = [] if Path(name).is_file() else index.store.items([name])
     shown = printable(name)
     return f"{shown} ({items[0].label})" if items and items[0].label is not None else shown
 

@@ -29,7 +29,7 @@ def run(
     index = Index.open(place) if restore is None else Index.restore(place, restore)
     if approximate is not None:
         with bar("building the graph and measuring its recall" if approximate else "dropping the graph") as progress:
-            index.store.approximate(approximate, progress)
+            index.approximate(approximate, progress)
     if compact:
         index.store.compact()
     if backup is not None:

@@ -5,26 +5,23 @@ from typing import Any
 
 from lookalike.errors import UserError
 from lookalike.image_files import UnreadableError
+from lookalike.search.adding.sources import Entry, Listing
+from lookalike.search.adding.update import Progress
 from lookalike.search.items import Answer, Classified
-from lookalike.search.quality import Rule, label_of
 from lookalike.search.queries import pixels_of
-from lookalike.search.sources import Entry, Listing
 from lookalike.search.stores import complete
-from lookalike.search.update import Progress
 
 
-def classify(
-    listing: Listing, search: Callable[[Any], Answer], rule: Rule, progress: Progress | None
-) -> list[Classified]:
-    """The label of every readable picture of `listing` by `rule`; refused where a shard is missing in an answer."""
+def classify(listing: Listing, search: Callable[[Any], Answer], progress: Progress | None) -> list[Classified]:
+    """The label of every readable picture of `listing`; refused where a shard is missing in an answer."""
     result = []
     for place, entry in enumerate(listing.entries):
         pixels = readable(entry)
         if pixels is None:
             continue
         (answer,) = complete([search(pixels)])
-        label, similarity = label_of(answer.hits, rule)
-        result.append(Classified(entry.item.path or entry.item.id, label, similarity, answer.verdict))
+        similarity = next((hit.similarity for hit in answer.hits if hit.label == answer.label), 0.0)
+        result.append(Classified(entry.item.path or entry.item.id, answer.label, similarity, answer.verdict))
         if progress is not None:
             progress(place + 1, len(listing.entries))
     return result

@@ -38,8 +38,8 @@ class Labels:
 
 def labels(store: Store, pictures: Path) -> Labels:
     """The marks of an index; pictures that are no files are written into the folder `pictures`."""
-    marks = store.marks()
-    known = {item.id: item for item in store.with_ids(sorted({name for mark in marks for name in _items(mark)}))}
+    marks = store.marks.every()
+    known = {item.id: item for item in store.items(sorted({name for mark in marks for name in _items(mark)}))}
     usable = [mark for mark in marks if all(name in known for name in _items(mark))]
     files = _Files(store, known, pictures)
     placed = [(mark, files.query(mark), files.item(mark.item)) for mark in usable]
@@ -102,7 +102,7 @@ class _Files:
         kind, name = node
         if kind == "item":
             return self.item(name)
-        return self._written(f"query_{_safe(name)}", self.store.query_picture(name))
+        return self._written(f"query_{_safe(name)}", self.store.marks.picture(name))
 
     def query(self, mark: Mark) -> Path | None:
         return self.node(_node(mark))
@@ -111,7 +111,7 @@ class _Files:
         path = self.known[name].path
         if path is not None:
             return Path(path) if Path(path).is_file() else None
-        return self._written(f"item_{_safe(name)}", self.store.picture(name))
+        return self._written(f"item_{_safe(name)}", self.store.documents.pictures([name]).get(name))
 
     def _written(self, name: str, content: bytes | None) -> Path | None:
         if content is None:

@@ -14,21 +14,23 @@ import numpy as np
 
 from lookalike.errors import UserError, check
 from lookalike.models import Model
-from lookalike.search import calibrating, filters, sources, vectors
-from lookalike.search.calibrating import Calibrated
-from lookalike.search.calibration import Calibration
+from lookalike.search import asking, filters
+from lookalike.search.adding import sources, vectors
+from lookalike.search.adding.loading import load
+from lookalike.search.adding.sources import Source
+from lookalike.search.adding.update import Progress, Update, prune, update
+from lookalike.search.asking import Example, Question
+from lookalike.search.calibration import measuring
+from lookalike.search.calibration.measuring import Calibrated
+from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.classifying import classify
-from lookalike.search.filters import Filter, Where
+from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
-from lookalike.search.judging import answered
-from lookalike.search.loading import load
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
-from lookalike.search.quality import Quality, improved
-from lookalike.search.queries import Box, combined, means, pixels_of, placed
-from lookalike.search.sources import Source
-from lookalike.search.stores import Store, places
+from lookalike.search.quality import Quality
+from lookalike.search.queries import Box, means, pixels_of, placed, views_of
+from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.places import Place
-from lookalike.search.update import Progress, Update, prune, update
 
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
@@ -46,8 +48,9 @@ class Index:
         self._model: Model | None = None
 
     @staticmethod
-    def create(place: Place, model: str | Path | Model | None = None, *, dim: int | None = None,
-               geometry: str = "sphere") -> "Index":  # fmt: skip
+    def create(
+        place: Place, model: str | Path | Model | None = None, *, dim: int | None = None, geometry: str = "sphere"
+    ) -> "Index":
         """A new index for the images of a `model`; without one, for vectors of `dim` dimensions made elsewhere.
 
         `geometry`: where those are compared: "sphere", "ball" or "none".
@@ -60,7 +63,7 @@ class Index:
         index.keep_model(loaded)
         known = None if isinstance(model, Model) else calibration_of_run(Path(model), loaded)
         if known is not None:
-            index.store.write_fact("calibration", json.dumps(known))
+            index.store.documents.write("calibration", json.dumps(known))
         return index
 
     @staticmethod
@@ -112,12 +115,16 @@ class Index:
         if fingerprint is None:
             raise UserError("this index holds vectors made elsewhere and has no model: search by vector or by id")
         if self._model is None or self._model.fingerprint != fingerprint:
-            self._model = load_model(self.store, fingerprint, places.model_folder(self.place))
+            self._model = self.load_model(fingerprint)
         return self._model
+
+    def load_model(self, fingerprint: str) -> Model:
+        """The model of a generation, from the files that are kept with the index."""
+        return load_model(self.store, fingerprint, places.model_folder(self.place))
 
     def keep_model(self, model: Model) -> None:
         """Keep the files of the index's `model` with it, so that nobody needs another copy."""
-        self.store.keep_model(model.fingerprint, model_content(model))
+        self.store.documents.keep_model(model.fingerprint, model_content(model))
         self._model = model
 
     def check_model(self, model: Model) -> None:
@@ -144,13 +151,20 @@ class Index:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
         return load(self.store, place, progress)
 
+    def approximate(self, on: bool, progress: Progress | None = None) -> None:
+        """On PostgreSQL: answer from an approximate index, and measure it; or exactly, as without it."""
+        if isinstance(self.store, Approximating):
+            self.store.approximate(on, progress)
+        else:
+            check(not on, "an index in a folder is exact and needs no approximation: that is for indexes on PostgreSQL")
+
     def ready(self) -> None:
         """Bring the cache up to date, so that the next search need not."""
         self.store.search(np.eye(1, self.identity.dim, dtype=np.float32), 1)
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
         """The label of every readable picture, by the rule that calibration found best; refused without all shards."""
-        return classify(sources.listing(source), self.search, self.quality.rule, progress)
+        return classify(sources.listing(source), self.search, progress)
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
@@ -162,52 +176,78 @@ class Index:
         return self.store.remove(chosen) if chosen else 0
 
     def search(
-        self, query: Query = None, k: int = 10, *, where: Where = None, group: str | None = None,
-        box: Box | None = None, like: Sequence[Query] = (), unlike: Sequence[Query] = (), plain: bool = False,
-    ) -> Answer:  # fmt: skip
+        self,
+        query: Query = None,
+        k: int = 10,
+        *,
+        where: Where = None,
+        group: str | None = None,
+        box: Box | None = None,
+        like: Sequence[Query] = (),
+        unlike: Sequence[Query] = (),
+        plain: bool = False,
+    ) -> Answer:
         """The `k` items nearest to `query`, a picture: a file, a PIL image, an array, an item's id, or a vector.
 
         `box` (x, y, width, height in pixels) searches inside a part of the picture; `like` and `unlike` are further
         examples; `where` are conditions on columns; `group` gives the best item of each value of a column; `plain`
         switches off what calibration switched on.
         """
-        examples = ([] if query is None else [query]) + list(like)
-        check(bool(examples), "give something to search for: an image, the id of an item, or a vector")
-        positive = self.vectors_of(examples, box if len(examples) == 1 else None, flip=not plain and self.quality.flip)
-        negative = self.vectors_of(unlike) if len(unlike) else None
-        vector = combined(positive, negative, self.identity.geometry)
-        ids = [example for example in (*examples, *unlike) if isinstance(example, str) and self._is_item(example)]
-        return self.answer(vector, k, where=where, group=group, leave_out=ids, plain=plain)
+        meant = ([] if query is None else [query]) + list(like)
+        check(bool(meant), "give something to search for: an image, the id of an item, or a vector")
+        conditions = filters.parse(where)
+        while True:
+            generation = self.identity.generation
+            flip = not plain and self.quality.flip
+            examples = self._examples(meant, box if len(meant) == 1 else None, flip)
+            others = self._examples(unlike, None, flip)
+            question = Question(examples, others, k, conditions, group, plain=plain, generation=generation)
+            (answer,) = self.answers([question])
+            if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one
+                continue
+            return _raised(answer)
 
-    def answer(self, vector: Vectors, k: int = 10, *, where: Where = None, group: str | None = None,
-               leave_out: Sequence[str] = (), plain: bool = False) -> Answer:  # fmt: skip
+    def answer(
+        self,
+        vector: Vectors,
+        k: int = 10,
+        *,
+        where: Where = None,
+        group: str | None = None,
+        leave_out: Sequence[str] = (),
+        plain: bool = False,
+    ) -> Answer:
         """The nearest items of one `vector`, without those whose ids are in `leave_out`, with a verdict.
 
         `plain` switches off what calibration switched on.
         """
-        quality, conditions = Quality() if plain else self.quality, filters.parse(where)
+        question = Question(list(vector), (), k, filters.parse(where), group, leave_out, plain)
+        return _raised(self.answers([question])[0])
 
-        def ask(number: int, more: Filter, column: str | None) -> Answer:
-            return improved(self.store, vector, number, quality, (*conditions, *more), column, leave_out)
-
-        return answered(self.store, self.calibration, ask, k, group)
+    def answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
+        """An answer to each of `questions`, in one pass over the index where that can be, or why it has none."""
+        return asking.answers(self.store, questions, self.calibration, self.quality)
 
     @property
     def calibration(self) -> Calibration | None:
         """What a similarity means, if that was measured."""
-        text = self.store.read_fact("calibration")
+        text = self.store.documents.read("calibration")
         return None if text is None else Calibration.from_json(json.loads(text))
 
     @property
     def quality(self) -> Quality:
         """What calibration has switched on."""
-        text = self.store.read_fact("quality")
+        text = self.store.documents.read("quality")
         return Quality() if text is None else Quality.from_json(json.loads(text))
 
     def calibrate(
-        self, source: Source, precision: float = 0.95, *, plain: bool = False,
-        stage: calibrating.Stage = lambda _: None,
-    ) -> Calibrated:  # fmt: skip
+        self,
+        source: Source,
+        precision: float = 0.95,
+        *,
+        plain: bool = False,
+        stage: measuring.Stage = lambda _: None,
+    ) -> Calibrated:
         """Measure with labelled images what a similarity means here, and keep it with the index; `plain`: no tricks.
 
         `precision`: how often an answer that is called sure must be right. `stage(name)` is called where a part of it
@@ -221,11 +261,11 @@ class Index:
         )
         labelled = [entry for entry in listing.entries if entry.item.label is not None]
         check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
-        queries = calibrating.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
+        queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         seen = bool(set(queries.labels) & set(self.model.classes))
-        result = calibrating.run(self.store, queries, precision, seen, stage, plain)
-        self.store.write_fact("calibration", json.dumps(result.calibration.as_json()))
-        self.store.write_fact("quality", json.dumps(result.quality.as_json()))
+        result = measuring.run(self.store, queries, precision, seen, stage, plain)
+        self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
+        self.store.documents.write("quality", json.dumps(result.quality.as_json()))
         return result
 
     def search_many(
@@ -239,25 +279,26 @@ class Index:
 
         `box`: the part of each picture that counts.
         """
-        result: dict[int, Any] = {}
+        return asking.vectors_of(self.store, self._examples(queries, box, flip))
+
+    def _examples(self, queries: Sequence[Query], box: Box | None, flip: bool) -> list[Example]:
+        """The `queries` as vectors, and as ids where they are items."""
+        result: dict[int, Example] = {}
+        images: dict[int, Any] = {}
         for place, query in enumerate(queries):
             if _is_vector(query):
                 result[place] = placed(np.asarray(query, np.float32)[None], self.identity.geometry)[0]
             elif isinstance(query, str) and box is None and self._is_item(query):
-                result[place] = self.store.vectors([query])[0]
-        images = {place: pixels_of(query, box) for place, query in enumerate(queries) if place not in result}
+                result[place] = query
+            else:
+                images[place] = views_of(pixels_of(query, box), flip)
         if images:
-            result |= dict(zip(images, self._embedded(list(images.values()), flip), strict=True))
-        return np.stack([result[place] for place in range(len(queries))])
-
-    def _embedded(self, images: Sequence[Any], flip: bool) -> Vectors:
-        vectors = self._encode(images)
-        if not flip:
-            return vectors
-        return means(vectors, self._encode([pixels.flip(2) for pixels in images]), self.identity.geometry)
+            views = [self._encode(view) for view in zip(*images.values(), strict=True)]
+            result |= dict(zip(images, means(views, self.identity.geometry), strict=True))
+        return [result[place] for place in range(len(queries))]
 
     def _is_item(self, text: str) -> bool:
-        return not Path(text).is_file() and bool(self.store.with_ids([text]))
+        return not Path(text).is_file() and bool(self.store.items([text]))
 
     def _encode(self, images: Sequence[Any]) -> Vectors:
         return np.asarray(self.model.encode(images, backend="auto").numpy(), np.float32)
@@ -267,6 +308,12 @@ def identity_of(model: Model) -> Identity:
     dim = getattr(model.embedder, "dim", None)
     check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
     return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
+
+
+def _raised(answer: Answer | Exception) -> Answer:
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _is_vector(query: Any) -> bool:

@@ -91,6 +91,8 @@ class Answer:
 
     hits: what was found.
     verdict: "sure", "maybe", "unknown" or "uncalibrated".
+    meaning: the verdict in one sentence; empty where nothing was calibrated.
+    label: what the hits say it is, by the rule that calibration found best.
     chance: that the best hit is right; None: only its similarity was judged.
     certified: whether the first look at the rounded scores proved it, without a second one.
     generation: of the vectors it was found with.
@@ -103,6 +105,8 @@ class Answer:
     certified: bool = True
     generation: int = 0
     missing: Sequence[str] = ()
+    label: str | None = None
+    meaning: str = ""
 
 
 @dataclass(frozen=True)

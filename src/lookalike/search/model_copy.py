@@ -44,7 +44,7 @@ def load_model(store: Store, fingerprint: str, place: Path) -> Model:
             return model
     except UserError:
         pass  # missing or damaged: the store has it
-    content = store.model_files(fingerprint)
+    content = store.documents.model(fingerprint)
     check(bool(content), "the index has lost the files of its model: restore it from a backup")
     for name in content:
         _refuse(name in model_folder.FILES, f"{name!r} is not a file of a model")

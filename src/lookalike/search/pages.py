@@ -6,7 +6,7 @@ from lookalike.files import printable
 from lookalike.report.markup import Html, element
 from lookalike.report.page.page import Section, figures, note, page
 from lookalike.report.run.figures import calibration_chart
-from lookalike.search.calibrating import Calibrated
+from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import as_url, thumbnail
@@ -28,10 +28,8 @@ FOOTER = "This page holds its pictures itself and loads nothing."
 
 
 def _answer(index: Index, picture: bytes | None, answer: Answer) -> Html:
-    calibration = index.calibration
-    meaning = "" if calibration is None or answer.verdict == "uncalibrated" else calibration.meaning(answer.verdict)
     chance = "" if answer.chance is None else f" (chance {answer.chance:.2f})"
-    words = element("figcaption", element("strong", answer.verdict), chance, " ", meaning)
+    words = element("figcaption", element("strong", answer.verdict), chance, " ", answer.meaning)
     query = element("figure", _image(picture, "the query"), words)
     hits = [_card(index, hit) for hit in answer.hits] or [note("Nothing in the index answers this search.")]
     return element("div", query, element("div", *hits, class_="hits"), class_="search")

@@ -7,9 +7,9 @@ from typing import Any
 
 from lookalike.data.images.decode import Encoded
 from lookalike.image_files import UnreadableError, read
+from lookalike.search.adding.update import digest_of
 from lookalike.search.items import Item
 from lookalike.search.stores import Store
-from lookalike.search.update import digest_of
 
 SIDE = 256  # the longer side of a thumbnail
 
@@ -21,7 +21,11 @@ def thumbnail(store: Store, item: Item, side: int = SIDE) -> bytes | None:
     by its digest is shown.
     """
     try:
-        content = store.picture(item.id) if item.path is None else _as_embedded(item, Path(item.path))
+        content = (
+            store.documents.pictures([item.id]).get(item.id)
+            if item.path is None
+            else _as_embedded(item, Path(item.path))
+        )
         return None if content is None else as_jpeg(Encoded(content).decode().permute(1, 2, 0).numpy(), side)
     except UnreadableError:
         return None

@@ -9,7 +9,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -61,9 +61,14 @@ CANDIDATES: Mapping[str, Quality] = {
 
 
 def improved(
-    store: Store, vector: Vectors, k: int, quality: Quality, where: Filter = (), group: str | None = None,
+    store: Store,
+    vector: Vectors,
+    k: int,
+    quality: Quality,
+    where: Filter = (),
+    group: str | None = None,
     leave_out: Sequence[str] = (),
-) -> Answer:  # fmt: skip
+) -> Answer:
     """The answer to one query with what is switched on; `vector` is the flipped mean already, where that is on."""
     if quality.expansion:
         vector = expanded(store, vector, quality, where, leave_out)
@@ -102,18 +107,15 @@ def reordered(query: Float32[np.ndarray, " d"], hits: Float32[np.ndarray, "m d"]
     return [int(place) for place in np.lexsort((np.arange(len(hits)), -score))]
 
 
-def label_of(hits: Sequence[Hit], rule: Rule) -> tuple[str | None, float]:
-    """The label that hits speak for, and the similarity of its best item."""
+def label_of(hits: Sequence[Hit], rule: Rule) -> str | None:
+    """The label that hits speak for; None where none of them has one."""
     labelled = [hit for hit in hits if hit.label is not None]
-    if not labelled:
-        return None, hits[0].similarity if hits else 0.0
-    if rule == "nearest":
-        return labelled[0].label, labelled[0].similarity
+    if rule == "nearest" or not labelled:
+        return labelled[0].label if labelled else None
     votes: dict[str, float] = defaultdict(float)
     for hit in labelled[:VOTERS]:
         votes[str(hit.label)] += np.exp(10 * hit.similarity)
-    winner = max(votes, key=lambda label: (votes[label], label))
-    return winner, next(hit.similarity for hit in labelled if hit.label == winner)
+    return max(votes, key=lambda label: (votes[label], label))
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,6 @@ class Trial:
     interval: tuple[float, float]  # of that, over classes
     recall_interval: tuple[float, float]
     kept: bool
-
-
-Ask = Callable[[Quality], Sequence[Answer]]
 
 
 def measure(answers: Sequence[Answer], labels: Sequence[str], sizes: Mapping[str, int]) -> Float64[np.ndarray, "n 2"]:

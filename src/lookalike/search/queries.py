@@ -1,6 +1,7 @@
 """What people search with: a picture, a part of one, several examples."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,11 @@ def combined(
     return np.asarray(vector[None], np.float32)
 
 
-def means(one: Vectors, other: Vectors, geometry: Geometry) -> Vectors:
-    """The mean of each row of `one` with the same row of `other`, such as that of its mirror image."""
-    return np.concatenate([combined(np.stack(pair), None, geometry) for pair in zip(one, other, strict=True)])
+def views_of(pixels: Tensor, flip: bool) -> list[Tensor]:
+    """A picture as it is searched for: alone, or with its mirror image."""
+    return [pixels, pixels.flip(2)] if flip else [pixels]
+
+
+def means(views: Sequence[Vectors], geometry: Geometry) -> Vectors:
+    """The mean of the same row of several views of pictures, such as of these and of their mirror images."""
+    return np.concatenate([combined(np.stack(rows), None, geometry) for rows in zip(*views, strict=True)])

@@ -12,10 +12,10 @@ def describe(index: Index) -> dict[str, Any]:
     """Items, classes, columns, generations, calibration and its age, sizes on disk."""
     store, identity, calibration = index.store, index.identity, index.calibration
     items = store.count()
-    upcoming = store.next_generation()
+    upcoming = store.generations.upcoming()
     content: dict[str, Any] = {
         "items": items,
-        "classes": store.distinct("label"),
+        "classes": store.summary(["label"]).columns["label"].distinct,
         "columns": dict(store.columns()),
         "unlabelled": store.count((Condition("label", "=", (None,)),)),
         "dimensions": identity.dim,
@@ -26,7 +26,7 @@ def describe(index: Index) -> dict[str, Any]:
         "calibration": "none: lookalike calibrate makes one",
         "switched on": ", ".join(index.quality.names) or "nothing",
     } | store.describe()
-    if store.read_fact(COPY) is not None:
+    if store.documents.read(COPY) is not None:
         content["copy"] = "not complete: run lookalike copy again"
     if calibration is not None:
         origin = " (by the run that made the model)" if calibration.source == "run" else ""

@@ -93,7 +93,7 @@ def test_feedback_by_form_names_its_query(shop):
         assert (made.status, made.json["query"]) == (201, digest)
         assert server.form("/v1/feedback", ("query", "x" * 65), *fields).status == 422
         assert server.form("/v1/feedback", *fields).status == 422
-    (mark,) = Index.open(shop).store.marks()
+    (mark,) = Index.open(shop).store.marks.every()
     assert mark.query == digest
 
 
@@ -110,11 +110,11 @@ def test_feedback_is_kept_replaced_and_undone(shop):
         assert server("DELETE", f"/v1/feedback/{first.json['feedback']}").status == 404  # it was replaced
         assert server("DELETE", f"/v1/feedback/{third['feedback']}").status == 200
     store = Index.open(shop).store
-    (mark,) = store.marks()
+    (mark,) = store.marks.every()
     assert (mark.query, mark.item, mark.right, mark.number) == (query, "table/figs1.png", False, second["feedback"])
-    assert store.query_picture(query).startswith(b"\xff\xd8")
-    store.unmark(mark.number)
-    assert store.query_picture(query) is None  # no query is kept beyond its marks
+    assert store.marks.picture(query).startswith(b"\xff\xd8")
+    store.marks.remove(mark.number)
+    assert store.marks.picture(query) is None  # no query is kept beyond its marks
 
 
 def test_a_read_only_server_changes_nothing(shop):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from lookalike.search import Index
 from lookalike.search.items import Identity, Item, Mark
 from lookalike.search.serve import engine as engines
 from lookalike.search.serve.engine import Engine, Query, Times
@@ -15,7 +16,7 @@ from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.pictures import Upload
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
-from lookalike.search.stores import GenerationError
+from lookalike.search.stores import GenerationError, StorageError
 from tests.search.serve.conftest import encoded
 
 
@@ -62,7 +63,7 @@ def test_the_model_of_the_next_generation_is_loaded_once_and_ahead(shop, monkeyp
         return SimpleNamespace(identity=identity)
 
     monkeypatch.setattr(engine, "_network_of", load)
-    monkeypatch.setattr(store, "next_generation", lambda: upcoming[-1] if upcoming else None)
+    monkeypatch.setattr(store.generations, "upcoming", lambda: upcoming[-1] if upcoming else None)
     for _ in range(2):
         engine._load()
         engine.look_ahead()
@@ -111,16 +112,16 @@ def test_a_picture_is_added_found_marked_and_removed(engine):
 
     async def live():
         await engine.add(Item("mine", label="figs"), upload)
-        reply, times = await engine.search(Query([upload], k=1))
+        answer, times = await engine.search(Query([upload], k=1))
         number = await engine.mark(Mark("q", None, "mine", True), await engine.upright(upload))
-        picture = engine.index.store.query_picture("q")
+        picture = engine.index.store.marks.picture("q")
         words = [await engine.unmark(number), await engine.unmark(number)]
         words += [await engine.remove("mine"), await engine.remove("mine")]
-        return reply, times, number, picture, words
+        return answer, times, number, picture, words
 
-    reply, times, number, picture, words = asyncio.run(asyncio.wait_for(live(), 60))
-    assert [hit.id for hit in reply.answer.hits] == ["mine"]
-    assert reply.answer.hits[0].similarity == pytest.approx(1, abs=1e-5)
+    answer, times, number, picture, words = asyncio.run(asyncio.wait_for(live(), 60))
+    assert [hit.id for hit in answer.hits] == ["mine"]
+    assert answer.hits[0].similarity == pytest.approx(1, abs=1e-5)
     assert min(times.values()) > 0
     assert isinstance(number, int)
     assert picture.startswith(b"\xff\xd8")
@@ -138,9 +139,9 @@ def test_pictures_that_are_not_meant_are_told_from_those_that_are(engine, monkey
     asyncio.run(engine.search(query))
     asyncio.run(engine.search(Query(items=["a"])))
     first, second = questions
-    assert (len(first.like), len(first.unlike), first.items, first.not_items) == (1, 2, ["a"], ["b"])
+    assert ([len(first.like), first.like[1:]], [len(first.unlike), first.unlike[2:]]) == ([2, ["a"]], [3, ["b"]])
     assert (first.generation, first.k) == (engine.index.identity.generation, 5)
-    assert (second.generation, second.like, second.unlike) == (None, [], [])
+    assert (second.generation, second.like, second.unlike) == (None, ["a"], [])
 
 
 def test_a_picture_and_its_mirror_image_make_one_vector(engine):
@@ -193,3 +194,26 @@ def test_who_waits_too_long_is_told_to_come_back(engine, monkeypatch):
     with pytest.raises(Refusal) as refused:
         asyncio.run(engine._within_a_generation(ask, needs_network=False))
     assert refused.value.status == 429
+
+
+def test_items_are_counted_once_per_version_and_while_a_shard_is_down_as_before(shop, monkeypatch):
+    engine, counts = Engine(Settings(shop), Meters()), []
+    whole = Index.__len__
+
+    def count(index):
+        counts.append(index)
+        if len(counts) == 1:
+            raise StorageError("a shard is down")
+        return whole(index)
+
+    def items():
+        engine._answers([])
+        return engine.items
+
+    monkeypatch.setattr(Index, "__len__", count)
+    assert items() == 0  # nobody has counted yet
+    assert [items() for _ in range(3)] == [36] * 3
+    assert len(counts) == 2
+    engine.index.store.remove(["table/figs0.png"])
+    assert items() == 35
+    engine.stop()

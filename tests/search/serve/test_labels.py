@@ -15,7 +15,7 @@ from tests.search.serve.conftest import encoded
 
 def mark(store, query, item, right, label="figs", number=0):
     """An uploaded query, with its picture, marked with an item."""
-    store.mark(Mark(query, None, item, right), encoded(label, number))
+    store.marks.add(Mark(query, None, item, right), encoded(label, number))
 
 
 def table(place):
@@ -59,7 +59,7 @@ def test_classes_without_a_name_are_joined(tmp_path, model):
     mark(index.store, "a", "one/../x", True)
     mark(index.store, "b", "one/../x", True)
     mark(index.store, "c", "two", True)
-    index.store.mark(Mark("item:two", "two", "one/../x", False))
+    index.store.marks.add(Mark("item:two", "two", "one/../x", False))
     result = labels(index.store, tmp_path / "pictures")
     assert sorted(label for _, label in result.rows) == ["marked 1"] * 3 + ["marked 2"] * 2
     assert all(path.parent == (tmp_path / "pictures").resolve() and path.is_file() for path, _ in result.rows)
@@ -73,7 +73,7 @@ def test_contradictions_and_lost_pictures_are_left_out(store, tmp_path):
     mark(store, "two classes", "table/apple0.png", True)
     mark(store, "denied", "table/bread0.png", True)
     mark(store, "denied", "table/bread1.png", False)
-    store.mark(Mark("no picture", None, "table/dates0.png", True))
+    store.marks.add(Mark("no picture", None, "table/dates0.png", True))
     mark(store, "gone", "table/dates1.png", True)
     store.remove(["table/dates1.png"])
     mark(store, "good", "table/cheese0.png", True)

@@ -27,7 +27,7 @@ def test_writes_and_searches_are_refused_until_the_folder_is_back(shop, tmp_path
         assert server.form("/v1/items", ("image", encoded()), ("id", "after")).status == 201
         assert server.form("/v1/search", ("image", encoded())).status == 200
     with closing(Index.open(shop)) as index:
-        assert {item.id for item in index.store.with_ids(["before", "after", "lost 0"])} == {"before", "after"}
+        assert {item.id for item in index.store.items(["before", "after", "lost 0"])} == {"before", "after"}
 
 
 def test_a_server_goes_on_with_what_was_restored(shop, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
-from lookalike.search.generation import renew
+from lookalike.search.adding.generation import renew
 from lookalike.search.serve.app import create_app
 from lookalike.search.serve.server import bound
 from lookalike.search.serve.settings import Settings
@@ -43,7 +43,7 @@ HANGING = """
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from lookalike.search.serve import server
-from lookalike.search.stores.segments import View
+from lookalike.search.stores.sqlite.segments import View
 server.GRACE = 1
 nearest = View.nearest
 def hanging(view, queries, k, allowed=None):

@@ -364,7 +364,7 @@ def test_exif_rotation_is_honoured_and_nothing_leaks(shop):
         assert server.form("/v1/items", ("image", turned()), ("id", "exif")).status == 201
         picture = server("GET", "/v1/items/exif/thumbnail").body
         query = server.form("/v1/feedback", ("image", turned()), ("item", "exif"), ("right", "true")).json["query"]
-    for content in (picture, Index.open(shop).store.query_picture(query)):
+    for content in (picture, Index.open(shop).store.marks.picture(query)):
         assert b"Secret" not in content
         assert b"Exif" not in content
         assert not Image.open(BytesIO(content)).getexif()

@@ -3,13 +3,13 @@
 import os
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration
+from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.items import Answer, Hit, Identity, Item
 from lookalike.search.serve import views
-from lookalike.search.serve.asking import Reply
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, Thumbnails, answer_form, hit_form, item_form
@@ -45,8 +45,8 @@ def test_an_item_is_shown_without_the_folders_of_its_file():
 
 @pytest.mark.parametrize(("verdict", "shown"), [("sure", "sure"), ("uncalibrated", None)])
 def test_an_answer_is_shown_with_its_verdict(verdict, shown):
-    answer = Answer([Hit(Item("a"), 0.25)], verdict, missing=("db2",))
-    form = answer_form(Reply(answer, "figs", "It is.", 7), {"decode": 1.23456, "network": 0, "search": 2}, "digest")
+    answer = Answer([Hit(Item("a"), 0.25)], verdict, missing=("db2",), label="figs", meaning="It is.")
+    form = answer_form(answer, 7, {"decode": 1.23456, "network": 0, "search": 2}, "digest")
     assert (form.verdict, form.label, form.meaning, form.items) == (shown, "figs", "It is.", 7)
     assert (form.query, form.missing, form.milliseconds.decode) == ("digest", ["db2"], 1.235)
     assert [hit.item.id for hit in form.hits] == ["a"]
@@ -67,8 +67,11 @@ def test_the_index_as_a_whole(overview):
     assert form.calibration is None
 
 
-def test_without_labels_the_newest_item_is_the_sample(overview, index):
-    assert overview._sample([]) == item_form(index.store.newest(1)[0])
+def test_without_labels_the_newest_item_is_the_sample(tmp_path):
+    index = Index.create(tmp_path / "index", dim=2)
+    index.store.put([Item("old"), Item("new")], np.eye(2, dtype=np.float32))
+    form = Overview(index, Settings(tmp_path / "index")).form()
+    assert (form.labels, form.sample.id) == ([], "new")
 
 
 def test_an_overview_is_made_again_after_a_change(overview, index, monkeypatch):

@@ -121,9 +121,9 @@ def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
         """The nearest items of pictures and items, and whether to believe the best of them."""
         engine.check_free()  # before the body is read: who must wait should not send it in vain
         query = await search_of(request, settings)
-        reply, times = await engine.search(query)
+        answer, times = await engine.search(query)
         digests = [upload.digest for upload in query.images] or [f"item:{name}" for name in query.items]
-        return as_json(answer_form(reply, times, digests[0]))
+        return as_json(answer_form(answer, engine.items, times, digests[0]))
 
 
 def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Meters) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,20 +19,18 @@ from torch import Tensor
 from lookalike.models.backends import Backend
 from lookalike.models.encoding import computed, evaluating
 from lookalike.models.model import Model
+from lookalike.search.asking import Question
 from lookalike.search.filters import Filter
 from lookalike.search.index import Index
-from lookalike.search.items import Identity, Item, Mark, Vectors
-from lookalike.search.model_copy import load_model
+from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.queries import combined
-from lookalike.search.serve.asking import Question, Reply, Searcher
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.pictures import Upload, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.stages import SlowError, Stage
-from lookalike.search.stores import GenerationError
-from lookalike.search.stores.places import model_folder
+from lookalike.search.stores import GenerationError, StorageError
 
 TOGETHER = 16  # pictures that go through the network at once
 QUERIES = 32  # that share one pass over the index
@@ -88,10 +86,11 @@ class Engine:
         self._network: Network | None = None
         self._upcoming: Network | None = None
         self._loading = threading.Lock()
-        self._searcher = Searcher(self.index)
+        self._flip = self.index.quality.flip  # as of the last questions
+        self._counted: tuple[str, int] = ("", 0)
         self._decoders = Decoders(settings.pixels)
         self._embedding: Stage[tuple[Network, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
-        self._searching: Stage[Question, Reply] = Stage("search", self._searcher.answers, QUERIES, settings.searching)
+        self._searching: Stage[Question, Answer] = Stage("search", self._answers, QUERIES, settings.searching)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
@@ -117,7 +116,7 @@ class Engine:
 
     def look_ahead(self) -> None:
         """Load the model of a generation that is being filled, so that the switch to it makes nobody wait."""
-        upcoming = self.index.store.next_generation()
+        upcoming = self.index.store.generations.upcoming()
         known = self._upcoming
         if upcoming is not None and upcoming.fingerprint and (known is None or known.identity != upcoming):
             self._upcoming = self._network_of(upcoming)
@@ -136,7 +135,7 @@ class Engine:
 
     def _network_of(self, identity: Identity) -> Network:
         assert identity.fingerprint is not None
-        model = load_model(self.index.store, identity.fingerprint, model_folder(self.settings.place))
+        model = self.index.load_model(identity.fingerprint)
         return Network(identity, model, model.backend("auto"))
 
     def _embed(self, jobs: Sequence[tuple[Network, Tensor]]) -> list[Vectors]:
@@ -150,6 +149,22 @@ class Engine:
             cuts = np.cumsum([len(jobs[place][1]) for place in places])[:-1]
             result |= dict(zip(places, np.split(vectors, cuts), strict=True))
         return [result[place] for place in range(len(jobs))]
+
+    def _answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
+        self._flip = self.index.quality.flip
+        self._count()
+        return self.index.answers(questions)
+
+    def _count(self) -> None:
+        version = self.index.store.version()
+        if self._counted[0] != version:
+            with suppress(StorageError):  # a shard is down: as many as there were
+                self._counted = version, len(self.index)
+
+    @property
+    def items(self) -> int:
+        """How many there are, as of the last questions."""
+        return self._counted[1]
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
@@ -169,25 +184,30 @@ class Engine:
         if self.waiting >= self.settings.waiting:
             raise busy()
 
-    async def search(self, query: Query) -> tuple[Reply, dict[str, float]]:
+    async def search(self, query: Query) -> tuple[Answer, dict[str, float]]:
         """The answer, and the milliseconds of its stages."""
         times = Times()
 
-        async def ask(network: Network | None) -> Reply:
+        async def ask(network: Network | None) -> Answer:
             vectors = await self._vectors([*query.images, *query.not_images], network, times)
+            like, unlike = vectors[: len(query.images)], vectors[len(query.images) :]
             question = Question(
-                vectors[: len(query.images)], vectors[len(query.images) :], query.items, query.not_items,
-                query.where, query.group, query.k, None if network is None else network.identity.generation,
-            )  # fmt: skip
+                [*like, *query.items],
+                [*unlike, *query.not_items],
+                query.k,
+                query.where,
+                query.group,
+                generation=None if network is None else network.identity.generation,
+            )
             with times.measure("search"):
                 try:
                     return await self._searching.do(question)
                 except SlowError:
                     raise given_up(self.settings.searching) from None
 
-        reply = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
+        answer = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
-        return reply, times.of
+        return answer, times.of
 
     async def add(self, item: Item, upload: Upload) -> None:
         """Embed a picture and keep it; returns when it is on the disk."""
@@ -212,11 +232,11 @@ class Engine:
 
     async def mark(self, mark: Mark, picture: bytes | None) -> int:
         with self.admitted():
-            return await self._write(lambda: self.index.store.mark(mark, picture))
+            return await self._write(lambda: self.index.store.marks.add(mark, picture))
 
     async def unmark(self, number: int) -> bool:
         with self.admitted():
-            return await self._write(lambda: self.index.store.unmark(number))
+            return await self._write(lambda: self.index.store.marks.remove(number))
 
     async def _write(self, change: Callable[[], Result]) -> Result:
         return await self._writing.do(change)  # type: ignore[return-value]
@@ -245,10 +265,10 @@ class Engine:
         """One vector for each picture, with its mirror image where calibration switched that on."""
         if network is None or not uploads:
             return []
-        both = self._searcher.quality.flip if flip is None else flip
+        both = self._flip if flip is None else flip
         how = network.model.preprocessing
         with times.measure("decode"):
             inputs = await asyncio.gather(*(self._decoders.do(inputs_of, upload, how, both) for upload in uploads))
         with times.measure("network"):
             rows = await asyncio.gather(*(self._embedding.do((network, each)) for each in inputs))
-        return [combined(pair, None, network.identity.geometry)[0] if both else pair[0] for pair in rows]
+        return [combined(views, None, network.identity.geometry)[0] for views in rows]

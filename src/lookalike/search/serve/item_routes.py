@@ -63,7 +63,7 @@ def name_of(encoded: str) -> str:
 
 
 def item_named(store: Store, name: str) -> Item:
-    items = store.with_ids([name])
+    items = store.items([name])
     if not items:
         raise no_item(name)
     return items[0]

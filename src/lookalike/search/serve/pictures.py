@@ -12,7 +12,7 @@ from lookalike.errors import UserError
 from lookalike.image_files import PASSES, UnreadableError, check_markers, open_image
 from lookalike.models.preprocess import Preprocessing, prepare
 from lookalike.search.pictures import as_jpeg
-from lookalike.search.queries import Box, pixels_of
+from lookalike.search.queries import Box, pixels_of, views_of
 from lookalike.search.serve.refusals import Refusal, of_mistake
 
 KEPT = 1024  # the longer side of a marked query
@@ -66,9 +66,7 @@ def unreadable(error: UnreadableError) -> Refusal:
 
 def inputs_of(upload: Upload, how: Preprocessing, flip: bool) -> Float[Tensor, "_ c h w"]:
     """What the network takes: one row, or two with the mirror image."""
-    pixels = decoded(upload)
-    views = [pixels, pixels.flip(2)] if flip else [pixels]
-    return torch.cat([prepare([view], how) for view in views])
+    return torch.cat([prepare([view], how) for view in views_of(decoded(upload), flip)])
 
 
 def decoded(upload: Upload) -> UInt8[Tensor, "3 h w"]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lookalike.errors import UserError
-from lookalike.search.stores import BadValueError, StorageError
+from lookalike.search.stores import BadValueError, StorageError, UnknownItemError
 
 CODES = {
     400: "bad_request",
@@ -71,6 +71,8 @@ def of_mistake(mistake: UserError) -> Refusal:
     """A mistake in the request; trouble of the storage does not show the caller where it is."""
     if isinstance(mistake, StorageError) or isinstance(mistake.__cause__, sqlite3.Error):
         return Refusal(503, "The index cannot be read or written just now. Try again.", {"Retry-After": "5"})
+    if isinstance(mistake, UnknownItemError):
+        return no_item(mistake.id)
     text = str(mistake)
     return Refusal(
         422 if isinstance(mistake, BadValueError) else 400,

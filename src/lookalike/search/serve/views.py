@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 from lookalike.files import printable
 from lookalike.search.index import Index
-from lookalike.search.items import Hit, Item
+from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import thumbnail
-from lookalike.search.serve.asking import Reply
 from lookalike.search.serve.refusals import no_item
 from lookalike.search.serve.schema import (
     AnswerForm,
@@ -26,12 +25,14 @@ from lookalike.search.serve.schema import (
     ValueForm,
 )
 from lookalike.search.serve.settings import Settings
+from lookalike.search.stores import Column
 from lookalike.search.stores.fields import OWN
 from lookalike.search.stores.places import name_of
 
 VALUES, NEWEST = 50, 12
 QUICK = 0.25  # seconds: an overview that is made sooner is made after every change
 PATIENCE = 20  # others may be as many times as old as they took to make
+UNCALIBRATED = "Nobody has measured yet what a similarity means here: lookalike calibrate does."
 KEPT = 64 << 20  # bytes of thumbnails in memory
 
 
@@ -47,13 +48,23 @@ def hit_form(hit: Hit) -> HitForm:
     return HitForm(item=item_form(hit.item), similarity=hit.similarity)
 
 
-def answer_form(reply: Reply, times: dict[str, float], query: str) -> AnswerForm:
-    verdict = reply.answer.verdict
+def answer_form(answer: Answer, items: int, times: dict[str, float], query: str) -> AnswerForm:
+    """An answer, how many items there are, the milliseconds of each stage, and what feedback calls the query."""
     return AnswerForm(
-        hits=[hit_form(hit) for hit in reply.answer.hits], verdict=None if verdict == "uncalibrated" else verdict,
-        meaning=reply.meaning, label=reply.label, items=reply.items, query=query, missing=list(reply.answer.missing),
+        hits=[hit_form(hit) for hit in answer.hits],
+        verdict=None if answer.verdict == "uncalibrated" else answer.verdict,
+        meaning=answer.meaning or UNCALIBRATED,
+        label=answer.label,
+        items=items,
+        query=query,
+        missing=list(answer.missing),
         milliseconds=Milliseconds(**{stage: round(value, 3) for stage, value in times.items()}),
-    )  # fmt: skip
+    )
+
+
+def column_form(name: str, column: Column) -> ColumnForm:
+    values = [ValueForm(value=value, items=number) for value, number in column.counts]
+    return ColumnForm(name=name, type=column.kind, values=values, least=column.least, most=column.most)  # type: ignore[arg-type]
 
 
 class Overview:
@@ -77,41 +88,30 @@ class Overview:
 
     def _made(self) -> IndexForm:
         store = self.index.store
-        labels = self._labels()
+        columns = [name for name in store.columns() if name == "label" or name not in OWN]
+        summary = store.summary(columns, VALUES, NEWEST)
+        labels = self._labels(summary.columns["label"])
+        newest = [item_form(item) for item in summary.newest]
         return IndexForm(
-            name=name_of(self.settings.place), items=store.count(), classes=store.distinct("label"),
-            labels=labels, columns=self._columns(), newest=[item_form(item) for item in store.newest(NEWEST)],
-            sample=self._sample(labels), calibration=self._calibration(), read_only=self.settings.read_only,
-            feedback=store.marked(),
+            name=name_of(self.settings.place),
+            items=store.count(),
+            classes=summary.columns["label"].distinct,
+            labels=labels,
+            columns=[column_form(name, column) for name, column in summary.columns.items() if name != "label"],
+            newest=newest,
+            sample=labels[0].example if labels else next(iter(newest), None),  # to try: it has company in its class
+            calibration=self._calibration(),
+            read_only=self.settings.read_only,
+            feedback=store.marks.count(),
             limits=LimitsForm(body=self.settings.body, pixels=self.settings.pixels, k=self.settings.hits),
-        )  # fmt: skip
+        )
 
-    def _labels(self) -> list[LabelForm]:
-        counted = self.index.store.counted("label", VALUES)
-        examples = self.index.store.first_of("label", [label for label, _ in counted])
+    def _labels(self, labels: Column) -> list[LabelForm]:
+        examples = self.index.store.first_of("label", [label for label, _ in labels.counts])
         return [
             LabelForm(label=str(label), items=number, example=item_form(examples[label]) if label in examples else None)
-            for label, number in counted
+            for label, number in labels.counts
         ]
-
-    def _columns(self) -> list[ColumnForm]:
-        store, result = self.index.store, []
-        for name, kind in store.columns().items():
-            if name in OWN:
-                continue
-            if kind == "number":
-                least, most = store.extent(name)
-                result.append(ColumnForm(name=name, type=kind, values=[], least=least, most=most))  # type: ignore[arg-type]
-            else:
-                values = [ValueForm(value=value, items=number) for value, number in store.counted(name, VALUES)]
-                result.append(ColumnForm(name=name, type=kind, values=values))
-        return result
-
-    def _sample(self, labels: list[LabelForm]) -> ItemForm | None:
-        """Something to try: an item that has company in its class."""
-        if labels:
-            return labels[0].example
-        return next(map(item_form, self.index.store.newest(1)), None)
 
     def _calibration(self) -> CalibrationForm | None:
         calibration = self.index.calibration
@@ -143,7 +143,7 @@ class Thumbnails:
 
     def get(self, id_: str) -> bytes | None:
         """A JPEG, or None where the picture cannot be read."""
-        items = self.index.store.with_ids([id_])
+        items = self.index.store.items([id_])
         if not items:
             raise no_item(id_)
         name = (id_, items[0].added)  # an item that is written again has a new time

@@ -39,22 +39,22 @@ def copy(source: Store, target: Store, stage: Stage = lambda _: None, replace_it
     A target that is not a copy and has items of its own is refused, unless `replace_items` gives them up.
     """
     check(_same(source, target), "the target holds vectors of another model: copy to a new place")
-    begun = target.read_fact(FACT)
-    if begun is None and target.read_fact(COPIED) is None and not replace_items:
+    begun = target.documents.read(FACT)
+    if begun is None and target.documents.read(COPIED) is None and not replace_items:
         count = target.count()
         check(
             count == 0,
             f"the target is not a copy: {count:,} own items would be lost; copy to a new place, or --replace them",
         )
     after = "" if begun is None else str(json.loads(begun)["after"])
-    target.write_fact(FACT, json.dumps({"after": after}))
+    target.documents.write(FACT, json.dumps({"after": after}))
     _copy_documents(source, target)
     _copy_items(source, target, after, stage("copying"))
     _remove_others(source, target)
     _copy_marks(source, target)
     result = Copied(target.count(), _compared(source, target, stage), bool(after))
-    target.write_fact(COPIED, result.digest)
-    target.write_fact(FACT, None)
+    target.documents.write(COPIED, result.digest)
+    target.documents.write(FACT, None)
     return result
 
 
@@ -66,9 +66,9 @@ def _same(source: Store, target: Store) -> bool:
 def _copy_documents(source: Store, target: Store) -> None:
     fingerprint = source.identity.fingerprint
     if fingerprint is not None:
-        target.keep_model(fingerprint, source.model_files(fingerprint))
+        target.documents.keep_model(fingerprint, source.documents.model(fingerprint))
     for name in FACTS:
-        target.write_fact(name, source.read_fact(name))
+        target.documents.write(name, source.documents.read(name))
 
 
 def _copy_items(source: Store, target: Store, after: str, progress: Progress | None) -> None:
@@ -76,7 +76,7 @@ def _copy_items(source: Store, target: Store, after: str, progress: Progress | N
     done = sum(1 for item in target.listed() if item.id <= after) if after else 0
     for items, vectors in _batches(source, after):
         target.put(items, vectors, _pictures(source, items))
-        target.write_fact(FACT, json.dumps({"after": items[-1].id}))
+        target.documents.write(FACT, json.dumps({"after": items[-1].id}))
         done += len(items)
         if progress is not None:
             progress(min(done, total), total)
@@ -91,7 +91,7 @@ def _batches(store: Store, after: str = "") -> Iterator[tuple[list[Item], Vector
 
 def _pictures(store: Store, items: Sequence[Item]) -> dict[str, bytes]:
     unfiled = [item.id for item in items if item.path is None]
-    return store.pictures(unfiled) if unfiled else {}
+    return store.documents.pictures(unfiled) if unfiled else {}
 
 
 def _remove_others(source: Store, target: Store) -> None:
@@ -112,13 +112,13 @@ def _others(known: Iterator[Item], some: Iterator[Item]) -> Iterator[str]:
 
 
 def _copy_marks(source: Store, target: Store) -> None:
-    marks = source.marks()
+    marks = source.marks.every()
     named = {(mark.query, mark.item) for mark in marks}
-    for mark in target.marks():
+    for mark in target.marks.every():
         if (mark.query, mark.item) not in named:
-            target.unmark(mark.number)
+            target.marks.remove(mark.number)
     for mark in marks:
-        target.mark(mark, source.query_picture(mark.query))
+        target.marks.add(mark, source.marks.picture(mark.query))
 
 
 def _compared(source: Store, target: Store, stage: Stage) -> str:
@@ -126,7 +126,7 @@ def _compared(source: Store, target: Store, stage: Stage) -> str:
     own, (count, copied) = digest(source, stage("reading the source")), (source.count(), target.count())
     if count == copied and own == digest(target, stage("reading the copy")):
         return own
-    target.write_fact(FACT, json.dumps({"after": ""}))
+    target.documents.write(FACT, json.dumps({"after": ""}))
     trouble = "differs from its source" if count == copied else f"has {copied:,} items, its source {count:,}"
     raise UserError(f"the copy {trouble}: the source was changed meanwhile; the same command brings it up to date")
 
@@ -162,7 +162,7 @@ def _numbers(columns: Mapping[str, Value]) -> dict[str, Value]:
 
 def into_file(source: Store, file: Path) -> None:
     """A backup: the index as a folder's one file."""
-    from lookalike.search.stores.sqlite import SqliteStore
+    from lookalike.search.stores.sqlite.store import SqliteStore
 
     with tempfile.TemporaryDirectory(dir=file.parent if file.parent.is_dir() else None) as folder:
         target = SqliteStore.create(Path(folder) / "index", source.identity)

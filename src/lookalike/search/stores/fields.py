@@ -96,10 +96,6 @@ def item_of(added: float, row: Sequence[Any], columns: Sequence[str]) -> Item:
     return Item(id_, path, label, own, root, None if digest is None else Stamp(size, modified, digest), added)
 
 
-def no_item(name: str, near: Sequence[str]) -> UserError:
-    return unknown("item", name, near)
-
-
 def check_batch(items: Sequence[Item]) -> None:
     """Refuse ids that come twice, and values that one of the stores cannot hold."""
     for item in items:

@@ -12,8 +12,8 @@ from lookalike.errors import UserError, check, install
 from lookalike.search.items import Identity
 from lookalike.search.stores import Store, copying
 from lookalike.search.stores.postgres.address import Address, addresses, is_address
-from lookalike.search.stores.sharded import Shards
-from lookalike.search.stores.sqlite import FILE, SqliteStore
+from lookalike.search.stores.sharded.store import Shards
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 
 Place = str | Path
 SHARD = "shard"  # the fact that tells which one a store is
@@ -63,7 +63,7 @@ def _numbered(number: int, count: int) -> str | None:
 def _shard(address: Address, number: int, count: int) -> Store:
     """The store at one address, if it is the shard that it should be."""
     store: Store = _postgres()(address) if count == 1 else _postgres()(address, SHORT)
-    fact = store.read_fact(SHARD)
+    fact = store.documents.read(SHARD)
     if fact != _numbered(number, count):
         store.close()
         what = "a whole index" if fact is None else f"shard {fact}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lookalike.models import Model
 from lookalike.search import Index
-from lookalike.search.calibration import Calibration
+from lookalike.search.calibration.thresholds import Calibration
 from tests.fixtures.shop import PRODUCTS, draw, photo
 
 SOLD = (0, 1, 4, 9)  # of the drawn products
@@ -44,4 +44,4 @@ def calibrate(index: Index, sure: float) -> None:
     """A calibration by which every answer at least as similar as `sure` is sure, and no other one is likely."""
     facts = {"classes": 9, "queries": 90, "items": 17, "generation": 1, "date": "2026-11-16", "source": "index"}
     made = Calibration(0.9, sure, sure, 0.95, (0.9, 1.0), 0.8, curve=((sure, 0.95, 0.8),), **facts)
-    index.store.write_fact("calibration", json.dumps(made.as_json()))
+    index.store.documents.write("calibration", json.dumps(made.as_json()))

@@ -71,7 +71,7 @@ def test_no_calibration_means_no_verdict_and_a_strict_one_says_unknown(page, sho
     try:
         for sure, verdict, words in ((2.0, ["unknown"], "Probably not in this index"), (None, [], "calibrat")):
             if sure is None:
-                index.store.write_fact("calibration", None)
+                index.store.documents.write("calibration", None)
             else:
                 calibrate(index, sure)
             server.wait_for(lambda verdict=verdict: [asked(server)] == (verdict or [None]), "the index as it is now")

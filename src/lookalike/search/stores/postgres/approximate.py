@@ -29,7 +29,7 @@ from lookalike.search.stores.postgres import rows
 from lookalike.search.stores.postgres.database import Connection, Snapshot
 
 if TYPE_CHECKING:
-    from lookalike.search.stores.postgres.searching import Search
+    from lookalike.search.stores.postgres.searching import TableSearch
 
 FEW = 120  # × √n: rows that a filter leaves of n, so that every one is scored
 COUNTED = 60.0  # seconds for which the size of a filter is believed
@@ -44,7 +44,7 @@ WIDEN = "SELECT set_config('hnsw.ef_search', %s, false), set_config('hnsw.iterat
 
 
 @dataclass(frozen=True)
-class Graph:
+class HnswGraph:
     """What is known of the graph of one generation."""
 
     width: int
@@ -52,10 +52,10 @@ class Graph:
     items: int  # when it was measured
     date: str
 
-    def width_for(self, search: "Search") -> int:
+    def width_for(self, search: "TableSearch") -> int:
         return min(1000, max(self.width, self.candidates(search)))
 
-    def candidates(self, search: "Search") -> int:
+    def candidates(self, search: "TableSearch") -> int:
         """How many the graph names."""
         if search.plain:
             return min(2 * search.k + 20, max(self.width, search.k + SPARE))
@@ -68,16 +68,16 @@ class Graph:
         return text if self.recall >= AGREEMENT else f"{text}; that is less than {AGREEMENT}: --exact drops the graph"
 
 
-def graph_of(snapshot: Snapshot) -> Graph | None:
+def graph_of(snapshot: Snapshot) -> HnswGraph | None:
     return None if snapshot.graph is None else _read(snapshot.graph)
 
 
 @lru_cache(maxsize=16)
-def _read(text: str) -> Graph:
-    return Graph(**json.loads(text))
+def _read(text: str) -> HnswGraph:
+    return HnswGraph(**json.loads(text))
 
 
-class Memory:
+class SearchMemory:
     """What is remembered from one search to the next: filters as SQL, which of them leave few items, by counts of the
     last minute (a wrong guess costs time, never an answer), and how widely each connection searches the graph."""
 
@@ -94,7 +94,7 @@ class Memory:
             self._clauses[key] = rows.literal_clause(snapshot, where)
         return self._clauses[key]
 
-    def few(self, search: "Search", graph: Graph) -> bool:
+    def few(self, search: "TableSearch", graph: HnswGraph) -> bool:
         key, now = (search.snapshot.identity.generation, search.condition), time.monotonic()
         until, few = self._few.get(key, (0.0, False))
         if now >= until:
@@ -120,7 +120,7 @@ def widen(connection: Connection, width: int) -> None:
     connection.execute(WIDEN, (str(width),))
 
 
-def graph_for(search: "Search", memory: Memory) -> Graph | None:
+def graph_for(search: "TableSearch", memory: SearchMemory) -> HnswGraph | None:
     """The graph, if it can answer a search with this condition; the connection is then set for it."""
     graph = graph_of(search.snapshot)
     if graph is None or search.k > MOST or (search.filtered and memory.few(search, graph)):
@@ -137,7 +137,9 @@ def indexed(identity: Identity) -> tuple[str, str, str]:
     return (what, "<#>", f"{kind}_ip_ops") if identity.geometry == "sphere" else (what, "<->", f"{kind}_l2_ops")
 
 
-def candidates(query: Float32[np.ndarray, " d"], search: "Search", graph: Graph) -> list[tuple[Any, ...]] | None:
+def candidates(
+    query: Float32[np.ndarray, " d"], search: "TableSearch", graph: HnswGraph
+) -> list[tuple[Any, ...]] | None:
     """The best that the graph names, nothing where it gave up early; None where the index is not as it was known."""
     what, operator, _ = indexed(search.snapshot.identity)
     number = graph.candidates(search)

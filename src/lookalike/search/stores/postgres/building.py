@@ -18,9 +18,9 @@ import psycopg
 from lookalike.errors import check
 from lookalike.search.stores import StorageError
 from lookalike.search.stores.postgres import listing, rows
-from lookalike.search.stores.postgres.approximate import AGREEMENT, NEIGHBOURS, SAMPLE, Graph, indexed, widen
-from lookalike.search.stores.postgres.database import Connection, Database, Snapshot
-from lookalike.search.stores.postgres.searching import Search
+from lookalike.search.stores.postgres.approximate import AGREEMENT, NEIGHBOURS, SAMPLE, HnswGraph, indexed, widen
+from lookalike.search.stores.postgres.database import Connection, PostgresDatabase, Snapshot
+from lookalike.search.stores.postgres.searching import TableSearch
 
 WIDTHS = (20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640, 896)
 HALF, WHOLE = 4000, 2000  # dimensions of a graph over halfvec and over vector
@@ -46,7 +46,7 @@ class Steps:
                 self.progress(part * PART + PART * number // len(sample), max(3, part + 1) * PART)
 
     @contextmanager
-    def watched(self, database: Database, table: str) -> Iterator[None]:
+    def watched(self, database: PostgresDatabase, table: str) -> Iterator[None]:
         """Look now and then how much of a table an index has taken in."""
         done = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(database, table, done), daemon=True)
@@ -59,7 +59,7 @@ class Steps:
             if self.progress is not None:
                 watcher.join()
 
-    def _watch(self, database: Database, table: str, done: threading.Event) -> None:
+    def _watch(self, database: PostgresDatabase, table: str, done: threading.Event) -> None:
         most = 0
         while self.progress is not None and not done.wait(EVERY):
             with suppress(psycopg.Error, StorageError):
@@ -68,7 +68,7 @@ class Steps:
                 self.progress(min(most, PART), 3 * PART)
 
 
-def build(database: Database, progress: Progress | None = None) -> None:
+def build(database: PostgresDatabase, progress: Progress | None = None) -> None:
     """Build the graph of the generation that answers, without stopping readers or writers, and measure it."""
     steps = Steps(progress)
     snapshot = database.read(lambda snapshot: snapshot)
@@ -109,7 +109,7 @@ def _create(connection: Connection, snapshot: Snapshot) -> None:
         connection.close()  # with the settings of this session
 
 
-def _measured(snapshot: Snapshot, steps: Steps) -> Graph:
+def _measured(snapshot: Snapshot, steps: Steps) -> HnswGraph:
     """The graph with the smallest width that agrees with exact search, or with the widest."""
     total = listing.count(snapshot, ())
     share = min(100.0, 100 * 2 * SAMPLE / max(1, total))
@@ -118,11 +118,11 @@ def _measured(snapshot: Snapshot, steps: Steps) -> Graph:
         binary=True,
     ).fetchall()
     sample = [vector for (vector,) in drawn]
-    search = Search(snapshot, NEIGHBOURS + 1, "true", (), None, "''")
-    today, best = datetime.now(UTC).date().isoformat(), Graph(0, 0.0, total, "")
+    search = TableSearch(snapshot, NEIGHBOURS + 1, "true", (), None, "''")
+    today, best = datetime.now(UTC).date().isoformat(), HnswGraph(0, 0.0, total, "")
     exact = [_similarities(search, vector, None) for vector in steps.each(sample, 1)]
     for number, width in enumerate(WIDTHS, start=2):
-        graph = Graph(width, 0.0, total, today)
+        graph = HnswGraph(width, 0.0, total, today)
         widen(snapshot.connection, graph.width_for(search))
         shared = [_agreeing(_similarities(search, vector, graph), near)
                   for vector, near in zip(steps.each(sample, number), exact, strict=True)]  # fmt: skip
@@ -132,7 +132,7 @@ def _measured(snapshot: Snapshot, steps: Steps) -> Graph:
     return best
 
 
-def _similarities(search: Search, vector: Any, graph: Graph | None) -> list[float]:
+def _similarities(search: TableSearch, vector: Any, graph: HnswGraph | None) -> list[float]:
     answer = search.answer(vector, graph)
     return [] if answer is None else [hit.similarity for hit in answer.hits]
 
@@ -143,13 +143,13 @@ def _agreeing(some: Sequence[float], exact: Sequence[float]) -> float:
     return near / max(1, len(exact) - 1)
 
 
-def _keep(snapshot: Snapshot, graph: Graph | None) -> None:
+def _keep(snapshot: Snapshot, graph: HnswGraph | None) -> None:
     snapshot.connection.execute(
         "UPDATE generations SET graph = %s WHERE current", (None if graph is None else json.dumps(asdict(graph)),)
     )
 
 
-def drop(database: Database) -> None:
+def drop(database: PostgresDatabase) -> None:
     """Exact answers from now on."""
     snapshot = database.read(lambda snapshot: snapshot)
     database.write(_keep, None)

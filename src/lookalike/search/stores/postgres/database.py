@@ -83,7 +83,7 @@ def table_of(generation: int) -> str:
     return f"items_{generation}"
 
 
-class Database:
+class PostgresDatabase:
     """Connections to one server."""
 
     def __init__(self, address: Address, patience: float = PATIENCE) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from lookalike.search.filters import Filter
+from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Item, Value, Vectors
-from lookalike.search.stores import fields
+from lookalike.search.stores import Column, Summary, fields
 from lookalike.search.stores.fields import adapted
 from lookalike.search.stores.postgres.database import Snapshot
 from lookalike.search.stores.postgres.rows import clause, number, one, plain, select, select_vectors
@@ -30,16 +30,23 @@ def count(snapshot: Snapshot, where: Filter) -> int:
     return int(one(snapshot, f"SELECT count(*) FROM {snapshot.table} WHERE {text}", parameters))
 
 
-def distinct(snapshot: Snapshot, column: str) -> int:
-    name = fields.physical(snapshot.names, column)
-    return int(one(snapshot, f"SELECT count(DISTINCT {name}) FROM {snapshot.table}"))
+def summary(snapshot: Snapshot, names: Sequence[str], values: int, newest: int) -> Summary:
+    columns = {
+        name: column(snapshot, fields.physical(snapshot.names, name), snapshot.names[name][1], values) for name in names
+    }
+    return Summary(columns, select(snapshot, f"ORDER BY added DESC, key DESC LIMIT {newest}", ()) if newest else [])
 
 
-def counted(snapshot: Snapshot, column: str, most: int) -> list[tuple[Value, int]]:
-    name = fields.physical(snapshot.names, column)
+def column(snapshot: Snapshot, name: str, kind: Kind, values: int) -> Column:
+    """What a column of the table holds."""
+    if kind == "number":
+        least, most = (one(snapshot, f"SELECT {which}({name}) FROM {snapshot.table}") for which in ("min", "max"))
+        return Column(kind, least=least, most=most)
+    distinct = one(snapshot, f"SELECT count(DISTINCT {name}) FROM {snapshot.table}")
     statement = f"""SELECT {name}, count(*) AS times FROM {snapshot.table} WHERE {name} IS NOT NULL GROUP BY {name}
                     ORDER BY times DESC, {name} LIMIT %s"""
-    return [(plain(value), int(times)) for value, times in snapshot.connection.execute(statement, (most,))]
+    counts = snapshot.connection.execute(statement, (values,)).fetchall() if values else []
+    return Column(kind, int(distinct), [(plain(value), int(times)) for value, times in counts])
 
 
 def first_of(snapshot: Snapshot, column: str, values: Sequence[Value]) -> dict[Value, Item]:
@@ -50,13 +57,3 @@ def first_of(snapshot: Snapshot, column: str, values: Sequence[Value]) -> dict[V
         for item in select(snapshot, f"WHERE {name} = %s ORDER BY key LIMIT 1", (fitting,)):
             result[value] = item
     return result
-
-
-def extent(snapshot: Snapshot, column: str) -> tuple[Value, Value]:
-    name = fields.physical(snapshot.names, column)
-    least, most = (one(snapshot, f"SELECT {which}({name}) FROM {snapshot.table}") for which in ("min", "max"))
-    return least, most
-
-
-def newest(snapshot: Snapshot, count: int) -> list[Item]:
-    return select(snapshot, f"ORDER BY added DESC, key DESC LIMIT {count}", ())

@@ -1,13 +1,36 @@
-"""Marks of people, kept on a server; see `stores.marks`."""
+"""Marks of people, kept on a server."""
 
 import time
 
 from lookalike.search.items import Mark
-from lookalike.search.stores.postgres.database import Snapshot
+from lookalike.search.stores.postgres.database import PostgresDatabase, Snapshot
 from lookalike.search.stores.postgres.rows import one
 
 
-def add(snapshot: Snapshot, mark: Mark, picture: bytes | None) -> int:
+class PostgresMarks:
+    """See `Marks`."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self.database = database
+
+    def add(self, mark: Mark, picture: bytes | None = None) -> int:
+        return self.database.write(_add, mark, picture)
+
+    def remove(self, number: int) -> bool:
+        return self.database.write(_remove, number)
+
+    def every(self) -> list[Mark]:
+        return self.database.read(_every)
+
+    def count(self) -> int:
+        return int(self.database.read(one, "SELECT count(*) FROM marks"))
+
+    def picture(self, query: str) -> bytes | None:
+        content = self.database.read(one, "SELECT content FROM asked WHERE query = %s", (query,))
+        return None if content is None else bytes(content)
+
+
+def _add(snapshot: Snapshot, mark: Mark, picture: bytes | None) -> int:
     """Keep a mark, in the place of an earlier one of the same query and item; its number."""
     connection = snapshot.connection
     connection.execute("DELETE FROM marks WHERE query = %s AND item = %s", (mark.query, mark.item))
@@ -21,22 +44,13 @@ def add(snapshot: Snapshot, mark: Mark, picture: bytes | None) -> int:
     return int(one(snapshot, statement, (mark.query, mark.query_item, mark.item, mark.right, time.time())))
 
 
-def remove(snapshot: Snapshot, number: int) -> bool:
+def _remove(snapshot: Snapshot, number: int) -> bool:
     """Take a mark back; whether there was one."""
     gone = snapshot.connection.execute("DELETE FROM marks WHERE number = %s", (number,)).rowcount
     snapshot.connection.execute("DELETE FROM asked WHERE query NOT IN (SELECT query FROM marks)")
     return bool(gone)
 
 
-def every(snapshot: Snapshot) -> list[Mark]:
+def _every(snapshot: Snapshot) -> list[Mark]:
     statement = "SELECT query, query_item, item, correct, number FROM marks ORDER BY number"
     return [Mark(*row) for row in snapshot.connection.execute(statement)]
-
-
-def picture(snapshot: Snapshot, query: str) -> bytes | None:
-    content = one(snapshot, "SELECT content FROM asked WHERE query = %s", (query,))
-    return None if content is None else bytes(content)
-
-
-def count(snapshot: Snapshot) -> int:
-    return int(one(snapshot, "SELECT count(*) FROM marks"))

@@ -13,7 +13,7 @@ from psycopg.types.numeric import Int8
 from lookalike.errors import check
 from lookalike.search.filters import Filter, Kind, as_sql
 from lookalike.search.items import Item, Value, Vectors
-from lookalike.search.stores import GenerationError, fields
+from lookalike.search.stores import GenerationError, UnknownItemError, fields
 from lookalike.search.stores.fields import FIELDS, Names, adapted, fields_of, item_of, kinds_of, own_columns
 from lookalike.search.stores.postgres import schema
 from lookalike.search.stores.postgres.database import Snapshot
@@ -186,15 +186,10 @@ def as_item(row: Sequence[Any], own: Sequence[str]) -> Item:
     return item_of(added, (id_, path, *row[3:first], *map(plain, row[first:])), own)
 
 
-def with_ids(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:
-    return select(snapshot, "WHERE id = ANY(%s)", (list(ids),))
-
-
 def items(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:
-    """The items with these ids, in their order; an unknown one is refused."""
-    by_id = {item.id: item for item in with_ids(snapshot, ids)}
-    check_known(snapshot, ids, by_id)
-    return [by_id[one] for one in ids]
+    """Those of these items that there are, in the order of `ids`."""
+    by_id = {item.id: item for item in select(snapshot, "WHERE id = ANY(%s)", (list(ids),))}
+    return [by_id[one] for one in dict.fromkeys(ids) if one in by_id]
 
 
 def vectors_of(snapshot: Snapshot, ids: Sequence[str]) -> Vectors:
@@ -209,7 +204,7 @@ def check_known(snapshot: Snapshot, ids: Sequence[str], known: Any) -> None:
     missing = next((one for one in ids if one not in known), None)
     if missing is not None:
         statement = f"SELECT id FROM {snapshot.table} WHERE id >= %s ORDER BY id LIMIT 20"
-        raise fields.no_item(missing, [row[0] for row in snapshot.connection.execute(statement, (missing[:3],))])
+        raise UnknownItemError(missing, [row[0] for row in snapshot.connection.execute(statement, (missing[:3],))])
 
 
 def at_paths(snapshot: Snapshot, paths: Sequence[str]) -> dict[str, Item]:

@@ -14,7 +14,7 @@ from lookalike.search.items import Identity
 from lookalike.search.stores.fields import Names
 from lookalike.search.stores.postgres import wire
 from lookalike.search.stores.postgres.address import Address
-from lookalike.search.stores.postgres.database import CHANGED, Connection, Database, Snapshot, table_of
+from lookalike.search.stores.postgres.database import CHANGED, Connection, PostgresDatabase, Snapshot, table_of
 
 WIDEST = 16_000  # dimensions of a vector
 STEPS: Sequence[Sequence[str]] = (
@@ -41,7 +41,7 @@ STEPS: Sequence[Sequence[str]] = (
 TYPES = {"text": 'text COLLATE "C"', "number": "numeric"}
 
 
-def create(database: Database, identity: Identity, facts: Mapping[str, str]) -> None:
+def create(database: PostgresDatabase, identity: Identity, facts: Mapping[str, str]) -> None:
     """A new index without items, with these facts."""
     check(identity.dim <= WIDEST, f"pgvector holds at most {WIDEST:,} dimensions, this model has {identity.dim:,}")
     database.plain(lambda connection: _create(connection, database.address, identity, facts))
@@ -76,7 +76,7 @@ def there(connection: Connection, index: str) -> bool:
     return connection.execute(statement, (index,)).fetchone() is not None
 
 
-def opened(database: Database) -> None:
+def opened(database: PostgresDatabase) -> None:
     """Look whether there is an index, and bring its tables up to date."""
     shown, index = database.address.shown, database.address.index
     if not database.plain(lambda connection: there(connection, index)):

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from lookalike.search import scan
 from lookalike.search.filters import Filter
 from lookalike.search.items import Answer, Hit, Vectors
+from lookalike.search.scan import rounded as scan
 from lookalike.search.stores import fields
 from lookalike.search.stores.postgres import approximate, rows, wire
-from lookalike.search.stores.postgres.approximate import Graph, Memory
+from lookalike.search.stores.postgres.approximate import HnswGraph, SearchMemory
 from lookalike.search.stores.postgres.database import STATE, Snapshot, plans_kept
 
 UNIT = 2.0**-24  # rounding of a float32, relative
@@ -52,7 +52,7 @@ class Slack:
 
 
 @dataclass(frozen=True)
-class Search:
+class TableSearch:
     """One search: k hits under a condition, one for each value of a column with `group`."""
 
     snapshot: Snapshot
@@ -76,7 +76,7 @@ class Search:
     def score(self) -> str:
         return "inner_product(vector, %s)" if self.spherical else "-0.5 * power(l2_distance(vector, %s), 2)"
 
-    def answer(self, query: Query, graph: Graph | None) -> Answer | None:
+    def answer(self, query: Query, graph: HnswGraph | None) -> Answer | None:
         """From the graph if there is one and it finds enough, else exactly; None where the index has changed."""
         if graph is not None:
             named = approximate.candidates(query, self, graph)
@@ -181,7 +181,7 @@ def _reached(named: Sequence[Row], slack: Slack) -> float:
 
 def search(
     snapshot: Snapshot, queries: Vectors, k: int, where: Filter, group: str | None, leave_out: Sequence[str],
-    memory: Memory,
+    memory: SearchMemory,
 ) -> list[Answer] | None:  # fmt: skip
     """One answer for each query; None where the index has changed in between, which it cannot in a transaction."""
     k = fields.checked_k(k)
@@ -189,8 +189,8 @@ def search(
     column = None if group is None else fields.physical(snapshot.names, group)
     empty = "''" if group is None or snapshot.names[group][1] == "text" else "0"
     if leave_out:
-        rows.check_known(snapshot, leave_out, {item.id for item in rows.with_ids(snapshot, leave_out)})
-    one = Search(snapshot, k, memory.clause(snapshot, where), leave_out, column, empty, bool(where))
+        rows.check_known(snapshot, leave_out, {item.id for item in rows.items(snapshot, leave_out)})
+    one = TableSearch(snapshot, k, memory.clause(snapshot, where), leave_out, column, empty, bool(where))
     graph = approximate.graph_for(one, memory)
     answers = []
     with plans_kept(snapshot.connection):

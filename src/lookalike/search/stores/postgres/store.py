@@ -9,22 +9,16 @@ from contextlib import closing
 from pathlib import Path
 
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
-from lookalike.search.stores import copying, fields
-from lookalike.search.stores.postgres import (
-    approximate,
-    building,
-    contents,
-    filling,
-    listing,
-    marks,
-    rows,
-    schema,
-    searching,
-)
+from lookalike.search.items import Answer, Identity, Item, Value, Vectors
+from lookalike.search.stores import Summary, copying, fields
+from lookalike.search.stores.postgres import approximate, building, listing, rows, schema, searching, soundness
 from lookalike.search.stores.postgres.address import Address
+from lookalike.search.stores.postgres.approximate import SearchMemory
 from lookalike.search.stores.postgres.building import Progress
-from lookalike.search.stores.postgres.database import PATIENCE, Database, Snapshot
+from lookalike.search.stores.postgres.database import PATIENCE, PostgresDatabase, Snapshot
+from lookalike.search.stores.postgres.documents import PostgresDocuments
+from lookalike.search.stores.postgres.filling import PostgresGenerations
+from lookalike.search.stores.postgres.marks import PostgresMarks
 
 BLOCK = 5_000  # rows of one step of a scan
 
@@ -33,19 +27,22 @@ class PostgresStore:
     """One schema of one database; see `Store`."""
 
     def __init__(self, address: Address, patience: float = PATIENCE) -> None:
-        self.address, self.database, self._memory = address, Database(address, patience), approximate.Memory()
+        self.address, self.database, self._memory = address, PostgresDatabase(address, patience), SearchMemory()
+        self.documents = PostgresDocuments(self.database)
+        self.marks = PostgresMarks(self.database)
+        self.generations = PostgresGenerations(self.database)
         schema.opened(self.database)
         self.database.note_changes()
 
     @staticmethod
     def create(address: Address, identity: Identity, facts: Mapping[str, str] | None = None) -> None:
         """A new index without items, with these facts."""
-        with closing(Database(address)) as database:
+        with closing(PostgresDatabase(address)) as database:
             schema.create(database, identity, facts or {})
 
     @staticmethod
     def exists(address: Address) -> bool:
-        with closing(Database(address)) as database:
+        with closing(PostgresDatabase(address)) as database:
             return database.plain(lambda connection: schema.there(connection, address.index))
 
     def close(self) -> None:
@@ -56,9 +53,12 @@ class PostgresStore:
         return self.database.read(lambda snapshot: snapshot.identity)
 
     def put(
-        self, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes] | None = None,
+        self,
+        items: Sequence[Item],
+        vectors: Vectors,
+        pictures: Mapping[str, bytes] | None = None,
         generation: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         fields.check_batch(items)
         self.database.write(rows.put, items, vectors, pictures or {}, generation)
 
@@ -86,9 +86,6 @@ class PostgresStore:
             yield block
             last = block[0][-1].id
 
-    def with_ids(self, ids: Sequence[str]) -> list[Item]:
-        return self.database.read(rows.with_ids, ids)
-
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
         return self.database.read(rows.at_paths, paths)
 
@@ -97,47 +94,17 @@ class PostgresStore:
             yield from block
             after = block[-1].id
 
-    def picture(self, id_: str) -> bytes | None:
-        return self.database.read(contents.picture, id_)
-
-    def pictures(self, ids: Sequence[str]) -> dict[str, bytes]:
-        return self.database.read(contents.pictures, ids)
-
     def count(self, where: Filter = ()) -> int:
         return self.database.read(listing.count, where)
-
-    def distinct(self, column: str) -> int:
-        return self.database.read(listing.distinct, column)
 
     def version(self) -> str:
         return str(self.database.read(rows.one, "SELECT coalesce(sum(number), 0) FROM changes"))
 
-    def newest(self, count: int) -> list[Item]:
-        return self.database.read(listing.newest, count)
-
-    def counted(self, column: str, most: int) -> list[tuple[Value, int]]:
-        return self.database.read(listing.counted, column, most)
-
     def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
         return self.database.read(listing.first_of, column, values)
 
-    def extent(self, column: str) -> tuple[Value, Value]:
-        return self.database.read(listing.extent, column)
-
-    def mark(self, mark: Mark, picture: bytes | None = None) -> int:
-        return self.database.write(marks.add, mark, picture)
-
-    def unmark(self, number: int) -> bool:
-        return self.database.write(marks.remove, number)
-
-    def marks(self) -> list[Mark]:
-        return self.database.read(marks.every)
-
-    def marked(self) -> int:
-        return self.database.read(marks.count)
-
-    def query_picture(self, query: str) -> bytes | None:
-        return self.database.read(marks.picture, query)
+    def summary(self, columns: Sequence[str], values: int = 0, newest: int = 0) -> Summary:
+        return self.database.read(listing.summary, columns, values, newest)
 
     def columns(self) -> Mapping[str, Kind]:
         return self.database.read(lambda snapshot: {name: kind for name, (_, kind) in snapshot.names.items()})
@@ -145,41 +112,15 @@ class PostgresStore:
     def know(self, kinds: Mapping[str, Kind]) -> None:
         self.database.write(rows.know, kinds)
 
-    def read_fact(self, name: str) -> str | None:
-        return self.database.read(rows.one, "SELECT value FROM facts WHERE name = %s", (name,))  # type: ignore[no-any-return]
-
-    def write_fact(self, name: str, text: str | None) -> None:
-        self.database.write(contents.write_fact, name, text)
-
-    def begin_generation(self, identity: Identity) -> Identity:
-        return self.database.write(schema.begin_next, identity)
-
-    def next_generation(self) -> Identity | None:
-        return self.database.read(lambda snapshot: snapshot.upcoming)
-
-    def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
-        return self.database.read(filling.unfilled, generation, count, after)
-
-    def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
-        self.database.write(filling.fill, generation, ids, vectors)
-
-    def switch(self, generation: int) -> int:
-        return self.database.write(schema.switch, generation)
-
-    def model_files(self, fingerprint: str) -> dict[str, bytes]:
-        return self.database.read(contents.model_files, fingerprint)
-
-    def keep_model(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
-        self.database.write(contents.keep_model, fingerprint, files)
-
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
+        """Answer from an approximate index, and measure it; or exactly, as without it."""
         building.build(self.database, progress) if on else building.drop(self.database)
 
     def describe(self) -> dict[str, str]:
         return self.database.read(_described) | {"server": self.address.shown}
 
     def check(self) -> list[str]:
-        return self.database.read(contents.troubles)
+        return self.database.read(soundness.troubles)
 
     def compact(self) -> None:
         for table in self.database.read(lambda snapshot: snapshot.tables):

@@ -1,0 +1,1 @@
+"""How items come into an index: from images, from vectors made elsewhere, from another model."""

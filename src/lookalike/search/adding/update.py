@@ -1,0 +1,204 @@
+"""Bringing an index up to date with what lies on disk: only what is new or changed is embedded.
+
+A file whose size and time are as they were is passed over; one whose content is as it was keeps its vector. Images are
+read by threads while the network works on those before. One batch is one transaction: what is done stays done, so an
+interrupted update simply goes on.
+"""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lookalike.data.images.decode import Encoded
+from lookalike.errors import check
+from lookalike.files import printable
+from lookalike.image_files import UnreadableError, read
+from lookalike.search.adding.sources import Entry, Listing
+from lookalike.search.filters import Condition
+from lookalike.search.items import Item, Stamp, Vectors
+from lookalike.search.stores import Store
+from lookalike.search.stores.fields import check_kinds
+
+BATCH = 128  # images of one transaction
+Encode = Callable[[Sequence[Any]], Vectors]
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Update:
+    """What an update did."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    unreadable: list[tuple[str, str]] = field(default_factory=list)  # what it is called, and why
+
+    def __str__(self) -> str:
+        parts = [f"{self.added:,} added", f"{self.changed:,} changed", f"{self.unchanged:,} unchanged"]
+        parts += [f"{self.removed:,} removed"] if self.removed else []
+        parts += [f"{len(self.unreadable):,} unreadable"] if self.unreadable else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """An entry that was looked at: pixels where it must be embedded, else the item as it should be."""
+
+    item: Item
+    pixels: Any = None
+    picture: bytes | None = None
+    trouble: str | None = None
+
+
+def update(store: Store, listing: Listing, encode: Encode, progress: Progress | None = None) -> Update:
+    """Add what is new, embed again what has changed."""
+    check_kinds([entry.item for entry in listing.entries], store.columns())
+    done, result = 0, Update(unreadable=list(listing.skipped))
+    for batch in _ahead(store, listing.entries):
+        _write(store, batch, encode, result)
+        done += len(batch)
+        if progress is not None:
+            progress(done, len(listing.entries))
+    return result
+
+
+def prune(store: Store, listing: Listing) -> int:
+    """Remove the items of a root that it no longer names; a root that names nothing removes nothing."""
+    named = {entry.item.path or entry.item.id for entry in listing.entries}
+    check(bool(named), f"'{listing.root}' holds no image, so nothing is removed: check the place")
+    of_root = (Condition("root", "=", (listing.root,)),)
+    gone = [item.id for item in store.listed(of_root) if (item.path or item.id) not in named]
+    for start in range(0, len(gone), BATCH):
+        store.remove(gone[start : start + BATCH])
+    return len(gone)
+
+
+def _ahead(store: Store, entries: Sequence[Entry]) -> Iterator[list[_Read]]:
+    """Batches of entries that were looked at, the next one read while the caller works on this one."""
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+        waiting: list[list[Future[_Read]]] = []
+        for batch in _batches(entries):
+            known = _known(store, [entry.item for entry in batch])
+            waiting.append([pool.submit(_look, entry, known.get(_name(entry.item))) for entry in batch])
+            if len(waiting) > 1:
+                yield [future.result() for future in waiting.pop(0)]
+        for futures in waiting:
+            yield [future.result() for future in futures]
+
+
+def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    rest = iter(entries)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _name(item: Item) -> str:
+    """What makes an item the same one in the next update: its file, else its id."""
+    return item.path or item.id
+
+
+def _known(store: Store, items: Sequence[Item]) -> dict[str, Item]:
+    """The items of the index that these are."""
+    known = dict(store.at_paths([item.path for item in items if item.path is not None]))
+    known |= {item.id: item for item in store.items([item.id for item in items if item.path is None])}
+    return known
+
+
+def _look(entry: Entry, known: Item | None) -> _Read:
+    """Read an image unless it is as it was."""
+    item = entry.item if known is None else replace(entry.item, id=known.id)
+    try:
+        if item.path is None:
+            return _look_at_pixels(entry, item, known)
+        status = os.stat(item.path)
+        if known is not None and known.stamp is not None and _same_file(known.stamp, status):
+            return _Read(replace(item, stamp=known.stamp))
+        content = read(Path(item.path))
+        stamp = Stamp(status.st_size, status.st_mtime_ns, digest_of(content))
+        item = replace(item, stamp=stamp)
+        if known is not None and known.stamp is not None and known.stamp.digest == stamp.digest:
+            return _Read(item)
+        return _Read(item, Encoded(content).decode())
+    except UnreadableError as error:
+        return _Read(item, trouble=error.detail)
+    except OSError as error:
+        return _Read(item, trouble=error.strerror or str(error))
+
+
+def _same_file(stamp: Stamp, status: os.stat_result) -> bool:
+    return (stamp.size, stamp.modified) == (status.st_size, status.st_mtime_ns)
+
+
+def _look_at_pixels(entry: Entry, item: Item, known: Item | None) -> _Read:
+    assert entry.pixels is not None
+    pixels = entry.pixels()
+    array = np.ascontiguousarray(pixels.permute(1, 2, 0).numpy())
+    item = replace(item, stamp=Stamp(array.nbytes, 0, digest_of(array.tobytes())))
+    if (
+        known is not None
+        and known.stamp is not None
+        and item.stamp is not None
+        and known.stamp.digest == item.stamp.digest
+    ):
+        return _Read(item)
+    return _Read(item, pixels, _as_png(array))
+
+
+def _as_png(array: Any) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(array).save(file, "PNG")
+    return file.getvalue()
+
+
+def digest_of(content: bytes) -> str:
+    """By which a file, or the pixels of a picture without one, are known again."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _distinct(store: Store, fresh: Sequence[_Read]) -> list[_Read]:
+    """New images with ids of their own: where another file has the id already, the path tells them apart."""
+    owners = {item.id: item.path for item in store.items([one.item.id for one in fresh])}
+    result = []
+    for one in fresh:
+        path = one.item.path
+        if owners.setdefault(one.item.id, path) != path:
+            one = replace(one, item=replace(one.item, id=f"{one.item.id}~{digest_of(os.fsencode(path or ''))[:8]}"))
+        result.append(one)
+    return result
+
+
+def _write(store: Store, batch: Sequence[_Read], encode: Encode, result: Update) -> None:
+    """Embed what must be embedded and write the batch, in one transaction."""
+    result.unreadable += [(printable(_name(one.item)), one.trouble) for one in batch if one.trouble is not None]
+    fresh = [one for one in batch if one.pixels is not None]
+    same = [one.item for one in batch if one.pixels is None and one.trouble is None]
+    fresh = _distinct(store, fresh)
+    before = {item.id: item for item in store.items([one.item.id for one in (*fresh, *batch)])}
+    edited = [item for item in same if item != before.get(item.id)]  # another label, column or time
+    items, vectors = [one.item for one in fresh], []
+    if fresh:
+        vectors.append(encode([one.pixels for one in fresh]))
+    if edited:
+        vectors.append(store.vectors([item.id for item in edited]))
+    if vectors:
+        pictures = {one.item.id: one.picture for one in fresh if one.picture is not None}
+        pictures |= {
+            item.id: content
+            for item in edited
+            if item.path is None and (content := store.documents.pictures([item.id]).get(item.id))
+        }
+        store.put(items + edited, np.concatenate(vectors), pictures)
+    result.added += sum(item.id not in before for item in items)
+    result.changed += sum(item.id in before for item in items) + len(edited)
+    result.unchanged += len(same) - len(edited)

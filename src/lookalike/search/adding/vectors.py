@@ -1,0 +1,117 @@
+"""Vectors made elsewhere: .npz and .npy of NumPy, Parquet, or the shards of many workers, with ids and whatever else is
+known of each row.
+"""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lookalike.errors import UserError, check, install
+from lookalike.features.shards import Shards, is_shards
+from lookalike.files import printable, read_array, read_arrays
+from lookalike.search.adding.sources import RESERVED
+from lookalike.search.items import Item, Stamp, Value, Vectors
+
+KINDS = (".npz", ".npy", ".parquet")
+VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called
+SINGULAR = {
+    "ids": "id", "labels": "label", "paths": "path", "categories": "category", "splits": "split", "roles": "role",
+}  # fmt: skip
+OPTIONAL = ("category", "split", "role")  # an empty one is none
+STAMP = ("file_size", "file_time", "file_digest")  # by which a later update knows a file again
+
+
+def holds_vectors(source: object) -> bool:
+    """Whether a source is a file of vectors rather than of images."""
+    if not isinstance(source, str | Path):
+        return False
+    if is_shards(source):
+        return True
+    suffix = Path(source).suffix.lower()
+    if suffix == ".parquet" and Path(source).is_file():
+        return any(name in VECTORS for name in _parquet(Path(source)).schema_arrow.names)
+    return suffix in (".npz", ".npy")
+
+
+def files(place: Path) -> list[Path]:
+    """The files of vectors that a place stands for: itself, or all shards of a folder."""
+    return Shards.open(place).files() if is_shards(place) else [place]
+
+
+def unreadable(place: Path) -> list[tuple[str, str]]:
+    """The images of which there is no vector because they could not be read, and why."""
+    return [(name, reason) for _, name, reason in Shards.open(place).unreadable()] if is_shards(place) else []
+
+
+def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
+    """The items and vectors in a file, and the fingerprint of the model that made them, if it says so."""
+    check(file.is_file(), f"there is no file '{file}': check its name")
+    columns = _columns(file)
+    name = next((name for name in VECTORS if name in columns), None)
+    check(
+        name is not None,
+        f"'{file.name}' has no array embeddings or vectors: it holds {', '.join(columns) or 'nothing'}",
+    )
+    vectors = np.asarray(columns.pop(str(name)), dtype=np.float32)
+    check(vectors.ndim == 2, f"the vectors in '{file.name}' form a matrix n × d, not an array of shape {vectors.shape}")
+    fingerprint, root = columns.pop("fingerprint", None), columns.get("root")
+    place = printable(str(file.resolve()) if root is None or np.ndim(root) else str(root))
+    named = {SINGULAR.get(column, column): values for column, values in columns.items() if np.ndim(values) == 1}
+    for column, values in named.items():
+        check(len(values) == len(vectors), f"'{file.name}' has {len(values)} {column} for {len(vectors)} vectors")
+    items = [_item(f"{file.stem}/{row}", place, {column: values[row] for column, values in named.items()})
+             for row in range(len(vectors))]  # fmt: skip
+    return items, vectors, None if fingerprint is None else str(fingerprint)
+
+
+def _item(name: str, root: str, cells: dict[str, Any]) -> Item:
+    path, label = cells.get("path"), cells.get("label")
+    id_ = cells.get("id", path if path is not None else name)
+    stamp = None
+    if all(column in cells for column in STAMP):
+        size, modified, digest = (cells.pop(column) for column in STAMP)
+        stamp = Stamp(int(size), int(modified), str(digest))
+    own = {column: _plain(value) for column, value in cells.items()
+           if column not in RESERVED and not (column in OPTIONAL and value == "")}  # fmt: skip
+    return Item(
+        printable(str(id_)), None if path is None else str(path), None if label is None else printable(str(label)), own,
+        root, stamp,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Value:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and value != value:
+        return None
+    return printable(value) if isinstance(value, str) else value if isinstance(value, bool | int | float) else None
+
+
+def _columns(file: Path) -> dict[str, Any]:
+    if file.suffix.lower() == ".parquet":
+        table = _parquet(file).read()
+        return {name: _as_array(name, table.column(name)) for name in table.column_names}
+    try:
+        return read_arrays(file) if zipfile.is_zipfile(file) else {"vectors": read_array(file)}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(
+            f"'{file}' cannot be read as vectors ({error}): write it with numpy.savez or numpy.save"
+        ) from None
+
+
+def _as_array(name: str, column: Any) -> Any:
+    return np.array(column.to_pylist(), np.float32) if name in VECTORS else column.to_pylist()
+
+
+def _parquet(file: Path) -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise UserError(
+            f"'{file.name}' is a Parquet file, and pyarrow is not installed: {install('parquet')}"
+        ) from None
+    try:
+        return parquet.ParquetFile(file)
+    except (OSError, ValueError) as error:
+        raise UserError(f"'{file}' cannot be read as Parquet: {error}") from None

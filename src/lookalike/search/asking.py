@@ -1,0 +1,182 @@
+"""What a search means: examples become one vector, what is switched on orders the hits, calibration judges them.
+
+Everybody asks here: `Index.search`, `Index.classify` and the server.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from lookalike.errors import UserError
+from lookalike.search.calibration.evidence import HITS, of_hits
+from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.calibration.trials import LABELLED
+from lookalike.search.filters import Filter
+from lookalike.search.items import Answer, Hit, Identity, Vectors
+from lookalike.search.quality import Quality, improved, label_of
+from lookalike.search.queries import combined
+from lookalike.search.stores import GenerationError, Store
+
+Example = np.ndarray | str  # a vector in the geometry of the index, or the id of an item
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Examples of what is meant and of what is not, and which items may answer.
+
+    Items that it names are not among the hits, nor are those in `leave_out`. `plain` switches off what calibration
+    switched on. `generation`: that of the vectors among the examples, where they come from the model of the index.
+    """
+
+    like: Sequence[Example]
+    unlike: Sequence[Example] = ()
+    k: int = 10
+    where: Filter = ()
+    group: str | None = None
+    leave_out: Sequence[str] = ()
+    plain: bool = False
+    generation: int | None = None
+
+    @property
+    def excluded(self) -> list[str]:
+        """Ids that are not among the hits."""
+        named = [example for example in (*self.like, *self.unlike) if isinstance(example, str)]
+        return list(dict.fromkeys([*named, *self.leave_out]))
+
+
+def vectors_of(store: Store, examples: Sequence[Example]) -> Vectors:
+    """The vectors of examples, in their order; an unknown id is refused."""
+    ids = list(dict.fromkeys(example for example in examples if isinstance(example, str)))
+    known = dict(zip(ids, store.vectors(ids), strict=True)) if ids else {}
+    return np.stack([known[example] if isinstance(example, str) else example for example in examples])
+
+
+def answers(
+    store: Store, questions: Sequence[Question], calibration: Calibration | None, quality: Quality
+) -> list[Answer | Exception]:
+    """An answer to each question, or why it has none: the mistake in one question is not that of the others.
+
+    A GenerationError says that the vectors of a question are of a generation that does not answer any more.
+    """
+    rules = Rules(store.identity, calibration, quality)
+    searches = [_attempted(partial(_prepared, store, question, rules)) for question in questions]
+    results = _attempted(partial(_answered, store, searches))
+    if store.identity.generation != rules.identity.generation:  # the vectors may not even fit the new one
+        return [GenerationError()] * len(questions)
+    if isinstance(results, Exception):
+        raise results
+    return results
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What holds for all questions of a batch: the generation that answers, and what calibration has found for it."""
+
+    identity: Identity
+    calibration: Calibration | None
+    quality: Quality
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question whose examples have become one vector."""
+
+    store: Store
+    question: Question
+    vector: Vectors
+    rules: Rules
+
+    @property
+    def quality(self) -> Quality:
+        return Quality() if self.question.plain else self.rules.quality
+
+    @property
+    def shares_a_pass(self) -> bool:
+        """Whether its first hits follow from its vector alone."""
+        switched_on = self.quality.expansion or self.quality.reciprocal
+        return not switched_on and not self.question.where and self.question.group is None
+
+    @property
+    def depth(self) -> int:
+        """How many hits it takes: a verdict looks at more of them than may be shown."""
+        return self.question.k if self.rules.calibration is None else max(self.question.k, HITS)
+
+    def hits(self, k: int, conditions: Filter = (), group: str | None = None) -> Answer:
+        """The first k hits, under further conditions, or the best of each group."""
+        where = (*self.question.where, *conditions)
+        return improved(self.store, self.vector, k, self.quality, where, group, self.question.excluded)
+
+    def answer(self, first: Answer | None) -> Answer:
+        """Hits, label and verdict; `first` are the first hits where they are known already."""
+        k, group, calibration = self.question.k, self.question.group, self.rules.calibration
+        if calibration is None:
+            return self._labelled(self.hits(k, (), group) if first is None else first)
+        first = self.hits(self.depth) if first is None else first
+        shown = self._labelled(first if group is None else self.hits(k, (), group))
+        judged = self._judged(shown, first.hits[:HITS], calibration)
+        return replace(judged, meaning=calibration.meaning(judged.verdict))
+
+    def _labelled(self, answer: Answer) -> Answer:
+        hits = answer.hits[: self.question.k]
+        return replace(answer, hits=hits, label=label_of(hits, self.quality.rule))
+
+    def _judged(self, answer: Answer, first: Sequence[Hit], calibration: Calibration) -> Answer:
+        if not first:
+            return replace(answer, verdict="unknown")
+        by_similarity = replace(answer, verdict=calibration.verdict(first[0].similarity))
+        if not calibration.weights:
+            return by_similarity
+        labelled = first if all(hit.label is not None for hit in first) else self.hits(HITS, LABELLED).hits
+        if not labelled:
+            return by_similarity
+        try:
+            vectors = self.store.vectors([hit.id for hit in labelled])
+        except UserError:  # one of them was removed since
+            return by_similarity
+        chance = calibration.chance(of_hits(labelled, vectors, self.rules.identity.geometry))
+        return replace(answer, verdict=calibration.verdict(labelled[0].similarity, chance), chance=chance)
+
+
+def _prepared(store: Store, question: Question, rules: Rules) -> Prepared:
+    if question.generation not in (None, rules.identity.generation):
+        raise GenerationError
+    every = vectors_of(store, [*question.like, *question.unlike])
+    like, unlike = every[: len(question.like)], every[len(question.like) :]
+    vector = combined(like, unlike if len(unlike) else None, rules.identity.geometry)
+    return Prepared(store, question, vector, rules)
+
+
+def _answered(store: Store, searches: Sequence[Prepared | Exception]) -> list[Answer | Exception]:
+    sharing = {place: one for place, one in enumerate(searches) if isinstance(one, Prepared) and one.shares_a_pass}
+    first = _in_one_pass(store, sharing)
+    return [
+        search if isinstance(search, Exception) else _attempted(partial(search.answer, first.get(place)))
+        for place, search in enumerate(searches)
+    ]
+
+
+def _in_one_pass(store: Store, searches: Mapping[int, Prepared]) -> dict[int, Answer]:
+    """The first hits of several searches by one look at all items."""
+    if not searches:
+        return {}
+    k = max(search.depth + len(search.question.excluded) for search in searches.values())
+    answers = store.search(np.concatenate([search.vector for search in searches.values()]), k)
+    return {
+        place: _without(answer, search.question.excluded)
+        for (place, search), answer in zip(searches.items(), answers, strict=True)
+    }
+
+
+def _without(answer: Answer, ids: Sequence[str]) -> Answer:
+    return replace(answer, hits=[hit for hit in answer.hits if hit.id not in ids])
+
+
+def _attempted(work: Callable[[], Result]) -> Result | Exception:
+    try:
+        return work()
+    except Exception as error:
+        return error

@@ -1,0 +1,1 @@
+"""Exact nearest items by a scan of small integers; `rounded` is the way in."""

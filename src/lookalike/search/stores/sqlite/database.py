@@ -1,0 +1,239 @@
+"""One SQLite file for many threads: a connection each, snapshots to read in, whole and durable changes.
+
+A connection goes on with the file that it opened, wherever that is by now. So before each use the file is compared with
+the one that has its name: nothing is read from, or acknowledged into, a folder that was moved or deleted.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from lookalike.errors import UserError, check
+from lookalike.search.stores import StorageError
+from lookalike.search.stores.sqlite.generations import identity_of
+
+WAIT = 60.0  # seconds for another writer
+ATTEMPTS = 3  # to lock a file that others replace meanwhile
+SETTINGS = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "trusted_schema = OFF",  # the file may come from anywhere
+    "temp_store = MEMORY",
+    "cache_size = -16384",  # kilobytes, for each thread; behind it is that of the system
+)
+READING = SETTINGS[3:]  # what changes no file
+LOG = "let its owner run lookalike status --compact on it, or copy the index with --backup"
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A connection, and what its file was when it was opened."""
+
+    connection: sqlite3.Connection
+    fixed: bool  # SQLite takes the file for one that nobody changes
+    state: tuple[int, ...]
+
+    def check_same(self, new: "Opened", file: Path) -> None:
+        """Refuse a file that holds vectors of another model under the same number of a generation."""
+        try:
+            one, other = identity_of(self.connection), identity_of(new.connection)
+            same = one == other or one.generation != other.generation
+        except sqlite3.DatabaseError:
+            same = False
+        if not same:
+            new.connection.close()
+            raise StorageError(f"'{file}': another index has taken its place: open it again")
+
+
+class SqliteDatabase:
+    """Connections to one file, one per thread."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file.absolute()
+        self._own = threading.local()
+        self._all: list[Opened] = []
+
+    def connection(self) -> sqlite3.Connection:
+        """This thread's connection to the file that has the name now."""
+        return self._opened().connection
+
+    def _opened(self) -> Opened:
+        old: Opened | None = getattr(self._own, "opened", None)
+        if old is not None and (old.connection.in_transaction or self._current(old)):
+            return old
+        new = opened(self.file)
+        if old is not None:
+            old.check_same(new, self.file)
+            self._all.remove(old)
+            old.connection.close()
+        self._own.opened = new
+        self._all.append(new)
+        return new
+
+    def _current(self, one: Opened) -> bool:
+        return one.state == state_of(self.file, one.fixed)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One snapshot, whatever is written meanwhile."""
+        with explained(self.file):
+            opened = self._opened()
+            connection = opened.connection
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")
+            if opened.fixed and not self._current(opened):
+                raise StorageError(f"'{self.file}' was changed while it was read: repeat the command")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One change: whole and durable when the block has ended, not there if it failed."""
+        with explained(self.file):
+            opened = self._begun()
+            connection = opened.connection
+            try:
+                yield connection
+                connection.execute(
+                    "INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time())
+                )
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            if not self._current(opened):
+                raise gone(self.file)
+
+    def _begun(self) -> Opened:
+        """A connection that holds the lock of writers: of the file that has the name, also where it had to wait."""
+        for _ in range(ATTEMPTS):
+            opened = self._opened()
+            opened.connection.execute("BEGIN IMMEDIATE")
+            if self._current(opened):
+                return opened
+            opened.connection.execute("ROLLBACK")
+        raise gone(self.file)
+
+    def read(
+        self, work: Callable[Concatenate[sqlite3.Connection, Parameters], Result], *args: Parameters.args,
+        **settings: Parameters.kwargs,
+    ) -> Result:  # fmt: skip
+        """Work on one snapshot."""
+        with self.reading() as connection:
+            return work(connection, *args, **settings)
+
+    def write(
+        self, work: Callable[Concatenate[sqlite3.Connection, Parameters], Result], *args: Parameters.args,
+        **settings: Parameters.kwargs,
+    ) -> Result:  # fmt: skip
+        """One change."""
+        with self.writing() as connection:
+            return work(connection, *args, **settings)
+
+    def close(self) -> None:
+        for opened in self._all:
+            opened.connection.close()
+        self._all.clear()
+        self._own = threading.local()
+
+
+def opened(file: Path) -> Opened:
+    """A connection to a file that is there; where it cannot be written, one that only reads."""
+    state = state_of(file)
+    writable = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+    if writable:
+        return Opened(connect(file, "mode=rw", SETTINGS), False, state)
+    # a log is read by an index of it beside it, which only writers can make: without writers there is no log
+    try:
+        return Opened(connect(file, "mode=ro", READING), False, state)
+    except sqlite3.OperationalError as error:
+        check(not _log(file), f"'{file}-wal' holds changes that cannot be read here ({error}): {LOG}")
+    state = state_of(file, fixed=True)
+    return Opened(connect(file, "mode=ro&immutable=1", READING), True, state)
+
+
+def connect(file: Path, how: str, settings: Sequence[str]) -> sqlite3.Connection:
+    """A connection without hidden transactions."""
+    address = f"{file.resolve().as_uri()}?{how}"
+    connection = sqlite3.connect(address, uri=True, timeout=WAIT, isolation_level=None, check_same_thread=False)
+    try:
+        for setting in settings:
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("PRAGMA schema_version").fetchone()  # looks at the file
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def state_of(file: Path, fixed: bool = False) -> tuple[int, ...]:
+    """Which file has the name; with `fixed` also what tells that it was written to."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        raise gone(file) from None
+    which = (status.st_dev, status.st_ino)
+    return (*which, status.st_size, status.st_mtime_ns, _log(file)) if fixed else which
+
+
+def _log(file: Path) -> int:
+    """The size of the log, in which changes wait until they go into the file."""
+    try:
+        return os.stat(f"{file}-wal").st_size
+    except FileNotFoundError:
+        return 0
+
+
+def gone(file: Path) -> StorageError:
+    return StorageError(f"'{file}' is not there any more: the index was moved or deleted while it was open")
+
+
+@contextmanager
+def explained(file: Path) -> Iterator[None]:
+    """What SQLite complains about, as one line that says what to do."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise UserError(f"{error.object!r} is not text: no index holds such a name or value") from None
+    except sqlite3.DatabaseError as error:
+        text = str(error).lower()
+        restore = f"restore it from a backup (lookalike status {file.parent} --restore FILE)"
+        for sign, meaning in (
+            ("locked", "another process is writing to it: try again when that is done"),
+            ("busy", "another process is writing to it: try again when that is done"),
+            ("full", "the disk is full: free some space and repeat the command, nothing is lost"),
+            ("readonly", "it cannot be written: check the rights of the folder"),
+            ("unable to open", "it cannot be opened: check the rights of the folder"),
+            ("malformed", f"the file is damaged: {restore}"),
+            ("not a database", f"the file is damaged: {restore}"),
+            ("no such table", f"the file is not an index: {restore}, or make a new index"),
+            ("disk i/o", "the disk reports an error: check it, then repeat the command"),
+        ):
+            if sign in text:
+                raise UserError(f"'{file}': {meaning} ({error})") from error
+        raise
+
+
+def sizes(folder: Path, truth: str) -> str:
+    """How much room an index takes, in words; the log of the truth counts with it."""
+    parts = {truth: 0, "cache": 0, "model": 0, "thumbnails": 0}
+    for file in folder.rglob("*"):
+        if file.is_file():
+            name = file.relative_to(folder).parts[0]
+            name = truth if name.startswith(truth) else name
+            parts[name] = parts.get(name, 0) + file.stat().st_size
+    return ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size)

@@ -1,0 +1,61 @@
+"""Marks of people in SQLite: whether a hit is right for a query."""
+
+import sqlite3
+import time
+
+from lookalike.search.items import Mark
+from lookalike.search.stores.sqlite.database import SqliteDatabase
+
+# an index made before there were marks gets the tables with its first one
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS marks (number INTEGER PRIMARY KEY AUTOINCREMENT, query TEXT NOT NULL, query_item TEXT,
+       item TEXT NOT NULL, correct INTEGER NOT NULL, time REAL NOT NULL, UNIQUE (query, item))""",
+    "CREATE TABLE IF NOT EXISTS asked (query TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
+)
+
+
+class SqliteMarks:
+    """See `Marks`."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self.database = database
+
+    def add(self, mark: Mark, picture: bytes | None = None) -> int:
+        with self.database.writing() as connection:
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute("DELETE FROM marks WHERE query = ? AND item = ?", (mark.query, mark.item))
+            if picture is not None:
+                connection.execute("INSERT OR REPLACE INTO asked VALUES (?, ?)", (mark.query, picture))
+            fields = (mark.query, mark.query_item, mark.item, int(mark.right), time.time())
+            statement = "INSERT INTO marks (query, query_item, item, correct, time) VALUES (?, ?, ?, ?, ?)"
+            return int(connection.execute(statement, fields).lastrowid or 0)
+
+    def remove(self, number: int) -> bool:
+        with self.database.writing() as connection:
+            if not _there(connection):
+                return False
+            gone = connection.execute("DELETE FROM marks WHERE number = ?", (number,)).rowcount
+            connection.execute("DELETE FROM asked WHERE query NOT IN (SELECT query FROM marks)")
+            return bool(gone)
+
+    def every(self) -> list[Mark]:
+        statement = "SELECT query, query_item, item, correct, number FROM marks ORDER BY number"
+        with self.database.reading() as connection:
+            rows = connection.execute(statement).fetchall() if _there(connection) else []
+        return [Mark(query, whole, item, bool(right), number) for query, whole, item, right, number in rows]
+
+    def count(self) -> int:
+        with self.database.reading() as connection:
+            return int(connection.execute("SELECT count(*) FROM marks").fetchone()[0]) if _there(connection) else 0
+
+    def picture(self, query: str) -> bytes | None:
+        with self.database.reading() as connection:
+            if not _there(connection):
+                return None
+            row = connection.execute("SELECT content FROM asked WHERE query = ?", (query,)).fetchone()
+            return None if row is None else bytes(row[0])
+
+
+def _there(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchone())

@@ -1,0 +1,43 @@
+"""The tables of an index in SQLite, in a file that is whole or not there."""
+
+import os
+import time
+from pathlib import Path
+
+from lookalike import files
+from lookalike.search.items import Identity
+from lookalike.search.stores.sqlite import generations
+from lookalike.search.stores.sqlite.database import SETTINGS, connect, explained
+
+FORMAT = "1"
+SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE generations (number INTEGER PRIMARY KEY, fingerprint TEXT, geometry TEXT NOT NULL, dim INTEGER NOT NULL,
+                          current INTEGER NOT NULL);
+CREATE TABLE models (fingerprint TEXT, name TEXT, content BLOB NOT NULL, PRIMARY KEY (fingerprint, name));
+CREATE TABLE columns (position INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL);
+CREATE TABLE items (key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, path, label TEXT, root TEXT,
+                    size INTEGER, modified INTEGER, digest TEXT, added REAL NOT NULL);
+CREATE INDEX items_path ON items (path);
+CREATE INDEX items_label ON items (label);
+CREATE TABLE changes (number INTEGER PRIMARY KEY AUTOINCREMENT, token TEXT NOT NULL, time REAL NOT NULL);
+CREATE TABLE removals (key INTEGER PRIMARY KEY, change INTEGER NOT NULL);
+CREATE INDEX removals_change ON removals (change);
+CREATE TABLE pictures (key INTEGER PRIMARY KEY, content BLOB NOT NULL);
+"""
+
+
+def create(file: Path, identity: Identity) -> None:
+    """The file of a new, empty index."""
+    partial = file.with_name(f".{file.name}{files.PARTIAL}")
+    with explained(partial):
+        connection = connect(partial, "mode=rwc", SETTINGS)
+        connection.executescript(f"BEGIN; {SCHEMA}")
+        connection.execute("INSERT INTO facts VALUES ('format', ?)", (FORMAT,))
+        generations.begin(connection, identity, current=True)
+        connection.execute("INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time()))
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = DELETE")  # one file, until it has its name
+        connection.close()
+    partial.rename(file)
+    files.sync_folder(file.parent)

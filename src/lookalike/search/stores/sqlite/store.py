@@ -1,0 +1,187 @@
+"""An index in one SQLite file: the only truth about items, vectors, models and calibration.
+
+Every change is one transaction, on the disk before it is acknowledged; readers never wait for a writer. An item keeps
+its key for life and a changed item gets a new one, so the segments only ask for the keys beyond their last one and for
+those removed since.
+"""
+
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lookalike.errors import UserError, check, unknown
+from lookalike.search.filters import Filter, Kind
+from lookalike.search.items import Answer, Identity, Item, Value, Vectors
+from lookalike.search.stores import GenerationError, Summary
+from lookalike.search.stores.fields import check_batch, checked, checked_k
+from lookalike.search.stores.sqlite import listing, rows, schema, snapshot, upkeep
+from lookalike.search.stores.sqlite.cache import Cache
+from lookalike.search.stores.sqlite.database import SqliteDatabase, sizes
+from lookalike.search.stores.sqlite.documents import SqliteDocuments
+from lookalike.search.stores.sqlite.filling import SqliteGenerations
+from lookalike.search.stores.sqlite.generations import identity_of, insert_vectors
+from lookalike.search.stores.sqlite.marks import SqliteMarks
+from lookalike.search.stores.sqlite.schema import FORMAT
+from lookalike.search.stores.sqlite.segments import View
+
+FILE = "index.sqlite"
+OWN = re.compile(rf"{re.escape(FILE)}|cache$|model$|\.")  # what the names in a folder begin with
+BLOCK = 10_000  # rows of one step of a scan
+
+
+class SqliteStore:
+    """A folder with `index.sqlite`; see `Store`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        file = folder / FILE
+        check(
+            file.is_file(), f"there is no index in '{folder}': make one with lookalike index MODEL DATA --out {folder}"
+        )
+        self.database, self.cache = SqliteDatabase(file), Cache(folder / "cache")
+        self.documents = SqliteDocuments(self.database)
+        self.marks = SqliteMarks(self.database)
+        self.generations = SqliteGenerations(self.database)
+        self._view: View | None = None
+        self._refreshing = threading.Lock()
+        version = self.documents.read("format")
+        check(version == FORMAT, f"'{file}' has format {version}, this version reads {FORMAT}: update lookalike")
+
+    @staticmethod
+    def create(folder: Path, identity: Identity) -> "SqliteStore":
+        """A new, empty index in a folder that is new or empty."""
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        check(not taken, f"'{folder}' exists and is not an index: give a new folder")
+        _make(folder)
+        schema.create(folder / FILE, identity)
+        return SqliteStore(folder)
+
+    @staticmethod
+    def restore(folder: Path, backup: Path) -> Path:
+        """Put a `backup` in the place of what is in a folder; where that is kept from now on."""
+        ours = not folder.exists() or (folder.is_dir() and all(OWN.match(file.name) for file in folder.iterdir()))
+        check(ours, f"'{folder}' exists and is not an index: give a new folder")
+        _make(folder)
+        return upkeep.restore(folder / FILE, backup)
+
+    def close(self) -> None:
+        self.database.close()
+
+    @property
+    def identity(self) -> Identity:
+        return self.database.read(lambda connection: identity_of(connection))
+
+    def put(
+        self,
+        items: Sequence[Item],
+        vectors: Vectors,
+        pictures: Mapping[str, bytes] | None = None,
+        generation: int | None = None,
+    ) -> None:
+        ids = [item.id for item in items]
+        check_batch(items)
+        with self.database.writing() as connection:
+            identity = identity_of(connection)
+            if generation not in (None, identity.generation):
+                raise GenerationError
+            vectors = checked(vectors, len(items), identity.dim)
+            rows.remove(connection, list(rows.keys_of(connection, ids, complete=False).values()))
+            first = rows.next_key(connection)
+            rows.insert(connection, items, first, time.time())
+            insert_vectors(connection, identity.generation, range(first, first + len(items)), vectors)
+            kept = {first + place: (pictures or {}).get(item.id) for place, item in enumerate(items)}
+            connection.executemany("INSERT INTO pictures VALUES (?, ?)", [row for row in kept.items() if row[1]])
+
+    def remove(self, ids: Sequence[str]) -> int:
+        with self.database.writing() as connection:
+            keys = rows.keys_of(connection, ids, complete=False)
+            rows.remove(connection, list(keys.values()))
+            return len(keys)
+
+    def search(
+        self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
+    ) -> list[Answer]:
+        k = checked_k(k)
+        with self.database.reading() as connection:
+            view = self._refreshed(connection)
+            queries = checked(queries, len(queries), identity_of(connection).dim)
+            names = rows.names_of(connection)
+            if group is not None and group not in names:
+                raise unknown("column", group, names)
+            left_out = list(rows.keys_of(connection, leave_out).values())
+            search = snapshot.SegmentSearch(connection, view, k, snapshot.allowed(connection, where), left_out)
+            if group is None:
+                return search.answers(queries)
+            return [search.grouped(query, names[group][0]) for query in queries]
+
+    def _refreshed(self, connection: sqlite3.Connection) -> View:
+        """The segments as of a snapshot that begins here, so that no other thread is ahead of it."""
+        with self._refreshing:
+            self._view = snapshot.refreshed(connection, self._view, self.cache)
+            return self._view
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        return self.database.read(listing.vectors_of, ids)
+
+    def items(self, ids: Sequence[str]) -> list[Item]:
+        return self.database.read(listing.items, ids)
+
+    def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
+        last = after or ""
+        while (block := self.database.read(listing.scanned, where, last, BLOCK))[0]:
+            yield block
+            last = block[0][-1].id
+
+    def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
+        return self.database.read(listing.at_paths, paths)
+
+    def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:
+        while block := self.database.read(listing.listed, where, after, BLOCK):
+            yield from block
+            after = block[-1].id
+
+    def count(self, where: Filter = ()) -> int:
+        return self.database.read(listing.count, where)
+
+    def columns(self) -> Mapping[str, Kind]:
+        return self.database.read(listing.columns)
+
+    def know(self, kinds: Mapping[str, Kind]) -> None:
+        self.database.write(rows.make_columns, kinds)
+
+    def version(self) -> str:
+        with self.database.reading() as connection:
+            return str(connection.execute("SELECT token FROM changes ORDER BY number DESC LIMIT 1").fetchone()[0])
+
+    def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
+        return self.database.read(listing.first_of, column, values)
+
+    def summary(self, columns: Sequence[str], values: int = 0, newest: int = 0) -> Summary:
+        return self.database.read(listing.summary, columns, values, newest)
+
+    def describe(self) -> dict[str, str]:
+        return {"on disk": sizes(self.folder, FILE)}
+
+    def check(self) -> list[str]:
+        """What is wrong with the truth, one line each."""
+        return self.database.read(upkeep.troubles)
+
+    def compact(self) -> None:
+        """Give back the space of what was removed, and merge all segments into one."""
+        upkeep.compact(self.database)
+        with self.database.reading() as connection:
+            self._refreshed(connection)
+
+    def backup(self, file: Path) -> None:
+        """A copy of the truth as of now, in one file, while others read and write."""
+        upkeep.backup(self.database, file)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder '{folder}' ({error.strerror}): choose another place") from None
