@@ -33,7 +33,7 @@ def fine(tmp_path_factory):
 
 
 def pictures(root, scale, alike=False):
-    """Forty classes of four images of 32 pixels: mixtures of stripes and checks, whose lines are `scale` pixels wide."""
+    """Forty classes of four images of 32 pixels: mixtures of stripes and checks with lines of `scale` pixels."""
     draw, count = np.random.default_rng(0), 16 // scale
     kinds = np.kron(np.array([[[1, -1], [1, -1]], [[1, 1], [-1, -1]], [[1, -1], [-1, 1]]]), np.ones((scale, scale)))
     for name in range(40):
@@ -118,7 +118,7 @@ def test_a_size_that_a_network_cannot_take_is_left_out(fine, tmp_path):
         fit(fine, tmp_path / "none", overrides=[*SHORT, "networks.sizes=[6,8]"], full=False)
 
 
-def test_networks_that_are_not_there_are_refused_at_once(fine, tmp_path):
+def test_networks_that_are_not_there_are_refused_at_once(fine):
     with pytest.raises(UserError, match="unknown backbone 'conv5': did you mean 'conv4'"):
         choose(str(fine), None, [*SHORT, 'networks.backbones=["conv4","conv5"]'])
     with pytest.raises(UserError, match="no ImageNet weights for ResNet50"):
