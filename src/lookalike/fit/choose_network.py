@@ -52,7 +52,7 @@ def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
         if reason is None:
             made = _Rounds(recipe, train, len(dataset), run).to_the_end(made)
         else:
-            made |= {"chosen": _usual(recipe, grid)}
+            made |= {"chosen": usual(recipe, grid)}
             run.note(f"{Cell(*made['chosen']).name}, without measuring others: {reason}")
         run.decisions.make(DECISION, made)
     recipe = settled(recipe, Cell(*made["chosen"]))
@@ -75,7 +75,7 @@ def _why_not(recipe: Recipe, train: Dataset) -> str | None:
     return None
 
 
-def _usual(recipe: Recipe, grid: Sequence[Cell]) -> Cell:
+def usual(recipe: Recipe, grid: Sequence[Cell]) -> Cell:
     """The first network, at the size nearest to that of its training."""
     own = build.embedder_of(build.model(at(recipe, grid[0]))).backbone.preprocessing.crop
     return min((cell for cell in grid if cell.backbone == grid[0].backbone), key=lambda cell: abs(cell.size - own))

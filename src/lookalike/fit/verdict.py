@@ -50,7 +50,8 @@ def _figures(main: Judged, baselines: Sequence[Judged]) -> list[str]:
     if not known:
         return []
     values = ", ".join(f"{name} {main.result[name]:.3f}" for name in known)
-    result = [f"On classes never seen in training: {values}."]
+    result = [in_words(main.result["recall@1"])] if "recall@1" in known else []
+    result += [f"On classes never seen in training: {values}."]
     for other in baselines:
         shown = [name for name in known if name in main.result.per_query and name in other.result.per_query]
         parts = [_gap(main, other, name) for name in shown]
@@ -59,6 +60,19 @@ def _figures(main: Judged, baselines: Sequence[Judged]) -> list[str]:
         elif parts:
             result.append(f"Against {other.name}: {', '.join(parts)} (95 % intervals over classes).")
     return result
+
+
+def in_words(recall: float) -> str:
+    """The share of right first answers, for people.
+
+    >>> in_words(0.913)
+    '9 of 10 searches put the right class first, on classes the model never saw.'
+    >>> in_words(0.978)
+    '98 of 100 searches put the right class first, on classes the model never saw.'
+    """
+    of = 10 if 1 <= round(10 * recall) <= 9 else 100
+    count = min(round(of * recall), of - 1) if recall < 1 else of
+    return f"{count} of {of} searches put the right class first, on classes the model never saw."
 
 
 def _same(main: Judged, other: Judged, metric: str) -> bool:

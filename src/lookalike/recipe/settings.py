@@ -208,6 +208,7 @@ class Train:
     blend: shares of the trained weights to try against those at the start.
     chunk: images that pass the network at a time, with the loss on all; None: all at once.
     deliver: "trained"; "best": what validates best, trained or not; "untrained": the network as it is, a baseline.
+    refit_on_all: once proven, make what is delivered of all classes; the figures stay those of the proof.
     dim: the most dimensions of what is delivered; "auto": as many as pay.
     most_ms: the most milliseconds that [networks] may take for an image on this machine; None: no limit.
     precision: "float32", "bfloat16", or "auto": bfloat16 on a GPU that has it.
@@ -222,6 +223,7 @@ class Train:
     blend: tuple[float, ...] = ()
     chunk: int | None = None
     deliver: Literal["trained", "best", "untrained"] = "trained"
+    refit_on_all: bool = False
     dim: int | Literal["auto"] = "auto"
     most_ms: float | None = None
     precision: Precision = "auto"
