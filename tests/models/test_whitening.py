@@ -23,6 +23,15 @@ def test_whitening_undoes_the_covariance():
     assert torch.allclose(whiten, whiten.T, atol=1e-6)
 
 
+def test_fewer_images_than_features():
+    points = torch.randn(30, 50, generator=GENERATOR)
+    labels = torch.arange(30) // 3
+    covariance = within_classes(points, labels)
+    shrunk = covariance / (covariance.trace() / 50) + torch.eye(50)
+    whiten = whitening(points, labels).double()
+    assert torch.allclose(whiten @ shrunk @ whiten, torch.eye(50, dtype=torch.float64), atol=1e-5)
+
+
 def test_without_a_pair_nothing_changes():
     assert torch.allclose(whitening(POINTS, torch.arange(60)), torch.eye(7))
 

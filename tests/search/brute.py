@@ -20,15 +20,15 @@ class Brute:
             self.items.pop(one, None)
             self.rows.pop(one, None)
 
-    def score(self, query, one):
-        exact, row = query.astype(np.float32).astype(np.float64), self.rows[one].astype(np.float64)
+    def scores(self, query, ids):
+        exact, rows = query.astype(np.float32).astype(np.float64), np.stack([self.rows[one] for one in ids])
         if self.geometry == "sphere":
-            return (row[None] * exact).sum(1)[0]
-        return -np.square(row[None] - exact).sum(1)[0] / 2
+            return (rows.astype(np.float64) * exact).sum(1)
+        return -np.square(rows.astype(np.float64) - exact).sum(1) / 2
 
     def search(self, query, k, keep=lambda _: True, group=None):
         ids = [one for one, item in self.items.items() if keep(item)]
-        ranked = sorted(((-self.score(query, one), one) for one in ids), key=lambda pair: (pair[0], pair[1]))
+        ranked = sorted(zip(-self.scores(query, ids), ids, strict=True)) if ids else []
         if group is not None:
             first = {}
             for score, one in ranked:

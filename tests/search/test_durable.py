@@ -12,52 +12,52 @@ import textwrap
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lookalike.errors import UserError
-from lookalike.search.items import Identity
+from lookalike.search.items import Identity, Item
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
+from tests.cli.processes import Forked
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8
 KILLS = int(os.environ.get("LOOKALIKE_KILLS", "10"))
-WRITER = """
-    import itertools, sys
-    from pathlib import Path
-    import numpy as np
-    from lookalike.search.items import Identity, Item
-    from lookalike.search.stores.sqlite.store import SqliteStore
 
-    place, seed = Path(sys.argv[1]), int(sys.argv[2])
+
+def write(place, seed, log):
+    """Change an index for ever, and say so after each change."""
     store, draw = SqliteStore(place), np.random.default_rng(seed)
-    for turn in itertools.count():
-        width = store.identity.dim
-        if turn % 4 == 3:
-            store.remove([f"{seed}-{turn - 1}-{row}" for row in range(10)])
-            print("removed", turn - 1, flush=True)
-        else:
-            vectors = draw.standard_normal((20, width)).astype(np.float32)
-            store.put([Item(f"{seed}-{turn}-{row}") for row in range(20)], vectors)
-            print("added", turn, flush=True)
-        if turn % 5 == 0:
-            store.search(draw.standard_normal((1, width)).astype(np.float32), 3)
-        if turn % 7 == 6:
-            store.documents.write("calibration", str(turn))
-            print("calibrated", turn, flush=True)
-        if turn % 16 == 15:
-            store.compact()
-            print("compacted", turn, flush=True)
-        if turn % 11 == 10:
-            new = store.generations.begin(Identity("g", "none", 8))
-            while items := store.generations.unfilled(new.generation, 100):
-                vectors = draw.standard_normal((len(items), 8)).astype(np.float32)
-                store.generations.fill(new.generation, [item.id for item in items], vectors)
-            assert store.generations.switch(new.generation) == 0
-            print("switched", new.generation, flush=True)
-"""
+    with log.open("w") as lines:
+        say = partial(print, file=lines, flush=True)
+        for turn in count():
+            width = store.identity.dim
+            if turn % 4 == 3:
+                store.remove([f"{seed}-{turn - 1}-{row}" for row in range(10)])
+                say("removed", turn - 1)
+            else:
+                vectors = draw.standard_normal((20, width)).astype(np.float32)
+                store.put([Item(f"{seed}-{turn}-{row}") for row in range(20)], vectors)
+                say("added", turn)
+            if turn % 5 == 0:
+                store.search(draw.standard_normal((1, width)).astype(np.float32), 3)
+            if turn % 7 == 6:
+                store.documents.write("calibration", str(turn))
+                say("calibrated", turn)
+            if turn % 16 == 15:
+                store.compact()
+                say("compacted", turn)
+            if turn % 11 == 10:
+                new = store.generations.begin(Identity("g", "none", 8))
+                while items := store.generations.unfilled(new.generation, 100):
+                    vectors = draw.standard_normal((len(items), 8)).astype(np.float32)
+                    store.generations.fill(new.generation, [item.id for item in items], vectors)
+                assert store.generations.switch(new.generation) == 0
+                say("switched", new.generation)
 
 
 @pytest.fixture
@@ -69,13 +69,16 @@ def store(tmp_path):
 
 def killed(place, seed, lines, delay):
     """A writer that is killed some time after some lines; what it had acknowledged."""
-    command = [sys.executable, "-c", textwrap.dedent(WRITER), str(place), str(seed)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        lines = [writer.stdout.readline() for _ in range(lines)]
-        time.sleep(delay)  # also inside a commit
-        writer.send_signal(signal.SIGKILL)
-        lines += writer.stdout.read().splitlines(keepends=True)
-    return [tuple(line.split()) for line in lines if line.endswith("\n")]
+    log = place.parent / f"acknowledged by {seed}"
+    log.touch()
+    writer = Forked(write, place, seed, log)
+    while len(log.read_text().splitlines()) < lines:
+        assert writer.poll() is None
+        time.sleep(0.002)
+    time.sleep(delay)  # also inside a commit
+    writer.kill()
+    assert writer.wait() == -signal.SIGKILL
+    return [tuple(line.split()) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 @pytest.mark.slow

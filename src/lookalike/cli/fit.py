@@ -1,5 +1,6 @@
 """`lookalike fit [DATA] --out RUN`: from a folder of labelled images to a proven model."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 from lookalike.cli import running
 from lookalike.cli.arguments import Audit, Fresh, ResultAsJson, Resume, RunFolder, TensorBoard, changes
 
-EXAMPLE = "lookalike fit photos/ --out run --minutes 20"
+EXAMPLE = "lookalike fit photos/ --out run --minutes 10"
 
 
 def run(
@@ -22,6 +23,15 @@ def run(
     dim: Annotated[
         int | None, typer.Option("--dim", help="Most dimensions of the model; default: as many as help.")
     ] = None,
+    backbones: Annotated[
+        str | None, typer.Option("--backbones", help="Networks to choose from: a,b,c; default: those installed.")
+    ] = None,
+    most_ms: Annotated[
+        float | None, typer.Option("--most-ms", help="Most milliseconds per image of the network that is chosen.")
+    ] = None,
+    refit_on_all: Annotated[
+        bool, typer.Option("--refit-on-all", help="Once proven, make the model of all classes; beyond the minutes.")
+    ] = False,
     settings: Annotated[list[str] | None, changes("Change the recipe: --set optimiser.lr=1e-4")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random choice.")] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, mps; default: the best there is.")] = None,
@@ -36,6 +46,15 @@ def run(
     Classes are the folders of DATA. The recipe is chosen from the images and from what is installed; RUN/recipe.toml
     has it written out. Ctrl-C saves the run and prints the command that continues it.
     """
-    named = {"train.minutes": minutes, "seed": seed, "train.device": device, "train.dim": dim, "model.dim": dim}
+    named = {
+        "train.minutes": minutes,
+        "seed": seed,
+        "train.device": device,
+        "train.dim": dim,
+        "model.dim": dim,
+        "networks.backbones": None if backbones is None else json.dumps(backbones.split(",")),
+        "train.most_ms": most_ms,
+        "train.refit_on_all": "true" if refit_on_all else None,
+    }
     overrides = [*(f"{key}={value}" for key, value in named.items() if value is not None), *(settings or [])]
     running.run(out, as_json, tensorboard, source=source, overrides=overrides, audit=audit, resume=resume, fresh=fresh)

@@ -52,7 +52,7 @@ class _Bars:
         if kind == "stage":
             if self.task is not None:
                 self.drawing.remove_task(self.task)
-            self.task = self.drawing.add_task(event["name"], total=None, numbers="")
+            self.task = self.drawing.add_task(spoken(event).removesuffix(" …"), total=None, numbers="")
         elif kind == "progress":
             self.drawing.update(self.task, completed=event["done"], total=event["total"])
         elif kind == "step":
@@ -72,6 +72,15 @@ def scores(event: Event) -> str:
     return "  ".join(f"{name} {event[name]:.3f}" for name in ("recall@1", "map@r") if name in event)
 
 
+def duration(seconds: float) -> str:
+    """Seconds, or minutes and seconds.
+
+    >>> duration(42.3), duration(200)
+    ('42 s', '3:20 min')
+    """
+    return f"{seconds:.0f} s" if seconds < 60 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"
+
+
 def spoken(event: Event) -> str:
     """An event in words; nothing for those that only move a bar.
 
@@ -82,7 +91,8 @@ def spoken(event: Event) -> str:
         case "start":
             return f"{'resuming on' if event['resumed'] else 'starting on'} {event['data']}"
         case "stage":
-            return f"{event['name']} …"
+            left = f" ({duration(event['seconds_left'])} left)" if "seconds_left" in event else ""
+            return f"{event['name']}{left} …"
         case "step":
             left = (event["steps"] - event["step"]) * event["seconds"] / event["step"]
             speed = f"{event['images_per_second']:.0f} images/s"

@@ -1,6 +1,5 @@
 """What to expect of a run on these data, from their sizes and from the speed of a few images on this machine."""
 
-import math
 from collections.abc import Iterator
 
 import torch
@@ -8,15 +7,16 @@ import torch
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.fit.choose import Source, choose
+from lookalike.fit.choose_network import SHARE, usual
 from lookalike.fit.defaults import fit_batches
-from lookalike.fit.plan import REPORT, SPARE, STEP, embedding_rate
+from lookalike.fit.networks import at, cells
+from lookalike.fit.plan import REPORT, STEP, WORTHWHILE, embedding_rate, minutes_needed
 from lookalike.fit.verdict import FEW_CLASSES, FEW_IMAGES
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import usable
-from lookalike.recipe import Recipe
+from lookalike.recipe import Recipe, build
 
 MEASURED = 32  # images
-STEPS = 300  # that are usually enough to see what training gives
 
 
 def advise(source: Source) -> Iterator[str]:
@@ -29,11 +29,15 @@ def advise(source: Source) -> Iterator[str]:
     pretrained = recipe.model.weights is not None
     how = "pretrained, fine-tuned" if pretrained else "a small network, trained from scratch"
     colours = "grey" if model.preprocessing.channels == 1 else "colour"
-    yield f"recipe    {recipe.model.architecture.backbone}: {how}"
-    yield f"images    {recipe.images.size} pixels, {colours}"
+    grid = cells(recipe)
+    recipe = at(recipe, usual(recipe, grid))
+    model = build.model(recipe)
+    names, sizes_ = (list(dict.fromkeys(column)) for column in zip(*grid, strict=True))
+    yield f"recipe    {', '.join(names)}: {how}"
+    yield f"images    {' '.join(map(str, sizes_))} pixels, {colours}" + (": what pays is measured" if grid[1:] else "")
     rate = _rate(model, dataset)
     yield f"speed     {rate:,.0f} images per second on this machine, measured on {min(MEASURED, len(dataset))}"
-    yield f"minutes   {_minutes(recipe, dataset, rate)}: about {STEPS} steps, and the evaluation"
+    yield f"minutes   {_minutes(recipe, dataset, rate)}: about {WORTHWHILE} steps, and all that is beside them"
     yield f"expect    {_expectation(dataset, pretrained)}"
     yield f"why       {_reason(dataset, int(sizes.median()))}"
     yield f"next      lookalike fit {source} --minutes {_minutes(recipe, dataset, rate)}"
@@ -46,10 +50,12 @@ def _rate(model: Model, dataset: Dataset) -> float:
 
 
 def _minutes(recipe: Recipe, dataset: Dataset, rate: float) -> int:
-    """Steps, three passes over the test images, and one and a half over the others."""
+    """Beside the steps: three passes over the test images, one and a half over the others, and the choice."""
     batch: int = fit_batches(recipe, dataset).sampler.settings["batch_size"]
-    seconds = STEPS * STEP * batch / rate + (2.5 * recipe.data.test + 1.5) * len(dataset) / rate + REPORT
-    return max(1, math.ceil(seconds / 60 / SPARE))
+    step = STEP * batch / rate
+    besides = (2.5 * recipe.data.test + 1.5) * len(dataset) / rate + REPORT
+    choice = SHARE if len(cells(recipe)) > 1 else 0.0
+    return minutes_needed(besides / (1 - choice) + WORTHWHILE * step * choice / (1 - choice), step)
 
 
 def _expectation(dataset: Dataset, pretrained: bool) -> str:

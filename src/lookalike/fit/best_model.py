@@ -61,7 +61,9 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     choice = Choice(winner.name, rows, [sentence], doubts(cheap, tuned, parts), needed)
     run.note(f"delivered: {winner.name}")
     delivered = first if winner is best else _created(winner, parts)
-    return trained._replace(delivered=delivered, choice=choice, departed=winner.departure == TRAINED)
+    return trained._replace(
+        delivered=delivered, choice=choice, departed=winner.departure == TRAINED, refit=winner.refit
+    )
 
 
 def _chosen(every: Sequence[Candidate], run: OpenRun) -> Candidate | None:

@@ -32,13 +32,15 @@ METRICS = ("map@r", "recall@1")
 AS_IT_WAS, TRAINED = 0, 3  # how far a candidate is from what was there before; between them: readings of the network
 TIMED = 32  # images
 MOST = 8192  # train images that readings are fitted to
+Refit = Callable[[Model, Dataset], Model]
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A model that could be delivered: `create` makes it, `result` is what the validation classes say of it.
 
-    `folds` is what all classes but the test classes say, each by a reading that was fitted to the other folds.
+    `folds` is what all classes but the test classes say, each by a reading that was fitted to the other folds. `refit`
+    makes the same of a network, trained or not as this one's was, and of other images.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Candidate:
     result: Result
     create: Callable[[], Model]
     folds: Result | None = None
+    refit: Refit = lambda model, _: model
 
     @property
     def value(self) -> float:
@@ -104,18 +107,21 @@ class Untrained:
         fit = self.readings if pretrained else lambda _: []  # random features are not worth a reading
         cost, folds = _milliseconds(self.model.headless(), seen.judges), self._by_folds(self.points, fit)
         departure = AS_IT_WAS if pretrained else FITTED  # a random network is nothing that anybody had
-        rows = [self._judged(what, departure, self._judging(self.points), cost, partial(self._create, None), folds)]
+        bare = self._judged(what, departure, self._judging(self.points), cost, partial(self._create, None), folds)
+        rows = [replace(bare, refit=lambda model, _: self._bare(model))]
         for reading in fit(slice(0, len(seen.train))) if folds or seen.held is not None else []:
             if folds and reading.name not in folds:  # a fold has too few images to fit it
                 continue
             vectors = reading.vectors(self.model, self._judging(self.points))
             create = partial(self._create, reading.name)
-            rows.append(self._judged(f"{what}, {reading.name}", reading.departure, vectors, cost, create, folds))
+            row = self._judged(f"{what}, {reading.name}", reading.departure, vectors, cost, create, folds)
+            rows.append(replace(row, refit=partial(_reread, self.recipe, reading.name)))
         thumbnails = _pixels(self.model)
         pixels = seen.read(lambda part: extract(thumbnails, part))
         cost, folds = _milliseconds(thumbnails, seen.judges), self._by_folds(pixels, lambda _: [])
         departure = FITTED if pretrained else AS_IT_WAS
-        return [*rows, self._judged("raw pixels", departure, self._judging(pixels), cost, lambda: thumbnails, folds)]
+        raw = self._judged("raw pixels", departure, self._judging(pixels), cost, lambda: thumbnails, folds)
+        return [*rows, replace(raw, refit=lambda *_: thumbnails)]
 
     def readings(self, rows: Any) -> list[Reading]:
         with readings.one_thread():
@@ -138,8 +144,12 @@ class Untrained:
         """The network as it was, whatever training has made of it since. What has judged a reading may teach it now."""
         with weights_of(self.model.embedder, self.before):
             if reading is None:
-                return replace(self.model.headless(), geometry="sphere")
+                return self._bare(self.model)
             return next(each for each in self.readings(slice(None)) if each.name == reading).model(self.model)
+
+    @staticmethod
+    def _bare(model: Model) -> Model:
+        return replace(model.headless(), geometry="sphere")
 
     def _judged(
         self, name: str, departure: int, vectors: Tensor, cost: float, create: Callable[[], Model],
@@ -163,28 +173,48 @@ def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list
     return Untrained(recipe, model, seen, points, weights(model)).candidates()
 
 
+def _reread(recipe: Recipe, reading: str, model: Model, images: Dataset) -> Model:
+    """A reading of a network that is not trained, fitted to images."""
+    seen = Seen(evenly(images, MOST, recipe.seed), None)
+    points = seen.read(lambda part: cached_features(model, part))
+    return Untrained(recipe, model, seen, points, weights(model))._create(reading)
+
+
 def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
     """What can be read from the trained network."""
     assert parts.validation is not None
     judges = evenly(parts.validation, MOST, recipe.seed)
-    sample = evenly(parts.train, AFTER, recipe.seed)
-    points, fitting = features(model, judges, progress), features(model, sample, progress)
+    points, own = features(model, judges, progress), _of_trained(recipe, model, parts.train, progress)
     cost = _milliseconds(model, judges)
-    with readings.one_thread():
-        own = list(readings.of_features(recipe, fitting, sample.labels))
-    if model.architecture is not None and model.architecture.dim is not None:
-        own += [each for reading in own[:2] for each in readings.beside(None, reading, TRAINED)]
 
-    def judged(name: str, vectors: Tensor, create: Callable[[], Model], geometry: Geometry = "sphere") -> Candidate:
+    def judged(name: str, vectors: Tensor, reading: Reading | None, geometry: Geometry = "sphere") -> Candidate:
         result = evaluate(vectors, judges.labels, metrics=METRICS, normalise=geometry)
-        return Candidate(f"{name}, {vectors.shape[1]}-D", TRAINED, vectors.shape[1], cost, result, create)
+        whole = Candidate(f"{name}, {vectors.shape[1]}-D", TRAINED, vectors.shape[1], cost, result, lambda: model)
+        if reading is None:
+            return whole
+        refit = partial(_reread_trained, recipe, reading.name)
+        return replace(whole, create=partial(reading.model, model), refit=refit)
 
     head = Reading("head", TRAINED, Readout(), own[0].mean).vectors(model, points)
     return [
-        judged("trained network", head, lambda: model, model.geometry),
-        *(judged(f"trained network, {each.name}", each.vectors(model, points), partial(each.model, model))
-          for each in own),
-    ]  # fmt: skip
+        judged("trained network", head, None, model.geometry),
+        *(judged(f"trained network, {each.name}", each.vectors(model, points), each) for each in own),
+    ]
+
+
+def _of_trained(recipe: Recipe, model: Model, train: Dataset, progress: Any = None) -> list[Reading]:
+    """All readings of a trained network, fitted to some of the images."""
+    sample = evenly(train, AFTER, recipe.seed)
+    points = features(model, sample, progress)
+    with readings.one_thread():
+        own = list(readings.of_features(recipe, points, sample.labels))
+    if model.architecture is not None and model.architecture.dim is not None:
+        own += [each for reading in own[:2] for each in readings.beside(None, reading, TRAINED)]
+    return own
+
+
+def _reread_trained(recipe: Recipe, reading: str, model: Model, images: Dataset) -> Model:
+    return next(each for each in _of_trained(recipe, model, images) if each.name == reading).model(model)
 
 
 def _pixels(like: Model) -> Model:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check
-from lookalike.fit import defaults
+from lookalike.fit import defaults, networks
 from lookalike.models import Model
 from lookalike.protocols import query_gallery, vehicle_id
 from lookalike.protocols.class_disjoint import check_classes, has
 from lookalike.recipe import Recipe, as_tree, build, of_tree, overridden, tree
+from lookalike.recipe.overrides import layer_of, layered
 from lookalike.recipe.validity import check_recipe, check_sets
 from lookalike.runs import RunFolder
 from lookalike.runs.folder import differences
@@ -36,8 +37,7 @@ def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence
         _check_overrides(overrides)
         dataset, where = load(source, {})
         check_classes(dataset)
-        minutes = overridden({}, overrides).get("train", {}).get("minutes")
-        values = overridden(defaults.default(dataset, minutes), overrides)
+        values = _narrowed(defaults.default(dataset), layer_of(overrides))
     else:
         values = overridden(recipe if isinstance(recipe, Mapping) else tree(recipe), overrides)
         of_tree(values)  # the kinds of its values, before any of them is used
@@ -47,7 +47,20 @@ def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence
     if "train.minutes" in keys and "train.steps" not in keys:
         length = replace(length, steps=None, epochs=None)  # the clock decides
     settled = replace(settled, data=replace(settled.data, source=where or settled.data.source), train=length)
+    settled = networks.at(settled, networks.cells(settled)[0])
     return Start(dataset, settled, check_possible(settled, dataset))
+
+
+def _narrowed(values: Tree, changes: Tree) -> dict[str, Any]:
+    """The default recipe with changes: a network or a size that is named is not chosen by measurement any more."""
+    network, images = changes.get("model", {}), changes.get("images", {})
+    fixed: dict[str, Any] = {}
+    if "networks" in values and "backbone" in network:
+        fixed["backbones"] = [network["backbone"]]
+    if "networks" in values and "size" in images:
+        fixed["sizes"] = [images["size"]]
+        changes = layered({"images": {"short_side": networks.short_side(images["size"])}}, changes)
+    return layered(values, {"networks": fixed} if fixed else {}, changes)
 
 
 def _check_overrides(overrides: Sequence[str]) -> None:
@@ -72,6 +85,8 @@ def check_possible(recipe: Recipe, dataset: Dataset) -> Model:
     training images together can fill a batch.
     """
     check_recipe(recipe)
+    for backbone in recipe.networks.backbones[1:] if recipe.networks is not None else ():
+        build.model(networks.at(recipe, networks.Cell(backbone, networks.cell_of(recipe).size)))
     if dataset.sets is not None:
         check_sets(recipe, dataset.name)
     OF_PROTOCOL.get(recipe.protocol.name, check_classes)(dataset)
@@ -114,6 +129,7 @@ def again(folder: RunFolder, source: Source, recipe: str | Path | Tree | None, o
     known = as_tree(own)
     if own.train.minutes is not None:  # then the clock decided on the steps
         settings.get("train", {}).pop("steps", None)
+    settings.pop("networks", None)  # what was measured decided
     changed = differences(known, as_tree(of_tree(_merged(known, settings))))
     if not isinstance(source, Dataset) and where != own.data.source:
         changed.append(f"data.source was {own.data.source} and is now {where}")

@@ -1,7 +1,7 @@
 """The recipe where the user names none, chosen from the size and colours of the images and from what is installed.
 
-Photographs get the pretrained backbone if its weights are on this machine; small images, and everything without
-weights, get a small network from scratch.
+Photographs get the best of the pretrained backbones whose weights are on this machine; small images, and everything
+without weights, get a small network from scratch.
 """
 
 import tomllib
@@ -20,18 +20,15 @@ from lookalike.data import Dataset
 from lookalike.data.dataset import SPLITS
 from lookalike.data.images.source import Files, Picture
 from lookalike.errors import check, install
+from lookalike.fit.networks import short_side
 from lookalike.image_files import UnreadableError
 from lookalike.recipe.learning import limits
 from lookalike.recipe.settings import Recipe
 
 SMALL = 64  # pixels on the shorter side: below that a backbone for photographs sees next to nothing
 SAMPLE = 200  # images
-STEP = 32  # sizes are multiples of what five halvings need
 FEW = 100  # train classes, below which a tenth of them cannot choose between candidates
 TO_CHOOSE = 10  # validation classes that can, more or less
-# pixels on a CPU, by the minutes from which on: in little time more and smaller images teach more than fewer and larger
-# ones; measured at 128 only, for want of larger photos
-ON_A_CPU = ((90.0, 224), (40.0, 160), (0.0, 128))
 
 
 def _readable(dataset: Dataset) -> Iterator[Picture]:
@@ -60,23 +57,23 @@ def _grey(picture: Picture) -> bool:
     return bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
 
 
-def default(dataset: Dataset, minutes: float | None = None) -> dict[str, Any]:
-    """The tables of the default recipe for these images and so many minutes (None: as long as the recipe takes).
+def default(dataset: Dataset) -> dict[str, Any]:
+    """The tables of the default recipe for these images.
 
-    Once the classes are split, `fit_batches` completes it.
+    Once the classes are split, `fit_batches` completes it; of [networks] it has the cheapest until they are measured.
     """
-    short_side = _short_side(dataset)
-    small = short_side <= SMALL
-    if small or not models.available("efficientnet_lite0"):
+    tree, side = _read("photos"), _short_side(dataset)
+    installed = [name for name in tree["networks"]["backbones"] if models.available(name)]
+    if side <= SMALL or not installed:
         tree = _read("small_images")
-        size = max(16, min(SMALL, short_side))
+        size = max(16, min(SMALL, side))
         tree["model"]["channels"] = 1 if all(map(_grey, _readable(dataset))) else 3
+        tree["images"] |= {"size": size, "short_side": size if side <= SMALL else min(side, short_side(size))}
     else:
-        tree = _read("photos")
-        most = 224 if torch.cuda.is_available() else next(size for least, size in ON_A_CPU if (minutes or 0.0) >= least)
-        size = _size(short_side, most)
-    side = size if small else min(short_side, round(size * 256 / 224))
-    tree["images"] |= {"size": size, "short_side": max(size, side)}
+        tree["networks"]["backbones"] = installed
+        tree["model"]["backbone"] = installed[0]
+        size = min(tree["networks"]["sizes"])
+        tree["images"] |= {"size": size, "short_side": short_side(size)}
     tree["data"]["validation"] = _validation_share(dataset, tree["data"]["test"], tree["data"]["validation"])
     return tree
 
@@ -93,11 +90,6 @@ def _validation_share(dataset: Dataset, test: float, share: float) -> float:
 def every() -> list[dict[str, Any]]:
     """The default recipes, before they are fitted to images."""
     return [_read("small_images"), _read("photos")]
-
-
-def _size(short_side: int, most: int) -> int:
-    """A crop of up to 9/10 of the images, in steps that suit the network."""
-    return max(SMALL, min(most, int(0.9 * short_side) // STEP * STEP))
 
 
 def fit_batches(recipe: Recipe, train: Dataset) -> Recipe:
@@ -130,6 +122,7 @@ def _read(name: str) -> dict[str, Any]:
 
 def missing_weights(recipe: Recipe) -> str | None:
     """What to install where the photographs of a default recipe deserve a pretrained backbone."""
-    if models.available("efficientnet_lite0") or (recipe.images.short_side or 0) <= SMALL:
+    known = recipe.model.weights is not None or models.available("efficientnet_lite0")
+    if known or (recipe.images.short_side or 0) <= SMALL:
         return None
     return f"no pretrained weights on this machine, so a small network learns from scratch: {install('pretrained')}"

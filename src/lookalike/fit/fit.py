@@ -3,19 +3,23 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lookalike.errors import UserError, check
 from lookalike.fit import stages
 from lookalike.fit.choose import Source, Start, again, choose
+from lookalike.fit.choose_network import choose_network, first_recipe
 from lookalike.fit.defaults import missing_weights
+from lookalike.fit.judge_network import as_files
+from lookalike.fit.networks import cell_of
 from lookalike.fit.plan import REPORT, Clock
 from lookalike.fit.result_content import command, header
 from lookalike.fit.run import Conditions, Run
 from lookalike.fit.sample import affordable
 from lookalike.fit.several import run_recipe
-from lookalike.recipe import to_toml
+from lookalike.recipe import Recipe, build, to_toml
 from lookalike.runs import OpenRun, RunFolder, checkpoint
 from lookalike.runs.folder import Intent
 from lookalike.runs.log import Event, Watcher, ignore
@@ -62,13 +66,32 @@ def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, defaul
     now = time.strftime("%Y-%m-%dT%H:%M:%S")
     words = {"data": dataset.summary(), "command": command(), "resumed": run.resumed}
     run.tell({"event": "start", "time": now} | words)
+    run = _with_time_left(run, recipe, conditions.clock)
     advice = missing_weights(recipe) if default and not run.resumed else None
     if advice is not None:
         run.note(advice)
     dataset = affordable(dataset, recipe, model, run)
-    decoded = stages.decode(dataset, recipe, run)
+    first = first_recipe(recipe, run)
+    decoded = stages.decode(dataset, first, run)
     ready = stages.audit(dataset, decoded, run) if audit else decoded
+    recipe = choose_network(recipe, ready, run)
+    if cell_of(recipe) != cell_of(first):
+        model = build.model(recipe)
+        ready = stages.decode(affordable(as_files(ready), recipe, model, run, "photos"), recipe, run)
     return run_recipe(recipe, ready, run, conditions, model)
+
+
+def _with_time_left(run: OpenRun, recipe: Recipe, clock: Clock) -> OpenRun:
+    """The run, whose stages say how much of its minutes is left."""
+    minutes = recipe.train.minutes
+    if minutes is None:
+        return run
+
+    def tell(event: Event) -> None:
+        left = {"seconds_left": max(0.0, 60 * minutes - clock.passed)} if event["event"] == "stage" else {}
+        run.tell({**event, **left})
+
+    return replace(run, tell=tell)
 
 
 @contextmanager

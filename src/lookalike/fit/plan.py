@@ -46,9 +46,14 @@ class Clock:
     def now(reserved: float = 0.0) -> "Clock":
         return Clock(time.monotonic(), reserved)
 
+    @property
+    def passed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
     def left(self, minutes: float) -> float:
         """Seconds for training and evaluation."""
-        return SPARE * 60 * minutes - (time.monotonic() - self.began) - self.reserved * contention()
+        return SPARE * 60 * minutes - self.passed - self.reserved * contention()
 
 
 def contention() -> float:
@@ -90,7 +95,7 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -
     left = loop.ranks.from_first(lambda: clock.left(table.minutes or 0.0) - after)  # clocks differ, plans must not
     step = STEP * loop.sampler.batch_size / rate
     if left <= 0 or (table.steps is None and left < LEAST * step):
-        raise NotEnoughTimeError(table.minutes, _minutes_needed(table.minutes, left, step))
+        raise NotEnoughTimeError(table.minutes, minutes_needed(60 * table.minutes * SPARE - left, step))
     if table.steps is None:
         steps = WORTHWHILE if step == 0 else max(LEAST, int(left / step))
         every = min(table.plan.validate_every, max(LOOK_EVERY, steps // LOOKS))
@@ -122,9 +127,9 @@ def _seconds_after(recipe: Recipe, parts: Parts, held: int, rate: float) -> floa
     return seconds + PER_QUERY * tests
 
 
-def _minutes_needed(minutes: float, left: float, step: float) -> int:
-    """Whole minutes in which a worthwhile number of steps would fit."""
-    return math.ceil((60 * minutes * SPARE - left + WORTHWHILE * step) / 60 / SPARE)
+def minutes_needed(besides: float, step: float) -> int:
+    """Whole minutes in which a worthwhile number of steps fit, beside what takes so many seconds."""
+    return max(1, math.ceil((besides + WORTHWHILE * step) / 60 / SPARE))
 
 
 def decided(run: OpenRun, recipe: Recipe, loop: Loop, step: int) -> Planned | None:

@@ -1,7 +1,7 @@
 """The end of a run: measure the model on unseen classes, save it, and write down every figure."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from lookalike.features import embed, embed_features
 from lookalike.files import write_text
 from lookalike.fit.plan import WORTH_EXPORTING
 from lookalike.fit.prepare import backbone_features, embeddings
+from lookalike.fit.refit import SENTENCE
 from lookalike.fit.result_content import command, content
 from lookalike.fit.train_model import TrainedModel, cached_features, weights_of
 from lookalike.fit.verdict import verdict
@@ -36,8 +37,13 @@ from lookalike.training.train import Ending
 SHOWN = ("recall@1", "recall@10", "r_precision", "map@r", "map@1000")  # in the model's card, and kept per query
 
 
-def prove(trained: TrainedModel, parts: Parts, run: OpenRun, full: bool) -> list[Judged]:
-    """The model on its test sets; with `full` also its baselines and the report. The folder keeps everything."""
+def prove(
+    trained: TrainedModel, parts: Parts, run: OpenRun, full: bool, again: Callable[[], Model] | None = None
+) -> list[Judged]:
+    """The model on its test sets; with `full` also its baselines and the report. The folder keeps everything.
+
+    `again` makes the model that is handed over once this one is proven.
+    """
     model, recipe, network = trained.delivered or trained.model, trained.recipe, trained.model
     entries = list(_evaluations(trained, parts, run))
     if full:
@@ -45,13 +51,17 @@ def prove(trained: TrainedModel, parts: Parts, run: OpenRun, full: bool) -> list
         with weights_of(network.embedder, trained.untrained):
             entries += evaluate_baselines(recipe, network, network, parts.test, cached=trained.choice is not None)
     deliver(run, model, entries[0].result)
+    words = verdict(trained, parts, entries, run)
+    if again is not None:
+        deliver(run, again(), entries[0].result)
+        words["sentences"].append(SENTENCE)
     save_embeddings(run.folder.test, entries[0].embeddings, parts.test)
     _save_results(run, recipe, entries)
     rows, differences = [entry.as_json() for entry in entries], gains(entries)
     whole = content(recipe, model, parts, rows, differences) | {"training": _training(recipe, trained.ending)}
     calibration = _calibration(run, model, entries[0], parts.test) if full else None
     whole |= {} if calibration is None else {"calibration": calibration}
-    write_result(run, whole | {"verdict": verdict(trained, parts, entries, run)})
+    write_result(run, whole | {"verdict": words})
     if full:
         write_report(run, parts.test, entries[0].result)
     return entries

@@ -2,17 +2,20 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.fit import stages
 from lookalike.fit.best_model import best_model, judges_candidates
 from lookalike.fit.defaults import fit_batches
 from lookalike.fit.plan import Clock
 from lookalike.fit.prove import prove
+from lookalike.fit.refit import refit
 from lookalike.fit.result_content import header
-from lookalike.fit.train_model import TrainedModel, train_model
+from lookalike.fit.train_model import TrainedModel, leave_untrained, train_model
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged
@@ -66,11 +69,18 @@ def begin_or_resume(folder: RunFolder, recipe: Recipe, tell: Watcher) -> tuple[O
     return run, of_tree(tree(folder.recipe))
 
 
-def prove_recipe(recipe: Recipe, parts: Parts, run: OpenRun, conditions: Conditions, model: Model | None = None) -> Run:
-    """One training from a recipe, and what it is worth on the test classes."""
+def prove_recipe(
+    recipe: Recipe, parts: Parts, run: OpenRun, conditions: Conditions, model: Model | None = None,
+    everything: Dataset | None = None,
+) -> Run:  # fmt: skip
+    """One training from a recipe, and what it is worth on the test classes; `everything`: what it is refitted to."""
     trained = train_recipe(recipe, parts, run, conditions, model)
-    entries = prove(trained, parts, run, conditions.full)
-    return Run(run.folder.path, trained.delivered or trained.model, tuple(entries), trained.ending)
+    again = None
+    if recipe.train.refit_on_all and everything is not None:
+        again = partial(refit, trained, everything, parts, run, conditions.stop)
+    entries = prove(trained, parts, run, conditions.full, again)
+    delivered = Model.load(run.folder.model) if again is not None else trained.delivered or trained.model
+    return Run(run.folder.path, delivered, tuple(entries), trained.ending)
 
 
 def train_recipe(
@@ -81,4 +91,6 @@ def train_recipe(
     stages.announce(parts, recipe, run)
     one_label = parts.train.sets is None  # the candidates that need no training read classes
     make = best_model if judges_candidates(recipe) and one_label else train_model
+    if recipe.train.deliver == "untrained":
+        make = leave_untrained
     return make(recipe, model or build.model(recipe), parts, run, conditions.clock, conditions.stop)

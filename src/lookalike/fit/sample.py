@@ -28,15 +28,15 @@ SHARE = 0.4  # of the minutes, for what every image takes before and after train
 BESIDES = 2e-3  # seconds to audit and rank an image
 
 
-def affordable(dataset: Dataset, recipe: Recipe, model: Model, run: OpenRun) -> Dataset:
-    """The images for which there is time; a resumed run takes as many as it took before."""
+def affordable(dataset: Dataset, recipe: Recipe, model: Model, run: OpenRun, decision: str = "sample") -> Dataset:
+    """The images for which there is time; a resumed run takes as many as it took before, by the same `decision`."""
     minutes = recipe.train.minutes
     if minutes is None or len(dataset) <= MANY:
         return dataset
-    count = run.decisions.get("sample")
+    count = run.decisions.get(decision)
     if count is None:
         each = Ranks.current().from_first(lambda: _seconds_per_image(dataset, recipe, model))
-        count = min(len(dataset), max(LEAST, int(SHARE * 60 * minutes / each)))
+        count = fitting(len(dataset), minutes, each)
         text = f"all {len(dataset):,} images fit {minutes:g} minutes"
         if count < len(dataset):
             needed = math.ceil(len(dataset) * each / SHARE / SPARE / 60)
@@ -44,7 +44,7 @@ def affordable(dataset: Dataset, recipe: Recipe, model: Model, run: OpenRun) -> 
                 f"{minutes:g} minutes are enough for {count:,} of {len(dataset):,} images: as many of each class "
                 f"train and test; all of them would need about {needed} minutes"
             )
-        run.decisions.make("sample", count)
+        run.decisions.make(decision, count)
         run.tell({"event": "sample", "count": count, "text": text})
     return evenly(dataset, count, recipe.seed)
 
@@ -61,8 +61,18 @@ def _seconds_per_image(dataset: Dataset, recipe: Recipe, model: Model) -> float:
     start = time.monotonic()
     model.encode_inputs([inputs], len(inputs))
     embedding = (time.monotonic() - start) / len(inputs)
+    return seconds_per_image(recipe, decoding / 2, embedding)
+
+
+def seconds_per_image(recipe: Recipe, decoding: float, embedding: float) -> float:
+    """What an image takes in a whole run, from what its decoding takes, and its embedding by torch."""
     faster = ONNX if has_onnx() and recipe.model.weights is not None else 1.0
-    return decoding / 2 + (0.5 + recipe.data.test) * embedding / faster + BESIDES
+    return decoding + (0.5 + recipe.data.test) * embedding / faster + BESIDES
+
+
+def fitting(count: int, minutes: float, each: float) -> int:
+    """How many of so many images fit, where each takes so many seconds."""
+    return min(count, max(LEAST, int(SHARE * 60 * minutes / each)))
 
 
 def _inputs(images: Dataset, model: Model) -> Iterator[Tensor]:
@@ -80,17 +90,17 @@ def evenly(dataset: Dataset, count: int, seed: int) -> Dataset:
         return dataset
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(dataset), generator=generator)
-    turn = _turns(dataset.labels[order])
+    turn = turns(dataset.labels[order])
     rank = torch.randperm(dataset.classes, generator=generator)
     late = rank[dataset.labels[order]] >= max(2, count // PER_CLASS)  # classes for which there is no room
     first = torch.argsort(late * len(dataset) + turn, stable=True)[:count]
     return dataset.subset(order[first].sort().values)
 
 
-def _turns(labels: Int64[Tensor, " n"]) -> Int64[Tensor, " n"]:
+def turns(labels: Int64[Tensor, " n"]) -> Int64[Tensor, " n"]:
     """How many of the same class come before each.
 
-    >>> _turns(torch.tensor([7, 5, 7, 7, 5]))
+    >>> turns(torch.tensor([7, 5, 7, 7, 5]))
     tensor([0, 0, 1, 2, 1])
     """
     order = torch.argsort(labels, stable=True)

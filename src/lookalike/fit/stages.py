@@ -26,10 +26,11 @@ def audit(dataset: Dataset, decoded: Dataset, run: OpenRun) -> Dataset:
 
 def decode(dataset: Dataset, recipe: Recipe, run: OpenRun) -> Dataset:
     """The images in the size that the network needs, from the cache on disk."""
-    return data.decoded(dataset, _short_side(recipe), progress=run.stage("decoding the images"))
+    return data.decoded(dataset, short_side(recipe), progress=run.stage("decoding the images"))
 
 
-def _short_side(recipe: Recipe) -> int:
+def short_side(recipe: Recipe) -> int:
+    """Of the decoded images, in pixels."""
     side = build.views(recipe, Preprocessing()).preprocessing.resize
     assert side is not None
     return side
@@ -38,7 +39,7 @@ def _short_side(recipe: Recipe) -> int:
 def split(dataset: Dataset, recipe: Recipe) -> Parts:
     """The classes that train, validate and test in one run."""
     parts = protocol.parts(recipe, dataset)
-    others = tuple((name, data.decoded(part, _short_side(recipe))) for name, part in parts.others)
+    others = tuple((name, data.decoded(part, short_side(recipe))) for name, part in parts.others)
     return parts._replace(others=others)
 
 

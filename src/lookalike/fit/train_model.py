@@ -53,6 +53,10 @@ class TrainedModel(NamedTuple):
     delivered: Model | None = None
     choice: "Choice | None" = None
     departed: bool = True  # whether what is delivered reads the trained network; else its features are known
+    share: float = 1.0  # of the trained weights, the rest being those before training
+    refit: Callable[[Model, Dataset], Model] = lambda model, _: (
+        model
+    )  # what is delivered, of a network and other images
 
 
 class Choice(NamedTuple):
@@ -112,7 +116,15 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     if plan.flexible:
         recipe = replace(recipe, train=replace(recipe.train, steps=loop.schedule.steps))
         write_text(run.folder.recipe, to_toml(recipe, header()))
-    return TrainedModel(model, untrained, recipe, _blend(recipe, model, validate, ending, run))
+    ending, share = _blend(recipe, model, validate, ending, run)
+    return TrainedModel(model, untrained, recipe, ending, share=share)
+
+
+def leave_untrained(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
+    """The network as it is, for the rows of a paper's table that say what training adds to."""
+    del parts, clock, stop
+    run.note("nothing is trained: the network is measured as it is")
+    return TrainedModel(model, weights(model), recipe, Ending("nothing was to be trained", 0, 0, {}, 0.0))
 
 
 def _features(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> FeatureViews | None:
@@ -165,13 +177,15 @@ def _watcher(recipe: Recipe, run: OpenRun) -> Watcher:
     return lambda event: run.tell({**event, "on": "test"} if event["event"] == "validation" else event)
 
 
-def _blend(recipe: Recipe, model: Model, validate: Validate | None, ending: Ending, run: OpenRun) -> Ending:
-    """Average the weights with those at the start, by the share that validation likes best."""
+def _blend(
+    recipe: Recipe, model: Model, validate: Validate | None, ending: Ending, run: OpenRun
+) -> tuple[Ending, float]:
+    """Average the weights with those at the start, by the share that validation likes best, which is returned too."""
     shares = recipe.train.blend
     if not shares or validate is None:
-        return ending
+        return ending, 1.0
     run.stage("blending with the weights before training")
     start = checkpoint.load_tensors(run.folder.start)
     share, values = blend(model.embedder, start, shares, validate, recipe.train.plan.select)
     run.note(f"{share:.0%} trained, {1 - share:.0%} as before training: validation map@r {values['map@r']:.3f}")
-    return replace(ending, best=values)
+    return replace(ending, best=values), share

@@ -1,6 +1,6 @@
 """The verdict of a run: what was delivered, how much better it is, whether training helped, what would help next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lookalike.errors import install
 from lookalike.evaluation import compare
 from lookalike.fit.train_model import TrainedModel
 from lookalike.geometry import normalise
+from lookalike.models import available
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged
 from lookalike.recipe import Recipe
@@ -20,7 +22,10 @@ from lookalike.runs.log import read_log
 FEW_CLASSES, FEW_IMAGES = 50, 8
 TIED, ASKED, EQUAL = 0.05, 512, 1e-6  # share of so many queries whose two nearest neighbours are as similar
 GOOD = 0.95  # recall@1, above which there is little to gain
-STRONGER = {"efficientnet_lite0": "efficientnet_lite1", "efficientnet_lite1": "efficientnet_lite2"}
+# accuracy on ImageNet as published, in per cent (see `models.backbones.efficientnet_lite`)
+PUBLISHED = {"efficientnet_lite0": 75.1, "efficientnet_lite1": 76.8, "efficientnet_lite2": 77.6}
+Rows = Sequence[Mapping[str, Any]]
+GAIN = 0.01  # map@r that is worth a word
 
 
 def verdict(trained: TrainedModel, parts: Parts, entries: Sequence[Judged], run: OpenRun) -> dict[str, Any]:
@@ -28,12 +33,14 @@ def verdict(trained: TrainedModel, parts: Parts, entries: Sequence[Judged], run:
     choice, main = trained.choice, entries[0]
     delivered = f"trained network, {main.embeddings.shape[1]}-D" if choice is None else choice.delivered
     sentences = [*_figures(main, [entry for entry in entries if entry.role == "baseline"])]
+    sentences += _chosen(_networks(run)) + ([] if choice is None else choice.sentences)
     return {
         "delivered": delivered,
-        "sentences": sentences + ([] if choice is None else choice.sentences),
+        "sentences": sentences,
         "warnings": ([] if choice is None else choice.warnings) + list(_troubles(main, run)),
-        "next": _next(trained, parts, main),
+        "next": _next(trained, parts, main, _networks(run)),
         "candidates": [] if choice is None else choice.rows,
+        "networks": _networks(run),
     }
 
 
@@ -43,7 +50,8 @@ def _figures(main: Judged, baselines: Sequence[Judged]) -> list[str]:
     if not known:
         return []
     values = ", ".join(f"{name} {main.result[name]:.3f}" for name in known)
-    result = [f"On classes never seen in training: {values}."]
+    result = [in_words(main.result["recall@1"])] if "recall@1" in known else []
+    result += [f"On classes never seen in training: {values}."]
     for other in baselines:
         shown = [name for name in known if name in main.result.per_query and name in other.result.per_query]
         parts = [_gap(main, other, name) for name in shown]
@@ -52,6 +60,19 @@ def _figures(main: Judged, baselines: Sequence[Judged]) -> list[str]:
         elif parts:
             result.append(f"Against {other.name}: {', '.join(parts)} (95 % intervals over classes).")
     return result
+
+
+def in_words(recall: float) -> str:
+    """The share of right first answers, for people.
+
+    >>> in_words(0.913)
+    '9 of 10 searches put the right class first, on classes the model never saw.'
+    >>> in_words(0.978)
+    '98 of 100 searches put the right class first, on classes the model never saw.'
+    """
+    of = 10 if 1 <= round(10 * recall) <= 9 else 100
+    count = min(round(of * recall), of - 1) if recall < 1 else of
+    return f"{count} of {of} searches put the right class first, on classes the model never saw."
 
 
 def _same(main: Judged, other: Judged, metric: str) -> bool:
@@ -92,7 +113,25 @@ def _tied(embeddings: Float[Tensor, "n d"]) -> float:
     return float((first - second < EQUAL).double().mean())
 
 
-def _next(trained: TrainedModel, parts: Parts, main: Judged) -> list[str]:
+def _networks(run: OpenRun) -> Rows:
+    """What was measured of networks and sizes."""
+    rows: Rows = (run.decisions.get("networks") or {}).get("rows", [])
+    return rows
+
+
+def _chosen(networks: Rows) -> list[str]:
+    """Why this network at this size."""
+    if not networks:
+        return []
+    row = next(each for each in networks if each["chosen"])
+    return [
+        f"Chosen: {row['backbone']} at {row['size']} pixels, of {len(networks)} networks and sizes measured on train "
+        f"photos: map@r {row['metrics']['map@r']:.3f} on {row['images']} of them with {row['reading']}, "
+        f"{row['milliseconds_per_image']:.0f} ms per image."
+    ]
+
+
+def _next(trained: TrainedModel, parts: Parts, main: Judged, networks: Rows) -> list[str]:
     """What would help, the most helpful first."""
     recipe, sizes = trained.recipe, parts.train.class_sizes()
     if "recall@1" in main.result and main.result["recall@1"] >= GOOD:
@@ -106,12 +145,28 @@ def _next(trained: TrainedModel, parts: Parts, main: Judged) -> list[str]:
         result.append(f"more classes: {parts.train.present:,} are few to learn from")
     if float(np.median(sizes[sizes > 0].numpy())) < FEW_IMAGES:
         result.append("more photos per class")
-    return result + _stronger(recipe)
+    return result + _better(networks) + _stronger(recipe)
+
+
+def _better(networks: Rows) -> list[str]:
+    """Networks and sizes that were measured to be better, and were too slow."""
+    chosen = next((row for row in networks if row["chosen"]), None)
+    if chosen is None:
+        return []
+    alike = [row for row in networks if row["images"] == chosen["images"]]
+    best = max(alike, key=lambda row: row["metrics"]["map@r"])
+    gain = best["metrics"]["map@r"] - chosen["metrics"]["map@r"]
+    if gain < GAIN:
+        return []
+    how = f"--set model.backbone={best['backbone']} --set images.size={best['size']}"
+    return [f"a slower network or size: {how} had {gain:+.3f} map@r on train photos (measured)"]
 
 
 def _stronger(recipe: Recipe) -> list[str]:
-    name, size = recipe.model.architecture.backbone, recipe.images.size
-    if name not in STRONGER or recipe.model.weights is None:
+    """Networks that are not installed."""
+    own = PUBLISHED.get(recipe.model.architecture.backbone)
+    missing = [name for name, value in PUBLISHED.items() if own is not None and value > own and not available(name)]
+    if not missing or recipe.model.weights is None:
         return []
-    larger = [] if size is None or size >= 224 else ["larger images: --set images.size=224 --set images.short_side=256"]
-    return [*larger, f"a stronger backbone: --set model.backbone={STRONGER[name]}"]
+    figures = f"{PUBLISHED[missing[-1]]} % against {own} % on ImageNet (published)"
+    return [f"a stronger backbone: {install('pretrained')} adds {missing[-1]}, {figures}"]

@@ -17,23 +17,32 @@ def within_classes(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n
     >>> float(within_classes(torch.tensor([[0.0], [2.0], [5.0], [5.0], [9.0]]), torch.tensor([0, 0, 1, 1, 2])).round())
     1.0
     """
+    apart = _deviations(points, labels)
+    return apart.T @ apart
+
+
+def _deviations(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Float[Tensor, "n width"]:
+    """The points less the mean of their class, so weighted that D'D is W."""
     _, dense, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
     values = points.double()
     means = torch.zeros(len(sizes), values.shape[1], dtype=values.dtype).index_add(0, dense, values) / sizes[:, None]
     several = int((sizes > 1).sum())
     weights = 1 / ((sizes - 1).clamp(min=1) * max(1, several)).double()
-    deviations = (values - means[dense]) * weights[dense, None].sqrt()
-    product: Tensor = deviations.T @ deviations
-    return product
+    return (values - means[dense]) * weights[dense, None].sqrt()
 
 
 def whitening(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Float[Tensor, "width width"]:
     """P, symmetric; the identity where no class has two different images."""
-    covariance = within_classes(points, labels)
-    scale = covariance.trace() / len(covariance)
-    identity = torch.eye(len(covariance), dtype=covariance.dtype)
-    values, vectors = torch.linalg.eigh(covariance / scale + identity if scale > 0 else identity)
-    result: Tensor = (vectors * values.rsqrt()) @ vectors.T
+    apart, width = _deviations(points, labels), points.shape[1]
+    scale = apart.square().sum() / width
+    if scale <= 0:
+        return torch.eye(width)
+    if len(apart) >= width:
+        values, vectors = torch.linalg.eigh(apart.T @ apart / scale)
+        result: Tensor = (vectors * (values + 1).rsqrt()) @ vectors.T
+    else:  # P is the identity outside of what the few images span, which is much quicker
+        _, values, axes = torch.linalg.svd(apart / scale.sqrt(), full_matrices=False)
+        result = torch.eye(width, dtype=apart.dtype) + (axes.T * ((values.square() + 1).rsqrt() - 1)) @ axes
     return result.float()
 
 

@@ -43,6 +43,8 @@ def check_protocol(recipe: Recipe) -> None:
             raise unknown(f"protocol.{key}", getattr(table, key), possible)
     for key in ("seeds", "repeats"):
         check(getattr(table, key) > 0, f"protocol.{key} must be at least 1, not {getattr(table, key)}")
+    several = table.seeds > 1 or (table.name == CROSS and table.fold is None)
+    check(not (several and recipe.train.refit_on_all), "train.refit_on_all is for one run: leave out seeds and folds")
     check(table.folds >= 2, f"protocol.folds must be at least 2, not {table.folds}")
     models = table.models or table.folds
     check(1 <= models <= table.folds, f"protocol.models is 1 to {table.folds} (the folds), not {models}")

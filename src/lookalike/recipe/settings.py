@@ -121,6 +121,18 @@ class Network:
 
 
 @dataclass(frozen=True)
+class Networks:
+    """[networks]: what a run measures on a sample of its train classes; the best becomes model.backbone, images.size.
+
+    backbones: names of networks; none: only model.backbone.
+    sizes: of their inputs, in pixels; none: only images.size.
+    """
+
+    backbones: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class HeadOnly:
     """[head]: training of the head alone, on features of the frozen backbone, before everything learns.
 
@@ -195,8 +207,10 @@ class Train:
     validate_epochs: validate every so many epochs, whatever `validate_every` says.
     blend: shares of the trained weights to try against those at the start.
     chunk: images that pass the network at a time, with the loss on all; None: all at once.
-    deliver: "trained", or "best": what validates best, trained or not.
+    deliver: "trained"; "best": what validates best, trained or not; "untrained": the network as it is, a baseline.
+    refit_on_all: once proven, make what is delivered of all classes; the figures stay those of the proof.
     dim: the most dimensions of what is delivered; "auto": as many as pay.
+    most_ms: the most milliseconds that [networks] may take for an image on this machine; None: no limit.
     precision: "float32", "bfloat16", or "auto": bfloat16 on a GPU that has it.
     device: as torch names it; "auto": a GPU where there is one.
     """
@@ -208,8 +222,10 @@ class Train:
     validate_epochs: int | None = None
     blend: tuple[float, ...] = ()
     chunk: int | None = None
-    deliver: Literal["trained", "best"] = "trained"
+    deliver: Literal["trained", "best", "untrained"] = "trained"
+    refit_on_all: bool = False
     dim: int | Literal["auto"] = "auto"
+    most_ms: float | None = None
     precision: Precision = "auto"
     device: str = "auto"
 
@@ -220,6 +236,8 @@ class Train:
             f"train.minutes must be a positive number of minutes, not {minutes}: give for example 10",
         )
         check(self.dim == "auto" or self.dim > 0, f'train.dim must be at least 1 or "auto", not {self.dim}')
+        most = self.most_ms
+        check(most is None or most > 0, f"train.most_ms must be a positive number of milliseconds, not {most}")
 
 
 @dataclass(frozen=True)
@@ -247,6 +265,7 @@ class Recipe:
     protocol: who trains and who tests.
     images: what the network sees of them.
     model: the network.
+    networks: what to choose the network and the size of its images from; [networks] turns it on.
     head: training of the head alone, before.
     features: training on frozen features; [features], even without a key in it, turns it on.
     miner: which pairs or triplets count; None: the loss decides.
@@ -267,6 +286,7 @@ class Recipe:
     protocol: ProtocolSettings = ProtocolSettings()
     images: Images = Images()
     model: Network = Network()
+    networks: Networks | None = None
     head: HeadOnly = HeadOnly()
     features: FrozenFeatures | None = None
     miner: Member | None = None

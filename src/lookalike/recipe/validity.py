@@ -14,13 +14,14 @@ from lookalike import catalog, samplers
 from lookalike.errors import UserError, check, unknown
 from lookalike.evaluation import names as metric_names
 from lookalike.label_sets import LabelSets
-from lookalike.models import Preprocessing, backbones
+from lookalike.models import Architecture, Preprocessing, backbones
 from lookalike.models.pooling import POOLINGS
+from lookalike.models.preprocess import LARGEST
 from lookalike.recipe import build
 from lookalike.recipe.goal import settings_of
 from lookalike.recipe.learning import limits, optimiser
 from lookalike.recipe.protocol import check_protocol
-from lookalike.recipe.settings import Network, Recipe
+from lookalike.recipe.settings import Network, Networks, Recipe
 from lookalike.recipe.toml import keys
 from lookalike.training.ccp import FORMS
 from lookalike.training.chunked import InChunks
@@ -37,6 +38,7 @@ def check_recipe(recipe: Recipe) -> None:
     for metric in (recipe.train.plan.select, *recipe.evaluation.metrics, *recipe.evaluation.train):
         metric_names.expand(metric)
     _check_network(recipe.model)
+    _check_networks(recipe.networks)
     _check_ccp(recipe)
     _check_mixup_and_chunks(recipe)
     _check_features(recipe)
@@ -77,6 +79,13 @@ def _check_network(table: Network) -> None:
     for name, value, possible in (("pooling", how.pooling, POOLINGS), ("start of the head", table.head, HEADS)):
         if value not in possible:
             raise unknown(name, value, possible)
+
+
+def _check_networks(table: Networks | None) -> None:
+    for name in () if table is None else table.backbones:
+        _check_network(Network(Architecture(name)))
+    for size in () if table is None else table.sizes:
+        check(0 < size <= LARGEST, f"networks.sizes are 1 to {LARGEST} pixels, not {size}")
 
 
 def _check_ccp(recipe: Recipe) -> None:

@@ -5,6 +5,8 @@ study's folder; the lock on a cell's own folder is the claim.
 import time
 from pathlib import Path
 
+import torch
+
 from lookalike import data
 from lookalike.cache import in_memory
 from lookalike.data import Dataset
@@ -13,7 +15,7 @@ from lookalike.files import write_text
 from lookalike.fit.choose import check_possible
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Watcher
-from lookalike.sweeps.grid import Cell, Study
+from lookalike.sweeps.grid import Cell, Study, without
 from lookalike.sweeps.trial import until_proved
 from lookalike.training.train import Stop
 
@@ -31,14 +33,16 @@ def load(study: Study) -> Dataset:
     return dataset
 
 
-def check_all(study: Study, dataset: Dataset) -> None:
-    """Refuse an impossible cell before the first one begins."""
+def possible(study: Study, dataset: Dataset) -> Study:
+    """The study without its impossible rows, each of which is `refused` by its name before the first cell begins."""
+    refused = dict(study.refused)
     for row in study.rows:
         cell = next(cell for cell in study.cells if cell.row == row)
         try:
             check_possible(cell.recipe, dataset)
         except UserError as mistake:
-            raise UserError(f"row '{row}' cannot run: {mistake}") from None
+            refused[row] = str(mistake)
+    return without(study, refused)
 
 
 def folder_of(out: Path, cell: Cell) -> RunFolder:
@@ -90,8 +94,9 @@ def _try(study: Study, cell: Cell, dataset: Dataset, out: Path, tell: Watcher, s
         try:
             run = until_proved(dataset, cell.recipe, folder, tell, stop)
             outcome = "  ".join(f"{name} {value:.3f}" for name, value in run.result.items())
-        except UserError as mistake:
-            write_text(_failed(out, cell), f"{mistake}\n")
-            outcome = f"failed: {mistake}"
+        except (UserError, torch.OutOfMemoryError) as mistake:
+            why = " ".join(str(mistake).split())
+            write_text(_failed(out, cell), f"{why}\n")
+            outcome = f"failed: {why}"
         tell({"event": "note", "text": f"{cell.name}: {outcome} ({time.monotonic() - start:.0f} s)"})
     return True

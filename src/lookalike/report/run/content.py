@@ -13,6 +13,7 @@ from lookalike.report.run.measures import Measures
 from lookalike.report.run.pair_figures import precision_recall_chart, roc_chart, similarity_chart
 from lookalike.report.run.record import RunRecord
 from lookalike.report.run.training_figures import training_charts
+from lookalike.report.run.verdict import networks_chart
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ def gather(run: RunRecord, measures: Measures) -> Content:
     results = results_of(run, result)
     points = embedding_map(run.test, result)
     charts = [
+        networks_chart(run.part("verdict")),
         results_chart(results),
         recall_chart(result, results),
         *training_charts(run),

@@ -28,7 +28,7 @@ def draw(content: Content, pictures: Mapping[int, Pixels]) -> str:
     address, cells = sheet(pictures, content.map.rows)
     script = embedding_map.for_script(content.map, run.test, cells, address)
     sections = [
-        Section("verdict", "Verdict", verdict.draw(run.part("verdict"))),
+        Section("verdict", "Verdict", _verdict(content)),
         Section("results", "How good is it?", _results(content)),
         Section("training", "Training", _training(content)),
         Section("queries", "Queries", queries.draw(content.strips, addresses)),
@@ -50,6 +50,11 @@ def _subtitle(content: Content) -> str:
     backbone, data = content.run.part("model").get("backbone"), content.run.part("data").get("name")
     dimensions = f"{content.run.test.embeddings.shape[1]:,} dimensions"
     return " · ".join(str(part) for part in (backbone, dimensions, data, today()) if part)
+
+
+def _verdict(content: Content) -> Html:
+    measured = [content.charts["networks"]] if "networks" in content.charts else []
+    return join(verdict.draw(content.run.part("verdict")), figures(*measured))
 
 
 def _results(content: Content) -> Html:

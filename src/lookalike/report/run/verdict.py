@@ -2,13 +2,16 @@
 
 It is `verdict` in result.json: {"delivered": name, "sentences": […], "warnings": […], "next": […], "candidates": […]}.
 A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), where there are
-`folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Whatever is
-missing is left out.
+`folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Where the
+network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `reading`, `metrics` on so many
+`images` of train classes, the `difference` from the best on the same images with its interval, `milliseconds_per_image`
+and `chosen`. Whatever is missing is left out.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lookalike.report.charts.chart import Axis, Chart, Series, around, columns
 from lookalike.report.markup import Html, element, join
 from lookalike.report.page.tables import Cell, Number, sortable
 
@@ -25,6 +28,7 @@ def draw(verdict: Mapping[str, Any]) -> Html:
         _list("Warnings", "warnings", verdict.get("warnings") or []),
         _list("What would help next", "next", verdict.get("next") or []),
         _table(candidates) if candidates else Html(),
+        _networks(verdict.get("networks") or []),
     )  # fmt: skip
 
 
@@ -48,6 +52,51 @@ def _table(candidates: Sequence[Mapping[str, Any]]) -> Html:
     if folds:
         words += ". Folds: all classes but the test classes, each judged by what was fitted to others"
     return sortable("candidates", words, heads, [_cells(candidate, folds) for candidate in candidates])
+
+
+def networks_chart(verdict: Mapping[str, Any]) -> Chart | None:
+    """Quality against time: every network at every size that was measured."""
+    rows = verdict.get("networks") or []
+    if len(rows) < 2:
+        return None
+    backbones = list(dict.fromkeys(row["backbone"] for row in rows))
+    series = [_line(number, name, rows) for number, name in enumerate(backbones)]
+    times, gaps = [x for line in series for x in line.x], [y for line in series for y in line.y]
+    return Chart(
+        "networks", "Networks and sizes", "Higher is better, farther left is quicker; measured on train classes.",
+        Axis("milliseconds per image", *around(times)), Axis("map@r less that of the best", *around(gaps, least=0.01)),
+        tuple(series),
+    )  # fmt: skip
+
+
+def _line(number: int, backbone: str, rows: Sequence[Mapping[str, Any]]) -> Series:
+    own = sorted((row for row in rows if row["backbone"] == backbone), key=lambda row: row["size"])
+    x, y = columns((row["milliseconds_per_image"], row["difference"][0]) for row in own)
+    return Series(backbone, x, y, "dots", number, names=tuple(str(row["size"]) for row in own))
+
+
+def _networks(rows: Sequence[Mapping[str, Any]]) -> Html:
+    if not rows:
+        return Html()
+    heads = ["network", "pixels", "features", *METRICS, "map@r less that of the best", "ms per image", "images"]
+    words = (
+        "Networks and sizes on a sample of train classes, before anything was trained; those that did worse were left "
+        "out of the next round, with more images. Differences are from the best on the same images, with 95 % intervals"
+    )
+    return sortable("networks", words, heads, [_network(row) for row in rows])
+
+
+def _network(row: Mapping[str, Any]) -> list[Cell]:
+    name = element("strong", f"✓ {row['backbone']} (chosen)") if row.get("chosen") else str(row["backbone"])
+    return [
+        name, _number(row["size"], "{}"), str(row["reading"]), *_metrics(row), _difference(row["difference"]),
+        _number(row["milliseconds_per_image"], "{:,.1f}"), _number(row["images"], "{:,}"),
+    ]  # fmt: skip
+
+
+def _difference(ends: Sequence[float]) -> Cell:
+    middle, low, high = (100 * end for end in ends)
+    return Number(f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]", middle)
 
 
 def _cells(candidate: Mapping[str, Any], folds: bool) -> list[Cell]:

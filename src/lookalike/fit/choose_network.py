@@ -1,0 +1,199 @@
+"""The network and the size of its images, by sequential halving: every cell is judged alike, the better ones longer.
+
+Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013: all cells see a few images, the
+better half of them more, and so on. A cell that is surely worse, in pairs over classes, goes at once, so that choosing
+ends when one is ahead. What is extracted stays in the cache of features, where the run itself finds it.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from lookalike.data import Dataset
+from lookalike.errors import UserError
+from lookalike.files import write_text
+from lookalike.fit import stages
+from lookalike.fit.judge_network import CLASSES, Measured, measure
+from lookalike.fit.networks import Cell, at, cells, settled
+from lookalike.fit.plan import EXPORT
+from lookalike.fit.result_content import header
+from lookalike.fit.sample import ONNX, fitting, seconds_per_image, turns
+from lookalike.models.backends import possible as has_onnx
+from lookalike.processes import Ranks
+from lookalike.protocols.class_disjoint import usable
+from lookalike.recipe import Recipe, build, to_toml
+from lookalike.recipe.protocol import tasks
+from lookalike.runs import OpenRun
+
+DECISION = "networks"
+SHARE, UNLIMITED = 0.2, 240.0  # of the minutes, for choosing; seconds, where there are no minutes
+FIRST, MOST = 48, 1024  # images of the first round and of the last
+EACH = 6  # images of a class, until all classes are there
+WORTH = 1.5  # times as many images that a further round must have
+SURE = 0.8  # the interval outside of which a cell is surely worse: one-sided 90 %
+PAYS = 0.01  # map@r that a slower cell must add
+Row = Mapping[str, Any]
+
+
+def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
+    """The recipe with the network and size that pay, of the images of `dataset`; its test classes are left alone."""
+    grid = cells(recipe)
+    if len(grid) == 1:
+        return recipe
+    made = run.decisions.get(DECISION) or {"first": grid[0], "left": grid, "images": 0, "backend": "torch", "rows": []}
+    if "chosen" not in made:
+        train = stages.split(dataset, tasks(recipe)[0].recipe).train
+        reason = _why_not(recipe, train)
+        if reason is None:
+            made = _Rounds(recipe, train, len(dataset), run).to_the_end(made)
+        else:
+            made |= {"chosen": usual(recipe, grid)}
+            run.note(f"{Cell(*made['chosen']).name}, without measuring others: {reason}")
+        run.decisions.make(DECISION, made)
+    recipe = settled(recipe, Cell(*made["chosen"]))
+    write_text(run.folder.recipe, to_toml(recipe, header()))
+    return recipe
+
+
+def first_recipe(recipe: Recipe, run: OpenRun) -> Recipe:
+    """The recipe with the cell that a run began with, in whose size its images are audited."""
+    made = run.decisions.get(DECISION)
+    return recipe if made is None else at(recipe, Cell(*made["first"]))
+
+
+def _why_not(recipe: Recipe, train: Dataset) -> str | None:
+    """Why the train classes cannot choose."""
+    if len(tasks(recipe)) > 1:
+        return "what trains in one of several runs tests in another"
+    if train.sets is not None or usable(train) < 2 * CLASSES:
+        return f"that takes {2 * CLASSES} train classes with two or more images"
+    return None
+
+
+def usual(recipe: Recipe, grid: Sequence[Cell]) -> Cell:
+    """The first network, at the size nearest to that of its training."""
+    own = build.embedder_of(build.model(at(recipe, grid[0]))).backbone.preprocessing.crop
+    return min((cell for cell in grid if cell.backbone == grid[0].backbone), key=lambda cell: abs(cell.size - own))
+
+
+def _order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
+    """Train images class by class, a few of each, then a few more of each: the first of them are a sample."""
+    generator = torch.Generator().manual_seed(seed)
+    shuffled = torch.randperm(len(train), generator=generator)
+    shuffled = shuffled[train.class_sizes()[train.labels[shuffled]] > 1]
+    labels, rank = train.labels[shuffled], torch.randperm(train.classes, generator=generator)
+    return shuffled[torch.argsort(turns(labels) // EACH * train.classes + rank[labels], stable=True)]
+
+
+class _Rounds:
+    """The rounds of a choice. Each is a decision of the run, from which a resumed run goes on."""
+
+    def __init__(self, recipe: Recipe, train: Dataset, total: int, run: OpenRun) -> None:
+        self.recipe, self.train, self.total, self.run = recipe, train, total, run
+        self.order = _order(train, recipe.seed)[:MOST]
+        self.progress = run.stage("choosing network and size")
+        minutes = recipe.train.minutes
+        self.ends = time.monotonic() + (UNLIMITED if minutes is None else SHARE * 60 * minutes)
+
+    def to_the_end(self, made: Mapping[str, Any]) -> dict[str, Any]:
+        """All rounds for which there is time, and the cell that pays."""
+        made = dict(made)
+        while len(made["left"]) > 1:
+            planned = self._planned(made)
+            if planned is None:
+                break
+            made |= planned
+            measured = self._round([Cell(*cell) for cell in made["left"]], made)
+            made |= {"rows": self._rows(made, measured), "left": self._better_half(measured)}
+            self.run.decisions.make(DECISION, made)
+        taken = self._taken([row for row in made["rows"] if row["images"] == made["images"]])
+        rows = [row | {"chosen": row is taken} for row in made["rows"]]
+        return made | {"rows": rows, "chosen": Cell(taken["backbone"], taken["size"])}
+
+    def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
+        """How many images the next round has, and what computes their features; None: there is no next round."""
+        before, backend = made["images"], made["backend"]
+        if before == 0:
+            return {"images": min(FIRST, len(self.order))}
+        left = [_row(made["rows"], Cell(*cell)) for cell in made["left"]]
+        seconds = Ranks.current().from_first(self._left) / math.ceil(math.log2(len(left)))
+        each = sum(row["milliseconds_per_image"] for row in left) / 1000
+        reach = {} if backend == "auto" else {"torch": before + seconds / each}
+        if has_onnx() and self.recipe.model.weights is not None:
+            new = backend != "auto"  # then each network is exported, and computes all images again
+            reach["auto"] = (seconds - new * EXPORT * len(left)) * ONNX / each + (not new) * before
+        best = max(reach, key=lambda name: reach[name])
+        count = min(len(self.order), int(reach[best]))
+        whole = count == len(self.order) > before
+        return {"images": count, "backend": best} if whole or count >= WORTH * before else None
+
+    def _left(self) -> float:
+        return self.ends - time.monotonic()
+
+    def _round(self, left: Sequence[Cell], made: Mapping[str, Any]) -> list[Measured]:
+        """The cells on the same images; in the first round, which may take half of the time, as many as it allows."""
+        spare = 0.0 if made["rows"] else self._left() / 2
+        sample, measured = self.train.subset(self.order[: made["images"]]), []
+        for place, cell in enumerate(left):
+            if measured and Ranks.current().from_first(lambda: self._left() < spare):
+                break
+            try:
+                measured.append(measure(at(self.recipe, cell), sample, made["backend"]))
+            except UserError as refusal:  # not every network takes every size
+                if cell == left[-1] and not measured:
+                    raise
+                self.run.note(f"{cell.name} is left out: {refusal}")
+                continue
+            if not self.run.folder.model.exists():  # from here on there is a model, whatever becomes of the run
+                measured[0].model.save(self.run.folder.model)
+            self.progress(place + 1, len(left))
+        return measured
+
+    def _better_half(self, measured: Sequence[Measured]) -> list[Cell]:
+        """The better half, the best first, less what is surely worse than that."""
+        most = self.recipe.train.most_ms
+        quick = [each for each in measured if most is None or 1000 * each.embedding <= most]
+        ranked = sorted(quick or [min(measured, key=lambda each: each.embedding)], key=lambda each: -each.value)
+        half = ranked[: math.ceil(len(ranked) / 2)]
+        return [each.cell for each in half if each is half[0] or each.minus(half[0], SURE).high > 0]
+
+    def _rows(self, made: Mapping[str, Any], measured: Sequence[Measured]) -> list[dict[str, Any]]:
+        """The table so far, with the latest figures of every cell."""
+        best = max(measured, key=lambda each: each.value)
+        rows = {Cell(row["backbone"], row["size"]): row for row in made["rows"]}
+        for each in measured:
+            rows[each.cell] = each.row(best, made["images"]) | {"photos": self._photos(each)}
+        self.run.note(
+            f"{best.cell.name}: map@r {best.value:.3f} on {made['images']} train photos, the best of {len(measured)}"
+        )
+        return list(rows.values())
+
+    def _photos(self, measured: Measured) -> int:
+        """Of all photos, those for which a run with this cell has time."""
+        minutes = self.recipe.train.minutes
+        if minutes is None:
+            return self.total
+        each = seconds_per_image(at(self.recipe, measured.cell), measured.decoding, measured.embedding)
+        return fitting(self.total, minutes, each)
+
+    def _taken(self, last: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Of the last round the quickest that is as good as the best, both with the photos for which they have time.
+
+        What a doubling of the images gave on the sample is taken off for each halving of the photos.
+        """
+        limit = self.recipe.train.most_ms or math.inf
+        left = [row for row in last if row["milliseconds_per_image"] <= limit]
+        left = left or [min(last, key=lambda row: row["milliseconds_per_image"])]
+        most = max(row["photos"] for row in left)
+        worth = {id(row): row["metrics"]["map@r"] + row["learnt"] * math.log2(row["photos"] / most) for row in left}
+        enough = [row for row in left if worth[id(row)] >= max(worth.values()) - PAYS]
+        return min(enough, key=lambda row: row["milliseconds_per_image"])
+
+
+def _row(rows: Sequence[dict[str, Any]], cell: Cell) -> dict[str, Any]:
+    return next(row for row in rows if Cell(row["backbone"], row["size"]) == cell)

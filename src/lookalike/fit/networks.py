@@ -1,0 +1,58 @@
+"""Networks at sizes: the cells of the grid that a recipe with [networks] chooses from."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from lookalike import models
+from lookalike.recipe import Recipe, build
+from lookalike.recipe.settings import Networks
+
+
+class Cell(NamedTuple):
+    """A backbone at a size of its input, in pixels."""
+
+    backbone: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.backbone} at {self.size} pixels"
+
+
+def cell_of(recipe: Recipe) -> Cell:
+    """The one that a recipe has now."""
+    return Cell(recipe.model.architecture.backbone, build.views(recipe, models.Preprocessing()).preprocessing.crop)
+
+
+def cells(recipe: Recipe) -> list[Cell]:
+    """All that a recipe chooses from, small images first."""
+    own, table = cell_of(recipe), recipe.networks or Networks()
+    backbones, sizes = table.backbones or (own.backbone,), table.sizes or (own.size,)
+    return [Cell(backbone, size) for size in sorted(sizes) for backbone in backbones]
+
+
+def at(recipe: Recipe, cell: Cell) -> Recipe:
+    """The recipe with this network at this size."""
+    own, network, images = cell_of(recipe), recipe.model, recipe.images
+    if cell.backbone != own.backbone:
+        architecture = replace(network.architecture, backbone=cell.backbone, settings={})
+        network = replace(network, architecture=architecture, weights=_weights(cell.backbone))
+    if cell.size != own.size:
+        images = replace(images, size=cell.size, short_side=short_side(cell.size))
+    return replace(recipe, model=network, images=images)
+
+
+def settled(recipe: Recipe, cell: Cell) -> Recipe:
+    """The recipe whose choice is this cell."""
+    return replace(at(recipe, cell), networks=Networks((cell.backbone,), (cell.size,)))
+
+
+def short_side(size: int) -> int:
+    """Before cropping, in the proportion that networks for photographs were trained with."""
+    return round(size * 256 / 224)
+
+
+def _weights(backbone: str) -> str | None:
+    """A network of which no weights were published starts from random ones."""
+    published = getattr(models.MEMBERS.get(backbone), "published", None)
+    return None if published is not None and not published.files else "pretrained"
