@@ -39,6 +39,8 @@ def test_each_gets_its_own(index):
         Question([bread], [names["figs/1.png"]], k=4),
         Question([figs], k=2, group="label"),
         Question([vector], k=1, leave_out=[apple]),
+        Question([figs], k=0),
+        Question([vector[:3]]),
     ]
     answers = index.answers(questions)
     assert [hit.label for hit in answers[0].hits] == ["figs"] * 3
@@ -50,6 +52,8 @@ def test_each_gets_its_own(index):
     assert len(answers[6].hits) == 4
     assert len({hit.label for hit in answers[7].hits}) == 2
     assert ids(answers[8]) != [apple]
+    assert "k is a whole number from 1 on" in str(answers[9])
+    assert "1 vectors of 3 dimensions, expected 1 of 16" in str(answers[10])
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(answer, Answer):
             assert not set(question.excluded) & set(ids(answer))

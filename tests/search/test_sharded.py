@@ -17,8 +17,8 @@ from lookalike.search.repeats import repeats
 from lookalike.search.stores import StorageError, places
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.store import PostgresStore
-from lookalike.search.stores.sharded import shard
-from lookalike.search.stores.sharded.shard import Shard, shard_of
+from lookalike.search.stores.sharded import shards as shard
+from lookalike.search.stores.sharded.shards import Shard, shard_of
 from lookalike.search.stores.sharded.store import Shards
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.search.brute import Brute, on, same, some_items

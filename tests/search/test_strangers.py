@@ -23,6 +23,12 @@ from lookalike.search.stores.sqlite.store import SqliteStore
 from tests.search.conftest import photo
 
 
+@pytest.fixture
+def cache(tmp_path):
+    """Of one test: what is beside it is looked at."""
+    return tmp_path / "cache"
+
+
 def everything(folder):
     return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 

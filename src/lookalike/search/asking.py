@@ -19,6 +19,7 @@ from lookalike.search.items import Answer, Hit, Identity, Vectors
 from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
+from lookalike.search.stores.fields import checked, checked_k
 
 Example = np.ndarray | str  # a vector in the geometry of the index, or the id of an item
 Result = TypeVar("Result")
@@ -144,10 +145,11 @@ class Prepared:
 def _prepared(store: Store, question: Question, rules: Rules) -> Prepared:
     if question.generation not in (None, rules.identity.generation):
         raise GenerationError
+    checked_k(question.k)
     every = vectors_of(store, [*question.like, *question.unlike])
     like, unlike = every[: len(question.like)], every[len(question.like) :]
     vector = combined(like, unlike if len(unlike) else None, rules.identity.geometry)
-    return Prepared(store, question, vector, rules)
+    return Prepared(store, question, checked(vector, 1, rules.identity.dim), rules)
 
 
 def _answered(store: Store, searches: Sequence[Prepared | Exception]) -> list[Answer | Exception]:

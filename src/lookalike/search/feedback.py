@@ -68,9 +68,7 @@ def _classes(marks: Sequence[Mark], known: dict[str, Item]) -> tuple[dict[tuple[
     for number, group in enumerate(groups, start=1):
         own = Counter(label for kind, name in group if kind == "item" and (label := known[name].label) is not None)
         label = own.most_common(1)[0][0] if own else f"{UNNAMED} {number}"
-        denied = any(
-            query in group and (item in group or known[item[1]].label == label) for query, item in wrong
-        )  # fmt: skip
+        denied = any(query in group and (item in group or known[item[1]].label == label) for query, item in wrong)
         if len(own) > 1 or denied:
             contradicted += sum(kind == "query" for kind, _ in group)
         else:

@@ -38,10 +38,17 @@ def _answer(index: Index, picture: bytes | None, answer: Answer) -> Html:
 def _card(index: Index, hit: Hit) -> Html:
     bar = element("meter", f"{hit.similarity:.3f}", min="0", max="1", value=f"{max(0.0, hit.similarity):.4f}")
     return element(
-        "figure", _image(thumbnail(index.store, hit.item), hit.id),
-        element("figcaption", element("strong", hit.label or "without a label"), " ", bar, f" {hit.similarity:.4f}",
-                element("small", printable(hit.path or hit.id))),
-    )  # fmt: skip
+        "figure",
+        _image(thumbnail(index.store, hit.item), hit.id),
+        element(
+            "figcaption",
+            element("strong", hit.label or "without a label"),
+            " ",
+            bar,
+            f" {hit.similarity:.4f}",
+            element("small", printable(hit.path or hit.id)),
+        ),
+    )
 
 
 def _image(jpeg: bytes | None, name: str) -> Html:
@@ -52,11 +59,16 @@ def calibration_page(index: Index, calibrated: Calibrated) -> str:
     """What a similarity means: the curve, the thresholds, and what was compared."""
     calibration = calibrated.calibration
     chart = calibration_chart(calibration.as_json())
-    return page("Calibration", f"{index.shown}, {calibration.date}", [
-        Section("verdict", "Verdict", element("div", *(element("p", line) for line in sentences(calibrated)))),
-        Section("curve", "Thresholds", figures(*([] if chart is None else [chart]))),
-        Section("ways", "Ways to search, compared", _ways(calibrated)),
-    ], footer=FOOTER)  # fmt: skip
+    return page(
+        "Calibration",
+        f"{index.shown}, {calibration.date}",
+        [
+            Section("verdict", "Verdict", element("div", *(element("p", line) for line in sentences(calibrated)))),
+            Section("curve", "Thresholds", figures(*([] if chart is None else [chart]))),
+            Section("ways", "Ways to search, compared", _ways(calibrated)),
+        ],
+        footer=FOOTER,
+    )
 
 
 def sentences(calibrated: Calibrated) -> list[str]:
@@ -91,12 +103,22 @@ def _ways(calibrated: Calibrated) -> Html:
         "tr", *(element("th", name) for name in ("", "recall@1", "map@r", "difference", "95 % interval", "kept"))
     )
     rows = [
-        element("tr", *(element("td", cell) for cell in (
-            row.name, f"{row.recall:.3f}", f"{row.map_at_r:.3f}", f"{row.difference:+.3f}",
-            f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]", "yes" if row.kept else "no",
-        )))
+        element(
+            "tr",
+            *(
+                element("td", cell)
+                for cell in (
+                    row.name,
+                    f"{row.recall:.3f}",
+                    f"{row.map_at_r:.3f}",
+                    f"{row.difference:+.3f}",
+                    f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]",
+                    "yes" if row.kept else "no",
+                )
+            ),
+        )
         for row in calibrated.compared
-    ]  # fmt: skip
+    ]
     return element("div", element("table", element("thead", head), element("tbody", *rows)), class_="scroll")
 
 
@@ -114,8 +136,10 @@ def duplicates_page(index: Index, groups: Sequence[Group]) -> str:
 
 
 def _group(index: Index, group: Group) -> Html:
-    tiles = [element("figure", _image(thumbnail(index.store, item, 128), item.id), element("figcaption", _words(item)))
-             for item in group.items[:SHOWN]]  # fmt: skip
+    tiles = [
+        element("figure", _image(thumbnail(index.store, item, 128), item.id), element("figcaption", _words(item)))
+        for item in group.items[:SHOWN]
+    ]
     return element("div", element("p", f"similarity {group.similarity:.4f}"), element("div", *tiles, class_="hits"))
 
 

@@ -2,14 +2,17 @@
 
 import asyncio
 import json
-from types import SimpleNamespace
+import time
 
 import pytest
 
-from lookalike.search.serve import guard
-from lookalike.search.serve.guard import HEADERS, Bodies, Guard, _digest, _Exchange, as_http, route_of, too_large
+from lookalike.search.serve.bodies import Bodies, Body
+from lookalike.search.serve.callers import OPEN
+from lookalike.search.serve.exchange import HEADERS, REQUEST, Exchange, as_http
+from lookalike.search.serve.guard import Guard
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.refusals import Refusal
+from lookalike.search.serve.request_log import note, route_of
 from lookalike.search.serve.settings import Settings
 from tests.search.serve.inside import exchange
 
@@ -31,8 +34,7 @@ def ask(app=answering, method="GET", path="/v1/index", body=b"", settings=None, 
 def exchange_of(headers=(), path="/", raw=None, receive=None, send=None, **settings):
     pairs = [(name.encode(), value.encode()) for name, value in headers]
     scope = {"headers": pairs, "path": path, "raw_path": raw, "method": "GET", "client": None}
-    chosen = Settings("shop", **settings)
-    return _Exchange(scope, receive, send, chosen, Bodies(chosen))
+    return Exchange(scope, receive, send, Bodies(Settings("shop", **settings)))
 
 
 def test_hosts_and_origins():
@@ -91,9 +93,8 @@ def test_tokens_and_what_is_open_without_one():
         assert ask(settings={"token": "secret"}, Authorization=words).status == status, words
     refused = ask(settings={"token": "secret"})
     assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
-    for path in (*guard.OPEN, "/static/page.js"):
+    for path in (*OPEN, "/static/page.js"):
         assert ask(path=path, settings={"token": "secret"}).status == 200, path
-    assert (len(_digest("a")), _digest("\udcff") == _digest("a")) == (64, False)
 
 
 def test_bodies_that_are_announced_or_grow_too_large():
@@ -103,23 +104,19 @@ def test_bodies_that_are_announced_or_grow_too_large():
     grown = ask(method="POST", body=bytes(501), settings={"body": 500}, Content_Length="0")
     assert (grown.status, "500 bytes" in grown.message) == (413, True)
     assert ask(method="POST", body=bytes(300), settings={"flight": 200}).status == 429
-    assert too_large(1000).message.startswith("The request is larger than 1,000 bytes.")
 
 
 @pytest.mark.parametrize(("text", "length"), [("7", 7), ("", 0), ("x", 0), ("-5", 0), ("²", 0), ("9" * 30, 10**20 - 1)])
 def test_the_length_of_a_body_is_a_number_or_nothing(text, length):
-    assert exchange_of([("content-length", text)]).length == length if text.isascii() else True
-    pair = _Exchange({"headers": [(b"content-length", text.encode("latin-1"))], "path": "/"}, None, None,
-                     Settings("shop"), Bodies(Settings("shop")))  # fmt: skip
-    assert pair.length == length
-    assert pair.announces_body == (length > 0)
-    assert exchange_of([("transfer-encoding", "chunked")]).announces_body
+    body = Body({"content-length": text}, None, Bodies(Settings("shop")))
+    assert (body.length, body.announced) == (length, length > 0)
+    assert exchange_of([("transfer-encoding", "chunked")]).body.announced
 
 
 def test_bodies_in_flight_are_counted_until_they_are_done():
     bodies = Bodies(Settings("shop", uploads=1, flight=100))
-    post = SimpleNamespace(announces_body=True, received=60)
-    get = SimpleNamespace(announces_body=False, received=0)
+    post, get = (Body({"content-length": length}, None, bodies) for length in ("60", "0"))
+    post.received = 60
     with bodies.admitted(post):
         bodies.grow(60)
         assert (bodies.number, bodies.size) == (1, 60)
@@ -149,15 +146,15 @@ def test_a_body_that_is_too_slow_is_not_waited_for():
 
     for receive, settings in ((never, {"silence": 0.02}), (trickle, {"upload": 0.05})):
         with pytest.raises(Refusal) as refused:
-            asyncio.run(asyncio.wait_for(read(exchange_of(receive=receive, **settings)), 20))
+            asyncio.run(asyncio.wait_for(read(exchange_of(receive=receive, **settings).body), 20))
         assert (refused.value.status, refused.value.headers) == (408, {"Connection": "close"})
 
     async def disconnect():
         await asyncio.sleep(0.05)
         return {"type": "http.disconnect"}
 
-    answered = exchange_of(receive=disconnect, silence=0.01)
-    answered.started = True  # whoever waits for the end of the connection may wait
+    answered = exchange_of(receive=disconnect, silence=0.01).body
+    answered.answered = True  # whoever waits for the end of the connection may wait
     assert asyncio.run(answered.receive()) == {"type": "http.disconnect"}
 
 
@@ -168,9 +165,9 @@ def test_an_answer_carries_its_headers_and_the_id_of_its_request():
     assert {name: reply.headers[name] for name in HEADERS if name != "cache-control"} == {
         name: value for name, value in HEADERS.items() if name != "cache-control"
     }
-    assert guard.REQUEST.fullmatch(ask(X_Request_ID="a b<script>").headers["x-request-id"])
+    assert REQUEST.fullmatch(ask(X_Request_ID="a b<script>").headers["x-request-id"])
     new = exchange_of()
-    assert (new.status, new.sent, new.received, new.started) == (0, 0, 0, False)
+    assert (new.status, new.sent, new.body.received, new.body.answered) == (0, 0, 0, False)
 
 
 def test_ids_stay_encoded_until_their_route():
@@ -205,23 +202,24 @@ def test_what_is_not_http_goes_through():
     assert scopes == [{"type": "lifespan"}]
 
 
-def test_one_line_about_every_request(monkeypatch, capsys):
-    clock = iter([10.0, 10.0, 10.0, 10.0, 10.25])
-    fake = SimpleNamespace(perf_counter=lambda: next(clock, 10.25), time=lambda: 1.23456)
-    monkeypatch.setattr(guard, "time", fake)
-    meters = Meters()
+def test_one_line_about_every_request(capsys):
+    meters, before = Meters(), time.time()
     door = Guard(answering, Settings("shop"), meters)
-    clock = iter([10.0, *[10.0] * 2])  # the beginning, two parts of a body; a quarter of a second for the rest
     asyncio.run(exchange(door, "POST", "/v1/items/abc", bytes(150), X_Request_ID="r1"))
-    assert json.loads(capsys.readouterr().err) == {
-        "time": 1.235, "request": "r1", "method": "POST", "path": "/v1/items/abc", "status": 200,
-        "sent": len("/v1/items/abc"), "received": 150, "ms": 250.0, "client": "192.0.2.1",
+    line = json.loads(capsys.readouterr().err)
+    took, noted = line.pop("ms"), line.pop("time")
+    assert line == {
+        "request": "r1", "method": "POST", "path": "/v1/items/abc", "status": 200, "sent": len("/v1/items/abc"),
+        "received": 150, "client": "192.0.2.1",
     }  # fmt: skip
+    assert before - 0.001 <= noted <= time.time() + 0.001
+    assert 0 < took <= 1e3 * (time.time() - before) + 0.01
     assert 'lookalike_requests_total{route="/v1/items",status="200"} 1' in meters.text(0)
-    exchanged = exchange_of(path="/" + "x" * 500)
-    door._note(exchanged)
+    note(exchange_of(path="/" + "x" * 500), meters, log=True)
     line = json.loads(capsys.readouterr().err)
     assert (len(line["path"]), line["client"]) == (200, "")
+    note(exchange_of(), meters, log=False)
+    assert capsys.readouterr().err == ""
 
 
 def test_ids_are_not_names_of_routes():

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from lookalike.search import Index
-from lookalike.search.serve import guard
+from lookalike.search.serve.exchange import REQUEST
 from lookalike.search.serve.guard import Guard
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.settings import Settings
@@ -600,7 +600,7 @@ def test_headers_of_every_answer(server):
     assert server.search(("image", encoded())).headers["cache-control"] == "no-store"
     assert "<script" not in server("GET", "/docs").body.decode()
     forged = server("GET", "/v1/index", **{"X-Request-ID": "a b<script>"})
-    assert guard.REQUEST.fullmatch(forged.headers["x-request-id"])
+    assert REQUEST.fullmatch(forged.headers["x-request-id"])
 
 
 def test_the_log_names_requests_and_no_contents(server):

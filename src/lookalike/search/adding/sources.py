@@ -72,8 +72,11 @@ def _of_folder(root: Path) -> Listing:
     outside: list[str] = []
     names = sorted(name for name in walk(root, outside=outside) if is_image(name))
     skipped = [(printable(name), why_not_followed(root)) for name in sorted(outside)]
-    check(bool(names) or not skipped, f"there are no images below '{root}', and '{root}/{(outside or [''])[0]}' is not "
-          f"read: {why_not_followed(root)}")  # fmt: skip
+    check(
+        bool(names) or not skipped,
+        f"there are no images below '{root}', and '{root}/{(outside or [''])[0]}' is not "
+        f"read: {why_not_followed(root)}",
+    )
     check(bool(names), f"there are no images below '{root}': give a folder of photos")
     place = root.resolve()
     entries = [_file_entry(place / name, f"{place.name}/{name}", place, name) for name in names]

@@ -17,8 +17,13 @@ from lookalike.search.items import Item, Stamp, Value, Vectors
 KINDS = (".npz", ".npy", ".parquet")
 VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called
 SINGULAR = {
-    "ids": "id", "labels": "label", "paths": "path", "categories": "category", "splits": "split", "roles": "role",
-}  # fmt: skip
+    "ids": "id",
+    "labels": "label",
+    "paths": "path",
+    "categories": "category",
+    "splits": "split",
+    "roles": "role",
+}
 OPTIONAL = ("category", "split", "role")  # an empty one is none
 STAMP = ("file_size", "file_time", "file_digest")  # by which a later update knows a file again
 
@@ -61,8 +66,10 @@ def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
     named = {SINGULAR.get(column, column): values for column, values in columns.items() if np.ndim(values) == 1}
     for column, values in named.items():
         check(len(values) == len(vectors), f"'{file.name}' has {len(values)} {column} for {len(vectors)} vectors")
-    items = [_item(f"{file.stem}/{row}", place, {column: values[row] for column, values in named.items()})
-             for row in range(len(vectors))]  # fmt: skip
+    items = [
+        _item(f"{file.stem}/{row}", place, {column: values[row] for column, values in named.items()})
+        for row in range(len(vectors))
+    ]
     return items, vectors, None if fingerprint is None else str(fingerprint)
 
 
@@ -73,12 +80,19 @@ def _item(name: str, root: str, cells: dict[str, Any]) -> Item:
     if all(column in cells for column in STAMP):
         size, modified, digest = (cells.pop(column) for column in STAMP)
         stamp = Stamp(int(size), int(modified), str(digest))
-    own = {column: _plain(value) for column, value in cells.items()
-           if column not in RESERVED and not (column in OPTIONAL and value == "")}  # fmt: skip
+    own = {
+        column: _plain(value)
+        for column, value in cells.items()
+        if column not in RESERVED and not (column in OPTIONAL and value == "")
+    }
     return Item(
-        printable(str(id_)), None if path is None else str(path), None if label is None else printable(str(label)), own,
-        root, stamp,
-    )  # fmt: skip
+        printable(str(id_)),
+        None if path is None else str(path),
+        None if label is None else printable(str(label)),
+        own,
+        root,
+        stamp,
+    )
 
 
 def _plain(value: Any) -> Value:

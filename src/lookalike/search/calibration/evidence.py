@@ -33,17 +33,23 @@ def evidence(
     near = np.broadcast_to(~np.eye(min(k, NEAR), dtype=bool), (len(same), min(k, NEAR), min(k, NEAR)))
     best, lone = similarities[:, 0], similarities[:, 0]
     around = -np.sort(-mutual[:, 0, 1:], axis=1)[:, :NEAR]
-    return np.stack([
-        best,
-        np.where(np.isfinite(others), others, similarities.min(1)),  # the best hit of another class
-        similarities.min(1),
-        similarities[:, :NEAR].mean(1),
-        np.log(count), same[:, :5].mean(1), same[:, :NEAR].mean(1), count / k,  # how many agree with the best hit
-        (similarities * same).sum(1) / count,  # the query and the members of that class
-        _mean(mutual, pairs, lone),  # these members among themselves
-        around.mean(1) if k > 1 else lone,  # the best hit and its neighbours
-        _mean(mutual[:, :NEAR, :NEAR], near, lone),
-    ], axis=1).astype(np.float64)  # fmt: skip
+    return np.stack(
+        [
+            best,
+            np.where(np.isfinite(others), others, similarities.min(1)),  # the best hit of another class
+            similarities.min(1),
+            similarities[:, :NEAR].mean(1),
+            np.log(count),
+            same[:, :5].mean(1),
+            same[:, :NEAR].mean(1),
+            count / k,  # how many agree with the best hit
+            (similarities * same).sum(1) / count,  # the query and the members of that class
+            _mean(mutual, pairs, lone),  # these members among themselves
+            around.mean(1) if k > 1 else lone,  # the best hit and its neighbours
+            _mean(mutual[:, :NEAR, :NEAR], near, lone),
+        ],
+        axis=1,
+    ).astype(np.float64)
 
 
 def _mean(

@@ -40,8 +40,12 @@ class Queries:
 
     def take(self, rows: Any) -> "Queries":
         places = [int(row) for row in rows]
-        return Queries(self.vectors[places], self.flipped[places], [self.labels[row] for row in places],
-                       [self.itself[row] for row in places])  # fmt: skip
+        return Queries(
+            self.vectors[places],
+            self.flipped[places],
+            [self.labels[row] for row in places],
+            [self.itself[row] for row in places],
+        )
 
 
 def queries_of(entries: Sequence[Entry], store: Store, encode: Encode, progress: Progress | None) -> Queries:
@@ -89,9 +93,14 @@ def run(
     measured = ask(store, queries, quality, stage("asking every image"))
     identity = store.identity
     calibration = calibrate(
-        measured, precision, items=store.count(), generation=identity.generation,
-        date=datetime.now(UTC).isoformat(timespec="seconds"), source="index", seen_in_training=seen_in_training,
-    )  # fmt: skip
+        measured,
+        precision,
+        items=store.count(),
+        generation=identity.generation,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        source="index",
+        seen_in_training=seen_in_training,
+    )
     return Calibrated(calibration, quality, compared)
 
 
@@ -119,8 +128,10 @@ def compare(
     rows = [
         Trial("plain search", float(base[:, 0].mean()), float(base[:, 1].mean()), 0.0, (0.0, 0.0), (0.0, 0.0), True)
     ]
-    rows += [_beside(name, ways.measure(answers(way), queries.labels, sizes), base, queries.labels)
-             for name, way in possible.items()]  # fmt: skip
+    rows += [
+        _beside(name, ways.measure(answers(way), queries.labels, sizes), base, queries.labels)
+        for name, way in possible.items()
+    ]
     rule: ways.Rule = "vote" if _vote_gains(plain, queries.labels) else "nearest"
     best = max((row for row in rows[1:] if row.kept), key=lambda row: row.difference, default=None)
     kept = Quality(rule=rule) if best is None else replace(CANDIDATES[best.name], rule=rule)
@@ -130,8 +141,10 @@ def compare(
 def _vote_gains(answers: Sequence[Answer], labels: Sequence[str]) -> bool:
     """Whether a vote of the first hits finds the label more often than the nearest one, beyond the noise."""
     pairs = list(zip(answers, labels, strict=True))
-    right = {rule: np.array([label_of(answer.hits, rule) == label for answer, label in pairs], float)
-             for rule in get_args(ways.Rule)}  # fmt: skip
+    right = {
+        rule: np.array([label_of(answer.hits, rule) == label for answer, label in pairs], float)
+        for rule in get_args(ways.Rule)
+    }
     return bootstrap.interval(right["vote"] - right["nearest"], labels)[0] > 0
 
 

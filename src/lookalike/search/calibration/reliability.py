@@ -39,9 +39,12 @@ class Curve:
 
 
 def _between_classes(
-    own: Int64[np.ndarray, " n"], answered: Int64[np.ndarray, " n"], right: Bool[np.ndarray, " n"],
-    ends: Int64[np.ndarray, " steps"], classes: int,
-) -> tuple[Float64[np.ndarray, " steps"], Float64[np.ndarray, " steps"]]:  # fmt: skip
+    own: Int64[np.ndarray, " n"],
+    answered: Int64[np.ndarray, " n"],
+    right: Bool[np.ndarray, " n"],
+    ends: Int64[np.ndarray, " steps"],
+    classes: int,
+) -> tuple[Float64[np.ndarray, " steps"], Float64[np.ndarray, " steps"]]:
     """The standard deviation of the precision up to each end, and the effective number of classes (Kish 1965).
 
     A wrong answer belongs to two classes, the one asked and the one that answered, and confusable classes come in

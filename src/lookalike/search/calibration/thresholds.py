@@ -105,9 +105,16 @@ def calibrate(trials: Trials, target: float, **facts: Any) -> Calibration:
     precision = 0.0 if sure is None else float(curve.precision[place])
     points = list(zip(curve.thresholds.tolist(), curve.precision.tolist(), curve.coverage.tolist(), strict=True))
     return Calibration(
-        target, sure, even_odds(scores, right, sure), precision,
+        target,
+        sure,
+        even_odds(scores, right, sure),
+        precision,
         (0.0, 0.0) if sure is None else (max(0.0, precision - spread), min(1.0, precision + spread)),
         0.0 if sure is None else float(curve.coverage[place]),
-        number, int(trials.present.sum()),
-        curve=tuple(points[:: max(1, len(points) // 100)]), weights=weights, by_similarity=plain, **facts,
-    )  # fmt: skip
+        number,
+        int(trials.present.sum()),
+        curve=tuple(points[:: max(1, len(points) // 100)]),
+        weights=weights,
+        by_similarity=plain,
+        **facts,
+    )

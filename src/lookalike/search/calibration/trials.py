@@ -42,9 +42,12 @@ class Row:
 
 def as_trials(rows: Sequence[Row]) -> Trials:
     return Trials(
-        np.array([row.similarity for row in rows]), [row.asked for row in rows], [row.answered for row in rows],
-        np.array([row.present for row in rows], bool), np.stack([row.evidence for row in rows]),
-    )  # fmt: skip
+        np.array([row.similarity for row in rows]),
+        [row.asked for row in rows],
+        [row.answered for row in rows],
+        np.array([row.present for row in rows], bool),
+        np.stack([row.evidence for row in rows]),
+    )
 
 
 def among_themselves(vectors: Vectors, labels: Sequence[str], most: int | None = None) -> Trials:

@@ -52,10 +52,15 @@ def create_app(
         await asyncio.to_thread(engine.stop)
 
     app = FastAPI(
-        title="lookalike", version=lookalike.__version__, docs_url=None, redoc_url=None, openapi_url=None,
-        lifespan=lifespan, description="Search by image: what looks like this?",
+        title="lookalike",
+        version=lookalike.__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+        description="Search by image: what looks like this?",
         redirect_slashes=False,
-    )  # fmt: skip
+    )
     for kind in (Refusal, UserError, HTTPException, RequestValidationError, ClientDisconnect, Exception):
         app.add_exception_handler(kind, _refused)
     _search_routes(app, engine, settings)

@@ -8,7 +8,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from lookalike.search.serve.guard import as_http
+from lookalike.search.serve.exchange import as_http
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
 

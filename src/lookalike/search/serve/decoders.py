@@ -29,9 +29,12 @@ class Decoders:
         self._queue = 0
 
     async def do(
-        self, work: Callable[Concatenate[Upload, Arguments], Result], upload: Upload,
-        *arguments: Arguments.args, **settings: Arguments.kwargs,
-    ) -> Result:  # fmt: skip
+        self,
+        work: Callable[Concatenate[Upload, Arguments], Result],
+        upload: Upload,
+        *arguments: Arguments.args,
+        **settings: Arguments.kwargs,
+    ) -> Result:
         """The result of `work` on a picture whose header is as it should be."""
         loop = asyncio.get_running_loop()
 

@@ -21,8 +21,13 @@ def add_to(app: FastAPI, engine: Engine, settings: Settings) -> None:
         ("multipart/form-data", schema.FEEDBACK_FORM),
     )
 
-    @app.post("/v1/feedback", response_model=schema.MarkForm, status_code=201, responses=errors(404, 415),
-              openapi_extra=described)  # fmt: skip
+    @app.post(
+        "/v1/feedback",
+        response_model=schema.MarkForm,
+        status_code=201,
+        responses=errors(404, 415),
+        openapi_extra=described,
+    )
     async def mark(request: Request) -> Response:
         """Mark a hit as right or wrong. It changes no search; `lookalike labels` writes all marks out."""
         check_writable(settings)

@@ -119,8 +119,16 @@ async def search_of(request: Request, settings: Settings) -> Query:
     """The search that a request describes."""
     if kind_of(request) == "application/json":
         content = await json_of(request, SearchRequest)
-        return _query(settings, [], [], _list(content.item), _list(content.not_item), _list(content.where),
-                      content.group, content.k)  # fmt: skip
+        return _query(
+            settings,
+            [],
+            [],
+            _list(content.item),
+            _list(content.not_item),
+            _list(content.where),
+            content.group,
+            content.k,
+        )
     async with form_of(request) as fields:
         fields.check("image", "not_image", "item", "not_item", "box", "where", "group", "k")
         images = await fields.files("image")
@@ -132,16 +140,27 @@ async def search_of(request: Request, settings: Settings) -> Query:
             raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
         uploads, others = [Upload(image, box) for image in images], await fields.files("not_image")
         return _query(
-            settings, uploads, [Upload(other) for other in others],
-            fields.texts("item"), fields.texts("not_item"), fields.texts("where"), fields.text("group"),
+            settings,
+            uploads,
+            [Upload(other) for other in others],
+            fields.texts("item"),
+            fields.texts("not_item"),
+            fields.texts("where"),
+            fields.text("group"),
             12 if k is None else int(k),
-        )  # fmt: skip
+        )
 
 
 def _query(
-    settings: Settings, images: Sequence[Upload], not_images: Sequence[Upload], items: Sequence[str],
-    not_items: Sequence[str], where: Sequence[str], group: str | None, k: int,
-) -> Query:  # fmt: skip
+    settings: Settings,
+    images: Sequence[Upload],
+    not_images: Sequence[Upload],
+    items: Sequence[str],
+    not_items: Sequence[str],
+    where: Sequence[str],
+    group: str | None,
+    k: int,
+) -> Query:
     for name, texts in (("item", items), ("not_item", not_items), ("where", where), ("group", [group or ""])):
         for text in texts:
             checked_text(text, name)

@@ -21,8 +21,13 @@ from lookalike.search.stores import Store
 def add_to(app: FastAPI, engine: Engine, settings: Settings) -> None:
     thumbnails = Thumbnails(engine.index)
 
-    @app.post("/v1/items", response_model=schema.ItemForm, status_code=201, responses=errors(415),
-              openapi_extra=body(("multipart/form-data", schema.ITEM_FORM)))  # fmt: skip
+    @app.post(
+        "/v1/items",
+        response_model=schema.ItemForm,
+        status_code=201,
+        responses=errors(415),
+        openapi_extra=body(("multipart/form-data", schema.ITEM_FORM)),
+    )
     async def add(request: Request) -> Response:
         """Add a picture, or replace the item with the same id. It is on the disk when this returns."""
         check_writable(settings)
@@ -31,8 +36,11 @@ def add_to(app: FastAPI, engine: Engine, settings: Settings) -> None:
         await engine.add(item, upload)
         return as_json(item_form(replace(item, added=time.time())), 201)
 
-    @app.get("/v1/items/{id}/thumbnail", response_class=Response,
-             responses=errors(404) | {200: {"content": {"image/jpeg": {}}}})  # fmt: skip
+    @app.get(
+        "/v1/items/{id}/thumbnail",
+        response_class=Response,
+        responses=errors(404) | {200: {"content": {"image/jpeg": {}}}},
+    )
     async def picture(id: str) -> Response:
         """The picture of an item, small, upright, without anything else that was in the file."""
         content = await asyncio.to_thread(thumbnails.get, name_of(id))

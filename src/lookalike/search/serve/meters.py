@@ -8,8 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-ROUTES = ("/", "/docs", "/openapi.json", "/static", "/v1/feedback", "/v1/health", "/v1/index", "/v1/items",
-          "/v1/items/thumbnail", "/v1/metrics", "/v1/search", "other")  # fmt: skip
+ROUTES = (
+    "/",
+    "/docs",
+    "/openapi.json",
+    "/static",
+    "/v1/feedback",
+    "/v1/health",
+    "/v1/index",
+    "/v1/items",
+    "/v1/items/thumbnail",
+    "/v1/metrics",
+    "/v1/search",
+    "other",
+)
 STATUSES = (200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 503)
 STAGES = ("decode", "network", "search", "request")
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds
@@ -53,8 +65,10 @@ class Meters:
     def text(self, items: int) -> str:
         """The Prometheus text format, version 0.0.4."""
         total = self._every.sum(0)
-        lines = ["# HELP lookalike_requests_total Requests answered, by route and status.",
-                 "# TYPE lookalike_requests_total counter"]  # fmt: skip
+        lines = [
+            "# HELP lookalike_requests_total Requests answered, by route and status.",
+            "# TYPE lookalike_requests_total counter",
+        ]
         for row, route in enumerate(ROUTES):
             for column, status in enumerate(STATUSES):
                 if number := total[row * len(STATUSES) + column]:
@@ -70,13 +84,19 @@ class Meters:
 
     def _histogram(self, total: np.ndarray) -> list[str]:
         name = "lookalike_stage_seconds"
-        lines = [f"# HELP {name} Time of a search in each stage, waiting included; request is all of it.",
-                 f"# TYPE {name} histogram"]  # fmt: skip
+        lines = [
+            f"# HELP {name} Time of a search in each stage, waiting included; request is all of it.",
+            f"# TYPE {name} histogram",
+        ]
         for place, stage in enumerate(STAGES):
             first = _REQUESTS + place * _STAGE
             counts = total[first : first + len(BOUNDS) + 1].cumsum()
-            lines += [f'{name}_bucket{{stage="{stage}",le="{bound:g}"}} {number:.0f}'
-                      for bound, number in zip((*BOUNDS, np.inf), counts, strict=True)]  # fmt: skip
-            lines += [f'{name}_sum{{stage="{stage}"}} {total[first + _STAGE - 1]:.6f}',
-                      f'{name}_count{{stage="{stage}"}} {counts[-1]:.0f}']  # fmt: skip
+            lines += [
+                f'{name}_bucket{{stage="{stage}",le="{bound:g}"}} {number:.0f}'
+                for bound, number in zip((*BOUNDS, np.inf), counts, strict=True)
+            ]
+            lines += [
+                f'{name}_sum{{stage="{stage}"}} {total[first + _STAGE - 1]:.6f}',
+                f'{name}_count{{stage="{stage}"}} {counts[-1]:.0f}',
+            ]
         return [line.replace('le="inf"', 'le="+Inf"') for line in lines]

@@ -10,8 +10,15 @@ from lookalike.search.serve import documents
 from lookalike.search.serve.refusals import Refusal
 
 PAGE = Path(__file__).parent / "page"
-TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml",
-         ".png": "image/png", ".ico": "image/x-icon", ".webmanifest": "application/manifest+json"}  # fmt: skip
+TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".webmanifest": "application/manifest+json",
+}
 
 
 def add_to(app: FastAPI) -> None:

@@ -46,8 +46,9 @@ def busy(seconds: int = 1) -> Refusal:
 
 
 def crowded() -> Refusal:
-    return Refusal(429, "Too many connections are open. Try again in a moment.",
-                   {"Retry-After": "2", "Connection": "close"})  # fmt: skip
+    return Refusal(
+        429, "Too many connections are open. Try again in a moment.", {"Retry-After": "2", "Connection": "close"}
+    )
 
 
 def not_ready() -> Refusal:

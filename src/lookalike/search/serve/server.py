@@ -94,11 +94,17 @@ def answer(
 
     app = create_app(settings, Meters(meters, worker), ready, stop)
     config = uvicorn.Config(
-        app, http=cast(Any, partial(Patient, settings)), log_level="warning", access_log=False,
-        server_header=False, lifespan="on",
-        timeout_graceful_shutdown=GRACE, timeout_keep_alive=30,
-        proxy_headers=False, ws="none",
-    )  # fmt: skip
+        app,
+        http=cast(Any, partial(Patient, settings)),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=30,
+        proxy_headers=False,
+        ws="none",
+    )
     server = Server(config)
     server.run([listener])
     if failures:

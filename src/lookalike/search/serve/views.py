@@ -39,9 +39,13 @@ KEPT = 64 << 20  # bytes of thumbnails in memory
 def item_form(item: Item) -> ItemForm:
     added = None if item.added is None else datetime.fromtimestamp(item.added, UTC).isoformat(timespec="seconds")
     return ItemForm(
-        id=item.id, label=item.label, path=None if item.path is None else printable(Path(item.path).name),
-        columns=dict(item.columns), thumbnail=f"/v1/items/{quote(item.id, safe='')}/thumbnail", added=added,
-    )  # fmt: skip
+        id=item.id,
+        label=item.label,
+        path=None if item.path is None else printable(Path(item.path).name),
+        columns=dict(item.columns),
+        thumbnail=f"/v1/items/{quote(item.id, safe='')}/thumbnail",
+        added=added,
+    )
 
 
 def hit_form(hit: Hit) -> HitForm:
@@ -127,9 +131,12 @@ class Overview:
                 f"No answer here promises to be right in {calibration.target:.0%} of all cases, so none is called sure."
             )
         return CalibrationForm(
-            precision=calibration.target, coverage=calibration.coverage, date=calibration.date,
-            stale=stale is not None, meaning=meaning + (f" Calibrate again: {stale}." if stale else ""),
-        )  # fmt: skip
+            precision=calibration.target,
+            coverage=calibration.coverage,
+            date=calibration.date,
+            stale=stale is not None,
+            meaning=meaning + (f" Calibrate again: {stale}." if stale else ""),
+        )
 
 
 class Thumbnails:

@@ -63,8 +63,10 @@ class HnswGraph:
         return more * max(LEAST, search.k + search.k // 2)
 
     def __str__(self) -> str:
-        text = (f"approximate (HNSW, ef {self.width}): recall@{NEIGHBOURS} {self.recall:.3f} on "
-                f"{min(SAMPLE, self.items)} of {self.items:,} items, {self.date}")  # fmt: skip
+        text = (
+            f"approximate (HNSW, ef {self.width}): recall@{NEIGHBOURS} {self.recall:.3f} on "
+            f"{min(SAMPLE, self.items)} of {self.items:,} items, {self.date}"
+        )
         return text if self.recall >= AGREEMENT else f"{text}; that is less than {AGREEMENT}: --exact drops the graph"
 
 

@@ -124,8 +124,10 @@ def _measured(snapshot: Snapshot, steps: Steps) -> HnswGraph:
     for number, width in enumerate(WIDTHS, start=2):
         graph = HnswGraph(width, 0.0, total, today)
         widen(snapshot.connection, graph.width_for(search))
-        shared = [_agreeing(_similarities(search, vector, graph), near)
-                  for vector, near in zip(steps.each(sample, number), exact, strict=True)]  # fmt: skip
+        shared = [
+            _agreeing(_similarities(search, vector, graph), near)
+            for vector, near in zip(steps.each(sample, number), exact, strict=True)
+        ]
         best = replace(graph, recall=float(np.mean(shared)) if shared else 1.0)
         if best.recall >= AGREEMENT:
             break

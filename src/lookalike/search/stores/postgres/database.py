@@ -35,8 +35,14 @@ PAUSES = (0.02, 0.5)  # seconds between two tries, at first and at last
 REPEATS = {Trouble.STALE: 5, Trouble.CONFLICT: 40}  # of work whose tables were changed, or that collided
 TIMEOUT = 300_000  # milliseconds of a statement, where neither the address nor the server sets another time
 SLOTS = 64  # counters of changes, so that writers rarely wait for each other's
-DEFAULTS = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
-            "tcp_user_timeout": 30_000, "application_name": "lookalike"}  # fmt: skip
+DEFAULTS = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+    "application_name": "lookalike",
+}
 SESSION = """SELECT set_config('search_path', quote_ident(%s) || coalesce((SELECT ', ' || quote_ident(nspname)
                     FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'vector'),
                     ', public'), false),
@@ -100,16 +106,20 @@ class PostgresDatabase:
         self._behind: str | None = None  # the place in the primary's log that a replica must have reached
 
     def read(
-        self, work: Callable[Concatenate[Snapshot, Parameters], Result], *args: Parameters.args,
+        self,
+        work: Callable[Concatenate[Snapshot, Parameters], Result],
+        *args: Parameters.args,
         **settings: Parameters.kwargs,
-    ) -> Result:  # fmt: skip
+    ) -> Result:
         """Work on one snapshot, whatever is written meanwhile."""
         return self._repeated(self._from_replica(), lambda connection: self._reading(connection, work, args, settings))
 
     def glance(
-        self, work: Callable[Concatenate[Snapshot, Parameters], Result], *args: Parameters.args,
+        self,
+        work: Callable[Concatenate[Snapshot, Parameters], Result],
+        *args: Parameters.args,
         **settings: Parameters.kwargs,
-    ) -> Result | None:  # fmt: skip
+    ) -> Result | None:
         """Work outside of any transaction on what was last known of the index; None: look again with `read`."""
         known = self._known
         if known is None:
@@ -126,9 +136,11 @@ class PostgresDatabase:
             return None
 
     def write(
-        self, work: Callable[Concatenate[Snapshot, Parameters], Result], *args: Parameters.args,
+        self,
+        work: Callable[Concatenate[Snapshot, Parameters], Result],
+        *args: Parameters.args,
         **settings: Parameters.kwargs,
-    ) -> Result:  # fmt: skip
+    ) -> Result:
         """One change: whole and durable when this has returned, not there if it failed."""
         result = self._repeated(False, lambda connection: _writing(connection, work, args, settings))
         self.note_changes()

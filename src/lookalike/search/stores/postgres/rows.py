@@ -193,9 +193,11 @@ def items(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:
 
 
 def vectors_of(snapshot: Snapshot, ids: Sequence[str]) -> Vectors:
-    by_id: dict[str, Any] = dict(snapshot.connection.execute(
-        f"SELECT id, vector FROM {snapshot.table} WHERE id = ANY(%s)", (list(ids),), binary=True
-    ).fetchall())  # fmt: skip
+    by_id: dict[str, Any] = dict(
+        snapshot.connection.execute(
+            f"SELECT id, vector FROM {snapshot.table} WHERE id = ANY(%s)", (list(ids),), binary=True
+        ).fetchall()
+    )
     check_known(snapshot, ids, by_id)
     return np.stack([by_id[one] for one in ids]) if ids else np.empty((0, snapshot.identity.dim), np.float32)
 

@@ -180,9 +180,14 @@ def _reached(named: Sequence[Row], slack: Slack) -> float:
 
 
 def search(
-    snapshot: Snapshot, queries: Vectors, k: int, where: Filter, group: str | None, leave_out: Sequence[str],
+    snapshot: Snapshot,
+    queries: Vectors,
+    k: int,
+    where: Filter,
+    group: str | None,
+    leave_out: Sequence[str],
     memory: SearchMemory,
-) -> list[Answer] | None:  # fmt: skip
+) -> list[Answer] | None:
     """One answer for each query; None where the index has changed in between, which it cannot in a transaction."""
     k = fields.checked_k(k)
     queries = fields.checked(queries, len(queries), snapshot.identity.dim)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from lookalike.search.items import Identity, Item, Mark, Vectors
-from lookalike.search.stores.sharded.fan_out import FanOut
-from lookalike.search.stores.sharded.shard import Shard
+from lookalike.search.stores.sharded.shards import FanOut, Shard
 
 EVERY = 1 << 40  # more items or values than there are
 

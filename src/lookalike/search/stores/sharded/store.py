@@ -21,10 +21,9 @@ from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Value, Vectors
 from lookalike.search.stores import Approximating, Column, StorageError, Store, Summary
 from lookalike.search.stores.fields import check_batch, kinds_of
-from lookalike.search.stores.sharded.fan_out import FanOut
 from lookalike.search.stores.sharded.merging import merged, summed
 from lookalike.search.stores.sharded.parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedMarks
-from lookalike.search.stores.sharded.shard import Shard
+from lookalike.search.stores.sharded.shards import FanOut, Shard
 
 BLOCK = 5_000
 ATTEMPTS = 5  # to find all shards in one generation

@@ -131,19 +131,24 @@ def _fits(segment: Segment, dim: int, spherical: bool) -> bool:
     """Whether all parts of a segment have the form and the range that they were written with."""
     count, rounded = len(segment.keys), segment.rounded
     forms = (
-        (segment.keys, np.int64, (count,)), (segment.vectors, np.float32, (count, dim)),
-        (rounded.items, np.int8, (count, dim)), (rounded.offsets, np.float32, (count,)),
+        (segment.keys, np.int64, (count,)),
+        (segment.vectors, np.float32, (count, dim)),
+        (rounded.items, np.int8, (count, dim)),
+        (rounded.offsets, np.float32, (count,)),
         (rounded.mean, np.float64, (dim,)),
-    )  # fmt: skip
+    )
     numbers = [getattr(rounded, part) for part in NUMBERS]
     return (
         all(array.dtype == kind and array.shape == shape for array, kind, shape in forms)
-        and _rising(segment.keys) and segment.keys[0] > 0
-        and _rising(segment.dead) and bool((segment.dead >= 0).all() and (segment.dead < count).all())
+        and _rising(segment.keys)
+        and segment.keys[0] > 0
+        and _rising(segment.dead)
+        and bool((segment.dead >= 0).all() and (segment.dead < count).all())
         and bool(np.isfinite(rounded.offsets).all() and np.isfinite(rounded.mean).all())
-        and all(math.isfinite(number) and number >= 0 for number in numbers) and rounded.unit > 0
+        and all(math.isfinite(number) and number >= 0 for number in numbers)
+        and rounded.unit > 0
         and rounded.spherical is spherical
-    )  # fmt: skip
+    )
 
 
 def _rising(numbers: Keys | Places) -> bool:

@@ -129,17 +129,21 @@ class SqliteDatabase:
         raise gone(self.file)
 
     def read(
-        self, work: Callable[Concatenate[sqlite3.Connection, Parameters], Result], *args: Parameters.args,
+        self,
+        work: Callable[Concatenate[sqlite3.Connection, Parameters], Result],
+        *args: Parameters.args,
         **settings: Parameters.kwargs,
-    ) -> Result:  # fmt: skip
+    ) -> Result:
         """Work on one snapshot."""
         with self.reading() as connection:
             return work(connection, *args, **settings)
 
     def write(
-        self, work: Callable[Concatenate[sqlite3.Connection, Parameters], Result], *args: Parameters.args,
+        self,
+        work: Callable[Concatenate[sqlite3.Connection, Parameters], Result],
+        *args: Parameters.args,
         **settings: Parameters.kwargs,
-    ) -> Result:  # fmt: skip
+    ) -> Result:
         """One change."""
         with self.writing() as connection:
             return work(connection, *args, **settings)

@@ -49,11 +49,15 @@ def insert(connection: sqlite3.Connection, items: Sequence[Item], first: int, ti
     connection.executemany(
         f"INSERT INTO items ({names}) VALUES ({marks})",
         (
-            (key, time if item.added is None else item.added, *fields_of(item, _as_stored(item.path)),
-             *(adapted(item.columns.get(name), kind) for name, (_, kind) in own.items()))
+            (
+                key,
+                time if item.added is None else item.added,
+                *fields_of(item, _as_stored(item.path)),
+                *(adapted(item.columns.get(name), kind) for name, (_, kind) in own.items()),
+            )
             for key, item in enumerate(items, start=first)
         ),
-    )  # fmt: skip
+    )
 
 
 def _as_stored(path: str | None) -> str | bytes | None:

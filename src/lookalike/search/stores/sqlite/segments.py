@@ -120,16 +120,20 @@ class View:
     def _pass(self, queries: Vectors, k: int, masks: Sequence[np.ndarray]) -> list[Candidates]:
         """One pass over the items for some queries."""
         scores = _own.arrays(len(queries), [len(segment) for segment in self.segments])
-        limits = [scan.rounded_scores(segment.rounded, queries, out)
-                  for segment, out in zip(self.segments, scores, strict=True)]  # fmt: skip
+        limits = [
+            scan.rounded_scores(segment.rounded, queries, out)
+            for segment, out in zip(self.segments, scores, strict=True)
+        ]
         for hidden, out in zip(masks, scores, strict=True):
             out[:, hidden] = -np.inf
         living = [len(segment) - _count(hidden) for segment, hidden in zip(self.segments, masks, strict=True)]
 
         def answer(row: int) -> Candidates:
             parts = zip(self.segments, scores, limits, living, strict=True)
-            looks = [_Look(segment, out[row], float(shifts[row]), float(bounds[row]), count)
-                     for segment, out, (shifts, bounds), count in parts]  # fmt: skip
+            looks = [
+                _Look(segment, out[row], float(shifts[row]), float(bounds[row]), count)
+                for segment, out, (shifts, bounds), count in parts
+            ]
             return self._proven(queries[row], k, looks)
 
         return scan.for_each(answer, len(queries), sum(living))
@@ -175,8 +179,10 @@ class _Scratch(threading.local):
         if len(self.room) < queries * sum(lengths):
             self.room = np.empty(queries * sum(lengths), np.float32)
         ends = np.cumsum([queries * length for length in lengths]).tolist()
-        return [self.room[end - queries * length : end].reshape(queries, length)
-                for end, length in zip(ends, lengths, strict=True)]  # fmt: skip
+        return [
+            self.room[end - queries * length : end].reshape(queries, length)
+            for end, length in zip(ends, lengths, strict=True)
+        ]
 
 
 _own = _Scratch()
