@@ -60,10 +60,11 @@ class LabelSets:
 
     def shared(self, other: "LabelSets") -> Int64[Tensor, "n m"]:
         """How many labels each item shares with each item of the `other` sets."""
-        columns = [
-            ((self.numbers[:, :, None] == column) & (column != EMPTY)).sum(1) for column in other.numbers.unbind(1)
-        ]
-        return torch.stack(columns).sum(0) if columns else self.numbers.new_zeros(len(self), len(other))
+        shared = self.numbers.new_zeros(len(self), len(other))
+        for label in self.numbers.unbind(1):
+            for another in other.numbers.unbind(1):
+                shared += (label[:, None] == another) & (another != EMPTY)
+        return shared
 
     def opposes(self, other: "LabelSets") -> Bool[Tensor, "n m"]:
         """Which pairs with `other` sets are known to differ: those in `opposed`; without it, all that share nothing."""

@@ -10,6 +10,8 @@ from lookalike.data import load
 from lookalike.recipe.settings import Recipe
 from lookalike.recipe.toml import keys
 
+pytestmark = pytest.mark.plain  # whole trainings: checks of shapes take longer than they do
+
 PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 

@@ -18,6 +18,8 @@ from lookalike.recipe import build, of_tree, overridden
 from lookalike.training import train
 from tests.losses.facts import facts, training
 
+pytestmark = pytest.mark.plain  # whole trainings: checks of shapes take longer than they do
+
 STEPS, BATCH = 30, 32
 SMALL = [
     f"train.steps={STEPS}", "images.size=16", "images.short_side=16", "model.channels=1", "model.width=32",
