@@ -1,7 +1,7 @@
 """The last step of `make demo`: searches among characters that the model never saw, on one page.
 
-Of every sixth character of the test classes no image is indexed: a search for one of them has no right answer. Of every
-other one, two images are kept out of the index and asked for. The page shows some queries of every verdict, drawn at
+Every sixth test character is left out of the index: a search for one of them has no right answer. Of every other one,
+two images are kept out of the index and asked for. The page shows some queries of every verdict, drawn at
 random and not picked for being right, and how often the answers of all queries were right.
 
     python -m scripts.demo demo
@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 
+import numpy as np
+
 from lookalike import files
 from lookalike.data import Dataset, glyphs
 from lookalike.evaluation.table import aligned
-from lookalike.report.markup import Html, element
+from lookalike.report.markup import Html, element, join
 from lookalike.report.page.page import Section, note, page
 from lookalike.search import Answer, Index
 from lookalike.search.pages import answer_card
@@ -26,8 +28,8 @@ from lookalike.search.pictures import as_jpeg
 ABSENT = 6  # one character in so many is not in the index
 HELD_OUT = 2  # images of every other character that are asked for
 ASKED = 400
-SHOWN = 4  # queries of one verdict on the page
-HITS = 6
+SHOWN = 3  # queries of one verdict on the page
+HITS = 5
 SIDE = 64  # pixels of a picture: more than the model reads, for the eye
 
 
@@ -75,7 +77,7 @@ def ask(index: Index, dataset: Dataset, rows: Sequence[int], present: bool) -> l
     ]
 
 
-def pixels(dataset: Dataset, row: int):  # type: ignore[no-untyped-def]
+def pixels(dataset: Dataset, row: int) -> np.ndarray:
     return dataset.images.open(row).decode().permute(1, 2, 0).numpy()
 
 
@@ -98,31 +100,37 @@ def table(asked: Sequence[Asked]) -> list[list[str]]:
     return rows
 
 
-def shown(asked: Sequence[Asked]) -> list[Asked]:
+def shown(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
     """Some queries of every verdict whose character is in the index, then some whose character is not."""
     lots = random.Random(0)
     groups = by_verdict([each for each in asked if each.present])
-    groups["absent"] = [each for each in asked if not each.present]
-    return [each for some in groups.values() for each in lots.sample(some, min(SHOWN, len(some)))]
+    groups["not in the index"] = [each for each in asked if not each.present]
+    return {title: lots.sample(some, min(SHOWN, len(some))) for title, some in groups.items()}
 
 
 def demo_page(index: Index, dataset: Dataset, asked: Sequence[Asked]) -> str:
-    """The table, and the queries with their pictures."""
+    """The queries with their pictures, by verdict, and the table of all queries."""
+    sections = [
+        Section(title.replace(" ", "-"), title.capitalize(), join(*(_query(index, dataset, each) for each in some)))
+        for title, some in shown(asked).items()
+    ]
     head, *rows = table(asked)
     counted = element(
         "table", element("thead", element("tr", *(element("th", cell) for cell in head))),
         element("tbody", *(element("tr", *(element("td", cell) for cell in row)) for row in rows)),
     )  # fmt: skip
     words = note(
-        "The model was trained on other characters. No query is in the index. The queries below were drawn at random."
+        "The model was trained on other characters. No query is in the index. Those above were drawn at random."
     )
-    sections = [Section("answers", f"{len(asked):,} queries", Html(words + element("div", counted, class_="scroll")))]
-    sections += [
-        Section(f"query-{number}", each.outcome, answer_card(index, as_jpeg(pixels(dataset, each.row)), each.answer))
-        for number, each in enumerate(shown(asked), start=1)
-    ]
+    sections.append(
+        Section("all", f"All {len(asked):,} queries", join(words, element("div", counted, class_="scroll")))
+    )
     subtitle = f"{len(index):,} images of characters that the model never saw in training"
     return page("What looks like this?", subtitle, sections, footer="This page holds its pictures itself.")
+
+
+def _query(index: Index, dataset: Dataset, asked: Asked) -> Html:
+    return join(element("h3", asked.outcome), answer_card(index, as_jpeg(pixels(dataset, asked.row)), asked.answer))
 
 
 def main() -> None:
