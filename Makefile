@@ -6,9 +6,7 @@ VENV := .venv
 
 demo: $(VENV)/demo-ready
 	$(VENV)/bin/lookalike fit --out demo --fresh
-	rm -rf demo/unseen.index
-	$(VENV)/bin/lookalike index demo/model demo --out demo/unseen.index
-	$(VENV)/bin/lookalike search demo/unseen.index --first --k 5 --page demo/search.html
+	$(VENV)/bin/python -m scripts.demo demo
 	@echo "serve it, with a page to search on: $(VENV)/bin/lookalike serve"
 
 test: $(VENV)/test-ready

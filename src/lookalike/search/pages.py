@@ -18,7 +18,7 @@ SHOWN = 12  # pictures of one group
 def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]]) -> str:
     """Every query (its name and picture) with its hits."""
     sections = [
-        Section(f"query-{number}", name, _answer(index, picture, answer))
+        Section(f"query-{number}", name, answer_card(index, picture, answer))
         for number, (name, picture, answer) in enumerate(answers, start=1)
     ]
     return page("Search", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
@@ -27,7 +27,8 @@ def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]
 FOOTER = "This page holds its pictures itself and loads nothing."
 
 
-def _answer(index: Index, picture: bytes | None, answer: Answer) -> Html:
+def answer_card(index: Index, picture: bytes | None, answer: Answer) -> Html:
+    """A query with its verdict, beside its hits."""
     chance = "" if answer.chance is None else f" (chance {answer.chance:.2f})"
     words = element("figcaption", element("strong", answer.verdict), chance, " ", answer.meaning)
     query = element("figure", _image(picture, "the query"), words)

@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -22,6 +23,8 @@ from lookalike.search.serve.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text()
+COMPOSE_TEXT = (ROOT / "deploy" / "compose.yaml").read_text()
+COMPOSE = yaml.safe_load(COMPOSE_TEXT)
 
 
 def check_command(words: list[str]) -> None:
@@ -39,6 +42,7 @@ def test_dockerfile():
     assert instructions[:2] == [["ARG", "PYTHON"], ["FROM", "${PYTHON}"]]
     assert "--build-arg PYTHON=python@sha256:" in DOCKERFILE
     assert "-c constraints.txt" in DOCKERFILE
+    assert ["ARG", "TORCH=cpu"] in instructions
     assert [name for name, _ in instructions].index("USER") < [name for name, _ in instructions].index("ENTRYPOINT")
     for name, words in instructions:
         if name == "COPY":
@@ -51,6 +55,23 @@ def test_dockerfile():
             assert "/v1/health" in code
     extras = re.search(r"'\.\[([\w,]+)\]'", DOCKERFILE)[1].split(",")
     assert set(extras) <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+
+
+def test_compose():
+    """The server waits for a healthy database that keeps its data, and asks for what nobody may leave out."""
+    services = COMPOSE["services"]
+    for service in ("server", "index"):
+        check_command([*services[service]["entrypoint"], *services[service]["command"]])
+        assert services[service]["depends_on"]["database"]["condition"] == "service_healthy"
+        assert (ROOT / "deploy" / services[service]["build"]["context"]).resolve() == ROOT
+        assert (ROOT / services[service]["build"]["dockerfile"]).is_file()
+    assert "healthcheck" not in services["server"], "the image has one, on the same port"
+    volume = services["database"]["volumes"][0].partition(":")[0]
+    assert volume in COMPOSE["volumes"]
+    assert "pg_isready" in services["database"]["healthcheck"]["test"]
+    names = set(re.findall(r"\$\{(\w+)", COMPOSE_TEXT))
+    assert names == set(re.findall(r"\$\{(\w+):\?", COMPOSE_TEXT)), "without a value compose must refuse to start"
+    assert names == set(re.findall(r"^#     (\w+)=", COMPOSE_TEXT, re.M)), "the comment lists what .env holds"
 
 
 def unit() -> configparser.ConfigParser:
@@ -99,6 +120,8 @@ def test_one_version_of_whatever_an_extra_installs():
     while waiting:
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
+        if name == project["name"]:  # an extra of extras, which are here already
+            continue
         assert name in known, f"add {name} to constraints.txt"
         assert known[name] in requirement.specifier, f"{requirement} is not {known[name]}"
         if (name, *requirement.extras) not in seen:
