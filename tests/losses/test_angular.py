@@ -10,12 +10,12 @@ from lookalike import losses
 from lookalike.targets import Pairs
 from tests.losses.cases import BATCHES, UNEVEN, assert_equation, assert_same, random_rows
 from tests.losses.loops import log_one_plus, mean, placed, sides
-from tests.losses.test_n_pair import n_pair
+from tests.losses.test_n_pair import n_pair, n_pair_printed
 
 DEFAULTS = {"angular_weight": 2.0, "positives": "mean", "normalise": "sphere"}
 
 
-def angular(z, c, pos, neg, degrees=45.0, lam=2.0, nu=0.005, geometry="sphere", over=mean):
+def angular(z, c, pos, neg, degrees=45.0, lam=2.0, nu=0.005, geometry="sphere", printed=False):
     t = math.tan(math.radians(degrees)) ** 2
     rows, columns = ([placed(v, geometry) for v in vectors] for vectors in (z, c))
     terms = []
@@ -26,13 +26,15 @@ def angular(z, c, pos, neg, degrees=45.0, lam=2.0, nu=0.005, geometry="sphere", 
             values = [4 * t * ((rows[a] + columns[p]) * columns[n]).sum() - agreement for n in neg[a]]
             of_positives.append(log_one_plus(values))
         if of_positives:
-            terms.append(over(of_positives, z))
-    return n_pair(z, c, pos, neg, nu, over=over) + lam * mean(terms, z)
+            terms.append(sum(of_positives) if printed else mean(of_positives, z))
+    if printed:  # divided by b, which counts samples without a positive, too
+        return n_pair_printed(z, c, pos, neg, nu) + lam * sum(terms, 0 * z.sum()) / len(z)
+    return n_pair(z, c, pos, neg, nu) + lam * mean(terms, z)
 
 
 FORMS = {
     "default": ({}, angular),
-    "sum": ({"positives": "sum"}, partial(angular, over=lambda terms, _: sum(terms))),
+    "sum": ({"positives": "sum"}, partial(angular, printed=True)),
     "36": ({"alpha": 36.0, "angular_weight": 1.0, "norm_weight": 0.0}, partial(angular, degrees=36.0, lam=1.0, nu=0.0)),
 }
 

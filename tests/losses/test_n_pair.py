@@ -15,13 +15,23 @@ PRESETS = {
 }
 
 
-def n_pair(z, c, pos, neg, nu=0.005, squared=False, geometry="none", over=mean):
+def n_pair(z, c, pos, neg, nu=0.005, squared=False, geometry="none"):
     S = dots(z, c, geometry)
     terms = []
     for i in range(len(z)):
         if pos[i]:
-            terms.append(over([log_one_plus([S[i][n] - S[i][p] for n in neg[i]]) for p in pos[i]], z))
+            terms.append(mean([log_one_plus([S[i][n] - S[i][p] for n in neg[i]]) for p in pos[i]], z))
     return mean(terms, z) + nu * mean_length(z, squared)
+
+
+def n_pair_printed(z, c, pos, neg, nu=0.005):
+    """Eq. 4: a sum over all positive pairs, divided by b, which counts samples without a positive, too."""
+    S = dots(z, c, "none")
+    total = 0 * z.sum()
+    for i in range(len(z)):
+        for p in pos[i]:
+            total = total + log_one_plus([S[i][n] - S[i][p] for n in neg[i]])
+    return total / len(z) + nu * mean_length(z)
 
 
 def n_pair_as_lifted(z, c, pos, neg, lam=1.0, geometry="sphere"):
@@ -36,7 +46,7 @@ def n_pair_as_lifted(z, c, pos, neg, lam=1.0, geometry="sphere"):
 
 FORMS = {
     "default": ({}, n_pair),
-    "sum": ({"positives": "sum"}, partial(n_pair, over=lambda terms, _: sum(terms))),
+    "sum": ({"positives": "sum"}, n_pair_printed),
     "squared norm": ({"norm_squared": True, "norm_weight": 0.02}, partial(n_pair, nu=0.02, squared=True)),
     "lifted": ({"reading": "lifted"}, n_pair_as_lifted),
     "lifted 0.3": ({"reading": "lifted", "margin": 0.3}, partial(n_pair_as_lifted, lam=0.3)),

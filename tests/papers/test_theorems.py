@@ -126,6 +126,13 @@ def test_expectations_against_many_draws(world, generator):
     assert float(seen.max()) <= world.largest
 
 
+@pytest.mark.parametrize("world", [OVERLAPPING, SEPARATED, CROWDED])
+def test_the_mean_over_all_pairs_is_that_of_the_matrix(world, generator):
+    points, classes = world.draw(200, generator)
+    losses = world.loss((points[:, None] - points).abs(), classes[:, None] == classes)
+    assert world.mean(points, classes) == pytest.approx(float(losses.mean()), rel=1e-12)
+
+
 def test_covers_by_hand():
     points, classes = torch.tensor([0.1, 0.5, 0.9, 0.2, 0.6], dtype=torch.float64), torch.tensor([0, 0, 0, 1, 1])
     assert OVERLAPPING.radius(points, classes) == pytest.approx(0.2)

@@ -66,8 +66,11 @@ class Angular(nn.Module):
             pairs = one_positive(pairs)
         slots, filled = slots_of_positives(pairs)
         agreements = compare(embeddings, candidates, "none")
-        share = 1 if self.positives == "sum" else filled.sum(1, keepdim=True).clamp(min=1)
-        weights = filled.to(agreements.dtype) / share / filled.any(1).sum().clamp(min=1)
+        weights = filled.to(agreements.dtype)
+        if self.positives == "sum":
+            weights = weights / max(1, len(filled))  # by b, whoever has a positive
+        else:
+            weights = weights / filled.sum(1, keepdim=True).clamp(min=1) / filled.any(1).sum().clamp(min=1)
         n_pair = softplus(log_sum_exp(agreements, pairs.negative)[:, None] - agreements.gather(1, slots))
         norm = self.norm_weight * mean_norm(embeddings, self.norm_squared)
 

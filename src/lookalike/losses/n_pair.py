@@ -4,10 +4,10 @@
 L = mean over anchors of log(1 + Σ_n e^{s_n − s_p}) + ν · mean ‖z‖, s = raw dot products, all other-class samples as
 negatives.
 
-Departs from the paper: the mean over the anchor's positives instead of a sum over all of them (`positives="sum"`) or
-one drawn at random ([math ERR-43]; `positives="one"`); the negative is not normalised either [math ERR-5]; the norm is
-not squared unless `norm_squared`. `reading="lifted"` is how Multi-Similarity reads this loss: eq. 6 with a single
-positive [math ERR-39]. See also: angular, info_nce.
+Departs from the paper: the mean over the anchor's positives instead of a sum over all of them, divided by the batch
+(`positives="sum"`), or one drawn at random ([math ERR-43]; `positives="one"`); the negative is not normalised either
+[math ERR-5]; the norm is not squared unless `norm_squared`. `reading="lifted"` is how Multi-Similarity reads this loss:
+eq. 6 with a single positive [math ERR-39]. See also: angular, info_nce.
 """
 
 from dataclasses import replace
@@ -91,4 +91,8 @@ class NPair(nn.Module):
         positives = pairs.positive.sum(1)
         share = 1 if self.positives == "sum" else positives.clamp(min=1)
         per_anchor = torch.where(pairs.positive, terms, 0.0).sum(1) / share
-        return per_anchor.sum() if self.reading == "lifted" else mean_where(per_anchor, positives > 0)
+        if self.reading == "lifted":
+            return per_anchor.sum()
+        if self.positives == "sum":
+            return per_anchor.sum() / max(1, len(per_anchor))  # by b, whoever has a positive
+        return mean_where(per_anchor, positives > 0)
