@@ -12,7 +12,7 @@ from lookalike.fit.defaults import fit_batches
 from lookalike.fit.plan import Clock
 from lookalike.fit.prove import prove
 from lookalike.fit.result_content import header
-from lookalike.fit.train_model import TrainedModel, train_model
+from lookalike.fit.train_model import TrainedModel, leave_untrained, train_model
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged
@@ -81,4 +81,6 @@ def train_recipe(
     stages.announce(parts, recipe, run)
     one_label = parts.train.sets is None  # the candidates that need no training read classes
     make = best_model if judges_candidates(recipe) and one_label else train_model
+    if recipe.train.deliver == "untrained":
+        make = leave_untrained
     return make(recipe, model or build.model(recipe), parts, run, conditions.clock, conditions.stop)

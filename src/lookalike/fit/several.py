@@ -73,7 +73,8 @@ def run_recipe(
     recipe = fit_batches(recipe, parts.train)
     if len(tasks(recipe)) == 1:
         return prove_recipe(recipe, parts, run, conditions, model)
-    recipe = replace(recipe, train=replace(recipe.train, deliver="trained"))  # one of each seed can be put together
+    if recipe.train.deliver == "best":  # one of each seed can be put together
+        recipe = replace(recipe, train=replace(recipe.train, deliver="trained"))
     write_text(run.folder.recipe, to_toml(recipe, header()))
     todo = tasks(recipe)
     for number, task in enumerate(todo, start=1):

@@ -5,8 +5,8 @@ Throughout, `path` is a TOML file, `values` are its tables as dictionaries, and 
 """
 
 from lookalike.recipe import build
-from lookalike.recipe.overrides import layer_of, layered, overridden
+from lookalike.recipe.overrides import layer_of, layered, merged, overridden
 from lookalike.recipe.settings import Recipe
 from lookalike.recipe.toml import as_tree, load, of_tree, to_toml, tree
 
-__all__ = ["Recipe", "as_tree", "build", "layer_of", "layered", "load", "of_tree", "overridden", "to_toml", "tree"]
+__all__ = ["Recipe", "as_tree", "build", "layer_of", "layered", "load", "merged", "of_tree", "overridden", "to_toml", "tree"]

@@ -1,13 +1,14 @@
 """[loss], [miner], [regularisers], [memory] and [ccp]: what a batch is trained on."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import torch
 from torch import nn
 
 from lookalike import catalog, losses, miners, regularisers
-from lookalike.errors import check
+from lookalike.errors import UserError, check
 from lookalike.label_sets import LabelSets
 from lookalike.recipe.network import device
 from lookalike.recipe.settings import Member, Recipe
@@ -53,6 +54,24 @@ def settings_of(table: str, members: Members, member: Member) -> dict[str, Any]:
     """The settings of a named member, checked against what it takes."""
     builder = catalog.member(table, members, member.name)
     return member_settings(table, member.name, builder, member.settings, OWN)
+
+
+@cache
+def mines(loss: str, miner: str) -> bool:
+    """Whether a loss takes what a miner chooses, tried on four vectors; what is not known is refused elsewhere.
+
+    >>> mines("triplet", "semihard"), mines("arcface", "semihard"), mines("histogram", "multi_similarity")
+    (True, False, True)
+    """
+    if loss not in losses.MEMBERS or miner not in miners.MEMBERS:
+        return True
+    vectors, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
+    with torch.random.fork_rng(devices=[]):
+        try:
+            losses.build(loss, classes=2, dim=4)(vectors, miners.build(miner)(vectors, labels))
+        except UserError:
+            return False
+    return True
 
 
 def _drawn_from(generator: torch.Generator, members: Members, member: Member) -> dict[str, Any]:

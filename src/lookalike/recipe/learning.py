@@ -100,7 +100,7 @@ def loop(recipe: Recipe, model: Model, train: Dataset, features: FeatureViews | 
         pool = Pool(inputs, train.labels, prepare, recipe.seed, workers, Ranks.current())
         strategy = ChanceConstraints(network, goal, update, pool, rates.weight_decay)
     return Loop(
-        network, goal, update, replace(recipe.schedule, steps=steps_of(recipe, len(batches))), inputs, batches,
+        network, goal, update, recipe.schedule.over(steps_of(recipe, len(batches)), len(batches)), inputs, batches,
         prepare, embeddings, clipping=rates.clipping, precision=recipe.train.precision, workers=workers,
         generators=generators, unfreezing=None if recipe.model.unfreezing.epoch is None else recipe.model.unfreezing,
         geometry=getattr(goal.loss, "normalise", "sphere"), chunk=recipe.train.chunk, mixer=mixing, strategy=strategy,

@@ -2,7 +2,8 @@
 
 Each source of changes is a layer, and the order of keys within a layer means nothing. A layer that names another loss,
 miner or sampler starts that table anew: the settings that came with the old name go. Settings from a layer that names
-nothing stay, whatever a later layer names, and are checked against it.
+nothing stay, whatever a later layer names, and are checked against it. A miner that came with the old loss stays if the
+new one can use it, and goes if not; one that is named together with the new loss, or later, is refused instead.
 """
 
 import tomllib
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lookalike.errors import UserError, check
+from lookalike.recipe.goal import mines
 
 Tree = dict[str, Any]
 NAMED = ("loss", "miner", "sampler")
@@ -54,10 +56,17 @@ def layered(values: Mapping[str, Any], *layers: Mapping[str, Any]) -> Tree:
     >>> recipe = {"loss": {"name": "margin", "beta": 0.6}, "seed": 1}
     >>> layered(recipe, {"loss": {"margin": 0.1}}, {"loss": {"name": "triplet"}})
     {'loss': {'margin': 0.1, 'name': 'triplet'}, 'seed': 1}
+    >>> layered({"loss": {"name": "triplet"}, "miner": {"name": "semihard"}}, {"loss": {"name": "arcface"}})
+    {'loss': {'name': 'arcface'}}
     """
-    result = _merged({}, values)
+    result = merged({}, values)
     unnamed: dict[str, Tree] = {table: {} for table in NAMED}
+    inherited = False  # whether the miner was chosen for another loss
     for layer in layers:
+        if "miner" in layer:
+            inherited = False
+        elif _named(layer) not in (None, _named(result)):
+            inherited = "miner" in result
         for table in NAMED:
             changes = layer.get(table)
             if isinstance(changes, Mapping):
@@ -66,8 +75,16 @@ def layered(values: Mapping[str, Any], *layers: Mapping[str, Any]) -> Tree:
         for one, other in LENGTHS:
             if isinstance(length, Mapping) and one in length and other not in length and "train" in result:
                 result["train"].pop(other, None)
-        result = _merged(result, layer)
+        result = merged(result, layer)
+    if inherited and not mines(str(_named(result)), str(_named(result, "miner"))):
+        result.pop("miner")
     return _without_miner(result)
+
+
+def _named(tables: Mapping[str, Any], table: str = "loss") -> Any:
+    """The member that a table names, if it does."""
+    content = tables.get(table)
+    return content.get("name") if isinstance(content, Mapping) else None
 
 
 def _begun(result: Tree, table: str, changes: Mapping[str, Any], unnamed: Tree) -> Tree:
@@ -83,13 +100,14 @@ def _begun(result: Tree, table: str, changes: Mapping[str, Any], unnamed: Tree) 
     return result
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Tree:
+def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Tree:
+    """The tables of `old` with those of `new` on top, key by key."""
     result = dict(old)
     for key, value in new.items():
         if isinstance(value, Mapping):
             present = result.get(key, {})
             check(isinstance(present, Mapping), f"{key} = {present!r} is a value, not a table: no key of it can be set")
-            value = _merged(present, value)
+            value = merged(present, value)
         result[key] = value
     return result
 

@@ -195,7 +195,7 @@ class Train:
     validate_epochs: validate every so many epochs, whatever `validate_every` says.
     blend: shares of the trained weights to try against those at the start.
     chunk: images that pass the network at a time, with the loss on all; None: all at once.
-    deliver: "trained", or "best": what validates best, trained or not.
+    deliver: "trained"; "best": what validates best, trained or not; "untrained": the network as it is, a baseline.
     dim: the most dimensions of what is delivered; "auto": as many as pay.
     precision: "float32", "bfloat16", or "auto": bfloat16 on a GPU that has it.
     device: as torch names it; "auto": a GPU where there is one.
@@ -208,7 +208,7 @@ class Train:
     validate_epochs: int | None = None
     blend: tuple[float, ...] = ()
     chunk: int | None = None
-    deliver: Literal["trained", "best"] = "trained"
+    deliver: Literal["trained", "best", "untrained"] = "trained"
     dim: int | Literal["auto"] = "auto"
     precision: Precision = "auto"
     device: str = "auto"

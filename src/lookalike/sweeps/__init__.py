@@ -9,7 +9,8 @@ with every event, `stop()` after every step: true ends the work by `StoppedError
 from lookalike.sweeps.earlier import adopt, remaining
 from lookalike.sweeps.grid import Cell, Study, read
 from lookalike.sweeps.ranges import Range, take
-from lookalike.sweeps.study import check_all, work
+from lookalike.sweeps.rehearsal import rehearse
+from lookalike.sweeps.study import possible, work
 from lookalike.sweeps.table import as_text, gather
 from lookalike.sweeps.tune import Search, SearchResult, search
 from lookalike.sweeps.tune_page import write
@@ -22,9 +23,10 @@ __all__ = [
     "Study",
     "adopt",
     "as_text",
-    "check_all",
     "gather",
+    "possible",
     "read",
+    "rehearse",
     "remaining",
     "search",
     "take",

@@ -1,38 +1,54 @@
 """A study as a TOML file: a recipe, what is changed in all cells, named rows of changes, a grid across them, seeds.
 
+like = "other.toml"                 # everything as in that study, published figures apart; optional
 recipe = "glyphs.toml"              # from where this file is; another one is another dataset
 data = "glyphs"                     # as for lookalike fit; optional
 seeds = 3
 folds = 4                           # each fold of cross_validation as a cell of its own; optional
 baseline = "all pairs"              # the row that the others are compared with
-metrics = ["recall@1", "map@r"]     # "train:rho" is measured on the train images
+metrics = ["recall@1", "map@r"]     # "train:rho" is measured on the train images; see `PARTS`
+note = "…"                          # what a reader of the table must know; printed below it
 
 [change]                            # parts of a recipe: in all cells
 loss = { name = "binomial_deviance" }
 [rows."all pairs"]                  # in the cells of a row
 [rows."mined pairs"]
 miner.name = "multi_similarity"
+[variants."small"]                  # every row in each of these
+sampler.batch_size = 32
 [grid]                              # every row with every combination of these
 sampler.batch_size = [32, 64]
 [compare]                           # further pairs, beside those with the baseline
 "mined pairs, batch_size 64" = ["all pairs, batch_size 64"]
+[published]                         # a paper's figures in %, in the order of `metrics`; "" where it has none
+"all pairs" = [71.9, "45.2 ± 0.3"]
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lookalike.errors import check, unknown
-from lookalike.recipe import Recipe, layer_of, layered, of_tree, to_toml, tree
+from lookalike.errors import UserError, check, unknown
+from lookalike.recipe import Recipe, layer_of, layered, merged, of_tree, to_toml, tree
 from lookalike.report.compare.methods import slug
 
 Tree = Mapping[str, Any]
-KEYS = ("title", "recipe", "data", "seeds", "folds", "baseline", "compare", "metrics", "change", "rows", "grid")
+KEYS = (
+    "title", "like", "recipe", "data", "seeds", "folds", "baseline", "compare", "metrics", "note", "change", "rows",
+    "variants", "grid", "published",
+)  # fmt: skip
 METRICS = ("recall@1", "map@r")
-TRAIN = "train:"
+NONE = "none"  # in the place of a row or variant: without it
+PARTS = {  # before the colon of a metric, and how the name of the result begins, or what is in it
+    "train": "train images",
+    "max": "each metric's maximum over training",
+    "mean": "-D, mean of ",
+    "medium": "medium list",
+    "large": "large list",
+}
 
 
 class Cell(NamedTuple):
@@ -73,6 +89,9 @@ class Study:
     baseline: the row the others are compared with; None: there is none.
     metrics: one table each; those that begin with "train:" are measured on the train images.
     compare: further pairs: a row, and the one it is compared with.
+    published: the figures of a paper, by row and metric: mean, and deviation where it has one.
+    note: what a reader of the table must know.
+    refused: rows that cannot be read, and why; they have no cells.
     """
 
     title: str
@@ -81,6 +100,9 @@ class Study:
     baseline: str | None
     metrics: tuple[str, ...]
     compare: tuple[tuple[str, str], ...] = ()
+    published: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    note: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[str]:
@@ -99,17 +121,29 @@ class Study:
         return sha256("\n".join(keys).encode()).hexdigest()[:16]
 
 
+def part_of(metric: str) -> tuple[str, str]:
+    """What is measured, and the metric.
+
+    >>> part_of("train:rho"), part_of("recall@1")
+    (('train', 'rho'), ('', 'recall@1'))
+    """
+    part, _, name = metric.rpartition(":")
+    if part and part not in PARTS:
+        raise unknown("part of a metric", part, PARTS)
+    return part, name
+
+
 def read(
     path: str | Path, source: str | None = None, recipe: str | Path | None = None, overrides: Iterable[str] = ()
 ) -> Study:
-    """The study in the file `path`; `recipe` takes the place of the one it names, `overrides` go into all cells."""
+    """The study in the file `path`; `recipe` takes the place of the one it names, `overrides` go into all cells.
+
+    A row that no recipe can be made of is refused by its name, and the others are read.
+    """
     path = Path(path)
-    values = tree(path)
-    for key in values:
-        if key not in KEYS:
-            raise unknown("key of a study", key, KEYS)
+    values = _values(path)
     check("recipe" in values or recipe is not None, f'{path} does not name a recipe: add recipe = "FILE.toml"')
-    base = tree(recipe) if recipe is not None else tree(path.parent / values["recipe"])
+    base = tree(recipe) if recipe is not None else tree(values["recipe"])
     common = (values.get("change", {}), layer_of(overrides))
     every = layered(base, *common)
     where = source or values.get("data") or every.get("data", {}).get("source") or ""
@@ -118,18 +152,63 @@ def read(
     check(isinstance(seeds, int) and seeds > 0, f"{path}: seeds is a number of runs, such as 3, not {seeds!r}")
     folds = values.get("folds", 0)
     check(isinstance(folds, int) and folds >= 0, f"{path}: folds is how many of them are run, such as 4, not {folds!r}")
-    cells = [
-        Cell(row, _recipe(layered(base, *common, *_fold(fold), *changes), seed, str(where), metrics))
-        for seed in range(every.get("seed", 0), every.get("seed", 0) + seeds)
-        for fold in (range(1, folds + 1) if folds else [0])
-        for row, changes in _rows(values.get("rows", {}), values.get("grid", {}))
-    ]
+    rows = dict(_rows(values))
+    check(bool(rows), f"{path} has no rows: every one of them is none")
+    cells, refused = [], {}
+    for seed in range(every.get("seed", 0), every.get("seed", 0) + seeds):
+        for fold in range(1, folds + 1) if folds else [0]:
+            for row, changes in rows.items():
+                try:
+                    tables = layered(base, *common, *_fold(fold), *changes)
+                    cells.append(Cell(row, _recipe(tables, seed, str(where), metrics)))
+                except UserError as mistake:
+                    refused[row] = str(mistake)
+    if len(refused) == len(rows):
+        row, mistake = next(iter(refused.items()))
+        raise UserError(f"row '{row}' cannot run: {mistake}")
     pairs = tuple((row, against) for row, others in values.get("compare", {}).items() for against in others)
-    study = Study(values.get("title", path.stem), str(where), tuple(cells), values.get("baseline"), metrics, pairs)
-    for name in (*([] if study.baseline is None else [study.baseline]), *(name for pair in pairs for name in pair)):
-        if name not in study.rows:
-            raise unknown("row to compare with", name, study.rows)
-    return study
+    baseline = values.get("baseline")
+    for name in (*([] if baseline is None else [baseline]), *(name for pair in pairs for name in pair)):
+        if name not in rows:
+            raise unknown("row to compare with", name, rows)
+    return Study(
+        values.get("title", path.stem), str(where), tuple(cells), None if baseline in refused else baseline, metrics,
+        tuple(pair for pair in pairs if not refused.keys() & set(pair)),
+        _published(values.get("published", {}), metrics, rows), values.get("note", ""), refused,
+    )  # fmt: skip
+
+
+def _values(path: Path) -> dict[str, Any]:
+    """The tables of a study file, on top of those of the study that it is like."""
+    values = tree(path)
+    for key in values:
+        if key not in KEYS:
+            raise unknown("key of a study", key, KEYS)
+    if "recipe" in values:
+        values["recipe"] = path.parent / values["recipe"]
+    if "like" not in values:
+        return values
+    known = _values(path.parent / values.pop("like"))
+    return merged({key: value for key, value in known.items() if key != "published"}, values)
+
+
+def _published(table: Tree, metrics: tuple[str, ...], rows: Iterable[str]) -> dict[str, dict[str, tuple[float, ...]]]:
+    """The figures of a paper as shares.
+
+    >>> _published({"MS": [77.3, "", "24.1 ± 0.2"]}, ("recall@1", "recall@2", "map@r"), ["MS"])
+    {'MS': {'recall@1': (0.773,), 'map@r': (0.241, 0.002)}}
+    """
+    result: dict[str, dict[str, tuple[float, ...]]] = {}
+    for row, figures in table.items():
+        if row not in rows:
+            raise unknown("row with published figures", row, rows)
+        check(len(figures) <= len(metrics), f"published '{row}' has {len(figures)} figures for {len(metrics)} metrics")
+        known = [(name, str(figure).split("±")) for name, figure in zip(metrics, figures, strict=False) if figure != ""]
+        try:
+            result[row] = {name: tuple(round(float(part) / 100, 6) for part in parts) for name, parts in known}
+        except ValueError:
+            raise UserError(f"published '{row}': a figure is a number such as 71.9, or '71.9 ± 0.3'") from None
+    return result
 
 
 def _fold(fold: int) -> list[Tree]:
@@ -137,14 +216,18 @@ def _fold(fold: int) -> list[Tree]:
     return [{"protocol": {"name": "cross_validation", "fold": fold}}] if fold else []
 
 
-def _rows(rows: Tree, grid: Tree) -> Iterator[tuple[str, list[Tree]]]:
+def _rows(values: Tree) -> Iterator[tuple[str, list[Tree]]]:
     """Names of all rows of the table, with their layers of changes."""
-    axes = list(_axes(grid, ""))
-    for name, changes in (rows or {"": {}}).items():
-        for values in product(*(choices for _, choices in axes)):
-            words = [name] if name else []
-            layers = [changes]
-            for (key, _), value in zip(axes, values, strict=True):
+    axes = list(_axes(values.get("grid", {}), ""))
+    named = [
+        {name: changes for name, changes in (values.get(key) or {"": {}}).items() if changes != NONE}
+        for key in ("rows", "variants")
+    ]
+    for row, variant in product(*named):
+        for chosen in product(*(choices for _, choices in axes)):
+            words = [name for name in (row, variant) if name]
+            layers = [named[0][row], named[1][variant]]
+            for (key, _), value in zip(axes, chosen, strict=True):
                 words.append(_word(key, value))
                 layers.append(_nested(key, value))
             yield ", ".join(words) or "the recipe", layers
@@ -177,8 +260,8 @@ def _nested(key: str, value: Any) -> dict[str, Any]:
 
 def _recipe(values: Tree, seed: int, source: str, metrics: tuple[str, ...]) -> Recipe:
     recipe = of_tree(values)
-    on_test = tuple(name for name in metrics if not name.startswith(TRAIN))
-    on_train = tuple(name.removeprefix(TRAIN) for name in metrics if name.startswith(TRAIN))
+    on_test = tuple(dict.fromkeys(name for part, name in map(part_of, metrics) if part != "train"))
+    on_train = tuple(name for part, name in map(part_of, metrics) if part == "train")
     return replace(
         recipe,
         seed=seed,

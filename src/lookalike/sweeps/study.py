@@ -3,7 +3,11 @@ study's folder; the lock on a cell's own folder is the claim.
 """
 
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+
+import torch
 
 from lookalike import data
 from lookalike.cache import in_memory
@@ -31,14 +35,26 @@ def load(study: Study) -> Dataset:
     return dataset
 
 
-def check_all(study: Study, dataset: Dataset) -> None:
-    """Refuse an impossible cell before the first one begins."""
+def possible(study: Study, dataset: Dataset) -> Study:
+    """The study without its impossible rows, each of which is `refused` by its name before the first cell begins."""
+    refused = dict(study.refused)
     for row in study.rows:
         cell = next(cell for cell in study.cells if cell.row == row)
         try:
             check_possible(cell.recipe, dataset)
         except UserError as mistake:
-            raise UserError(f"row '{row}' cannot run: {mistake}") from None
+            refused[row] = str(mistake)
+    return without(study, refused)
+
+
+def without(study: Study, refused: Mapping[str, str]) -> Study:
+    """The study without the rows that were refused; where none is left, the first refusal is the mistake."""
+    cells = tuple(cell for cell in study.cells if cell.row not in refused)
+    for row, why in refused.items():
+        check(bool(cells), f"row '{row}' cannot run: {why}")
+    baseline = None if study.baseline in refused else study.baseline
+    compare = tuple(pair for pair in study.compare if not refused.keys() & set(pair))
+    return replace(study, cells=cells, baseline=baseline, compare=compare, refused=refused)
 
 
 def folder_of(out: Path, cell: Cell) -> RunFolder:
@@ -90,8 +106,9 @@ def _try(study: Study, cell: Cell, dataset: Dataset, out: Path, tell: Watcher, s
         try:
             run = until_proved(dataset, cell.recipe, folder, tell, stop)
             outcome = "  ".join(f"{name} {value:.3f}" for name, value in run.result.items())
-        except UserError as mistake:
-            write_text(_failed(out, cell), f"{mistake}\n")
-            outcome = f"failed: {mistake}"
+        except (UserError, torch.OutOfMemoryError) as mistake:
+            why = " ".join(str(mistake).split())
+            write_text(_failed(out, cell), f"{why}\n")
+            outcome = f"failed: {why}"
         tell({"event": "note", "text": f"{cell.name}: {outcome} ({time.monotonic() - start:.0f} s)"})
     return True

@@ -1,8 +1,10 @@
-"""The table of a study: each row over its runs, and against the baseline row in pairs of equal seed, fold and query."""
+"""The table of a study: each row over its runs, beside the figures of a paper, and against the baseline row in pairs of
+equal seed, fold and query."""
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from lookalike.evaluation import Result
@@ -12,7 +14,7 @@ from lookalike.runs import RunFolder
 from lookalike.runs.finished import NamedResult, load_results
 from lookalike.runs.log import Event, read_log
 from lookalike.sweeps import earlier
-from lookalike.sweeps.grid import TRAIN, Cell, Study
+from lookalike.sweeps.grid import PARTS, Cell, Study, part_of
 from lookalike.sweeps.study import done, failure, folder_of
 
 INSTANCE = (
@@ -43,6 +45,7 @@ def _own(study: Study, out: Path) -> dict[str, Any]:
             cell.name.removeprefix(f"{name}, seed "): why for cell in planned if (why := failure(out, cell)) is not None
         }
         row["optimistic"] = planned[0].recipe.protocol.select == "test_max"
+        row["published"] = study.published.get(name, {})
         row["seconds"] = [_training(folder_of(out, cell))["seconds"] for cell in cells]
         row["runs"] = [
             _run(cell, folder_of(out, cell), results[name], study) | _spectrum(known[cell.key]) for cell in cells
@@ -50,7 +53,7 @@ def _own(study: Study, out: Path) -> dict[str, Any]:
         for metric in study.metrics:
             own = results[name][metric]
             if own:
-                row["metrics"][metric] = spread(list(own.values()), metric.removeprefix(TRAIN)).as_json()
+                row["metrics"][metric] = spread(list(own.values()), part_of(metric)[1]).as_json()
             if study.baseline not in (None, name):
                 row["differences"] |= _gap(own, results[study.baseline][metric], metric)
         rows.append(row)
@@ -63,25 +66,25 @@ def _own(study: Study, out: Path) -> dict[str, Any]:
     return {
         "title": study.title, "data": study.source, "digest": study.digest, "baseline": study.baseline,
         "metrics": list(study.metrics), "cells": len(study.cells), "done": len(finished), "rows": rows,
-        "compare": pairs,
+        "compare": pairs, "note": study.note, "refused": dict(study.refused),
     }  # fmt: skip
 
 
 def _gap(own: dict[int, Result], other: dict[int, Result], metric: str) -> dict[str, Any]:
     """The difference between two rows over the runs that both have, under the metric's name; empty: there are none."""
-    gap = difference_by_seed(own, other, metric.removeprefix(TRAIN))
+    gap = difference_by_seed(own, other, part_of(metric)[1])
     return {} if gap is None else {metric: gap.as_json() | {"clear": gap.clear}}
 
 
 def _results(
     study: Study, cells: Sequence[Cell], known: Mapping[str, Sequence[NamedResult]], metric: str
 ) -> dict[int, Result]:
-    """One result per run, by its number in the study: of the model on test, or on its train images."""
-    role = "train" if metric.startswith(TRAIN) else "model"
+    """One result per run, by its number in the study: of the model on test, or of what stands before the colon."""
+    part, name = part_of(metric)
     by_run = {}
     for cell in cells:
-        rows = [row for row in known[cell.key] if row.role == role]
-        if rows and metric.removeprefix(TRAIN) in rows[0].result:
+        rows = [row for row in known[cell.key] if PARTS[part] in row.name] if part else known[cell.key]
+        if rows and name in rows[0].result:
             by_run[study.runs.index(cell.run)] = rows[0].result
     return by_run
 
@@ -91,7 +94,7 @@ def _run(cell: Cell, folder: RunFolder, results: Mapping[str, dict[int, Result]]
     instances of CCP."""
     training, events = _training(folder), read_log(folder.log).events
     number = study.runs.index(cell.run)
-    values = {name: by_run[number][name.removeprefix(TRAIN)] for name, by_run in results.items() if number in by_run}
+    values = {name: by_run[number][part_of(name)[1]] for name, by_run in results.items() if number in by_run}
     run: dict[str, Any] = {"seed": cell.run[0]} | ({"fold": cell.run[1]} if cell.run[1] else {})
     run |= {name: training[name] for name in ("steps", "best_step", "seconds", "validation") if name in training}
     run |= {"metrics": values, "course": _course(events)}
@@ -132,31 +135,41 @@ def as_text(content: dict[str, Any]) -> str:
     """The `content` that `gather` gives, a table per metric; a star: both intervals of a difference leave out 0."""
     lines = [f"{content['title']}: {content['done']} of {content['cells']} cells"]
     for metric in content["metrics"]:
-        lines += ["", *aligned([_head(content, metric), *(_line(row, metric) for row in content["rows"])])]
+        printed = any(metric in row.get("published", {}) for row in content["rows"])
+        table = [_head(content, metric, printed), *(_line(row, metric, printed) for row in content["rows"])]
+        lines += ["", *aligned(table)]
     for row in content["rows"]:
         lines += [f"{row['name']}, seed {seed}: {why}" for seed, why in row["failed"].items()]
+    lines += [f"row '{row}' cannot run: {why}" for row, why in content.get("refused", {}).items()]
     if any(row["optimistic"] for row in content["rows"]):
         lines += ["", "optimistic: the test images selected the weights (protocol.select = test_max)"]
+    if content.get("note"):
+        lines += ["", *fill(" ".join(content["note"].split()), 120).splitlines()]
     return "\n".join(lines)
 
 
-def _head(content: dict[str, Any], metric: str) -> list[str]:
+def _head(content: dict[str, Any], metric: str, printed: bool) -> list[str]:
     base = f"− {content['baseline']}" if content["baseline"] else ""
-    return [metric, "mean ± std", "over runs", "over queries", base, *(["over runs", "over queries"] * bool(base)
-            or ["", ""]), ""]  # fmt: skip
+    return [metric, "mean ± std", *(["paper", "− paper"] * printed), "over runs", "over queries", base,
+            *(["over runs", "over queries"] * bool(base) or ["", ""]), ""]  # fmt: skip
 
 
-def _line(row: dict[str, Any], metric: str) -> list[str]:
+def _line(row: dict[str, Any], metric: str, printed: bool) -> list[str]:
     name = row["name"] + (" (optimistic)" if row["optimistic"] else "")
     own, gap = row["metrics"].get(metric), row["differences"].get(metric)
+    scale = 1 if part_of(metric)[1] in NOT_SHARES else 100
+    figure = row.get("published", {}).get(metric, ()) if printed else ()
+    paper = " ± ".join(f"{scale * part:.2f}" for part in figure)
     if own is None:
-        return [name, "", "", "", "", "", "", ""]
-    scale = 1 if metric.removeprefix(TRAIN) in NOT_SHARES else 100
+        return [name, "", *([paper, ""] * printed), *[""] * 6]
     deviation = f" ± {scale * own['std']:.2f}" if "std" in own else ""
-    cells = [f"{scale * own['mean']:.2f}{deviation}", *_spans(own, scale, "")]
+    cells = [f"{scale * own['mean']:.2f}{deviation}"]
+    if printed:
+        cells += [paper, f"{scale * (own['mean'] - figure[0]):+.2f}" if figure else ""]
+    cells += _spans(own, scale, "")
     if gap is not None:
         cells += [f"{scale * gap['mean']:+.2f}", *_spans(gap, scale, "+"), "*" if gap["clear"] else ""]
-    return [name, *cells, *[""] * (7 - len(cells))]
+    return [name, *cells, *[""] * (7 + 2 * printed - len(cells))]
 
 
 def _spans(spread: dict[str, Any], scale: int, sign: str) -> list[str]:

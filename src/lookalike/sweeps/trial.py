@@ -21,6 +21,7 @@ from lookalike.fit.run import Conditions, Run, begin_or_resume, train_recipe
 from lookalike.recipe import Recipe
 from lookalike.recipe.protocol import tasks
 from lookalike.runs import RunFolder
+from lookalike.runs.finished import NamedResult, save_results
 from lookalike.runs.log import Event, Watcher, read_log, to_all
 from lookalike.training.train import Stop
 
@@ -36,6 +37,9 @@ def until_proved(dataset: Dataset, recipe: Recipe, folder: RunFolder, tell: Watc
     clock = Clock(time.monotonic(), save_every=SAVE_EVERY)
     images = remembered("images", f"{id(dataset)} {own.images}", lambda: stages.decode(dataset, own, opened))
     run = run_recipe(own, images, opened, Conditions(clock, watch, stop, full=False))
+    if not folder.measured.is_file():  # of several folds, each has measured its own
+        rows = [NamedResult(entry.name, entry.role, entry.optimistic, entry.result) for entry in run.entries]
+        save_results(folder, rows)
     folder.drop_weights()
     return run
 

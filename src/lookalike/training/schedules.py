@@ -1,13 +1,13 @@
 """How learning rates change over a run: a factor on every group's own rate, from the step and, for `plateau`, from
 validation.
 
-Warm-up raises the factor in a straight line over the first steps. `head_steps` holds the backbone's rate at zero for
-that long: the head and the proxies settle first ([math G.2], proxy baselines).
+Warm-up raises the factor in a straight line over the first steps. `head_steps`, or `head_epochs`, holds the backbone's
+rate at zero for that long: the head and the proxies settle first ([math G.2], proxy baselines).
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ class Schedule:
     steps: of the whole run.
     warmup: steps in which the factor rises to its full size; 0: none.
     head_steps: steps in which the group named "backbone" does not learn.
+    head_epochs: the same in passes over the train images; None: head_steps decides.
     gamma: step, plateau: what the factor is multiplied by each time.
     milestones: step: the steps at which that happens.
     patience: plateau: validations without a new best that are still accepted.
@@ -41,14 +42,22 @@ class Schedule:
     gamma: float = 0.1
     milestones: tuple[int, ...] = ()
     patience: int = 4
+    head_epochs: int | None = None
 
     def __post_init__(self) -> None:
         if self.name not in SCHEDULES:
             raise unknown("schedule", self.name, SCHEDULES)
         check(self.steps > 0, f"a run has at least one step, not {self.steps}")
-        check(min(self.warmup, self.head_steps) >= 0, "warmup and head_steps must not be negative")
+        waits = (self.warmup, self.head_steps, self.head_epochs or 0)
+        check(min(waits) >= 0, "warmup, head_steps and head_epochs must not be negative")
+        check(not (self.head_steps and self.head_epochs), "give schedule.head_steps or schedule.head_epochs, not both")
         check(0 < self.gamma <= 1, f"gamma lies between 0 and 1, not {self.gamma}")
         check(self.name != "step" or len(self.milestones) > 0, "the schedule 'step' needs milestones: give their steps")
+
+    def over(self, steps: int, batches: int) -> "Schedule":
+        """The schedule of a run of so many `steps`, in epochs of so many `batches`."""
+        waits = self.head_steps if self.head_epochs is None else self.head_epochs * batches
+        return replace(self, steps=steps, head_steps=waits, head_epochs=None)
 
     def factor(self, step: int, reductions: int = 0) -> float:
         """What every rate is multiplied by; `reductions`: how often validation has stood still."""
