@@ -67,6 +67,21 @@ def cars_two(pictures):
     return pictures.root
 
 
+def cars_mirror(pictures):
+    """A folder per class, in both halves of the classification split; one class named as the mirrors can."""
+    for half in ("train", "test"):
+        for name in ("AM General Hummer SUV 2000", "Eagle Talon Hatchback 1998", "FIAT 500 Abarth 2012", "Ram C-V 2012"):
+            pictures.save(f"car_data/{half}/{name}/00001.jpg")
+    return pictures.root / "car_data"
+
+
+def cub_mirror(pictures):
+    for name in ("001.Black_footed_Albatross", "100.Brown_Pelican", "101.White_Pelican", "200.Yellowthroat"):
+        for place in range(2):
+            pictures.save(f"{name}/bird {place}.jpg")
+    return pictures.root
+
+
 def products(pictures):
     root = "Stanford_Online_Products"
     parts = {"Ebay_train.txt": [(1, 1, 1, "bicycle"), (2, 1, 1, "bicycle")], "Ebay_test.txt": [(3, 11319, 2, "chair")]}
@@ -176,7 +191,7 @@ def test_missing_images_are_named(pictures, build, module, counts, monkeypatch):
 def test_no_data_says_where_to_get_it(tmp_path, build, module, counts):
     del build, counts
     for place in (tmp_path, tmp_path / "nothing"):
-        with pytest.raises(UserError, match=r"get it from https://.* looks like") as caught:
+        with pytest.raises(UserError, match=r"(get it from https://|search for '[\w ._]+' \().* looks like") as caught:
             reader(module)(place)
         assert "\n" not in str(caught.value)
 
@@ -214,6 +229,35 @@ def test_cars_of_both_layouts_agree(pictures, tmp_path):
             "196": 2,
         }
         assert set(dataset.category_names) <= {"Make0", "Make1", "Make2"}
+
+
+def test_cars_whose_one_folder_is_missing_are_read_from_two(pictures):
+    """People have `cars_annos.mat` beside cars_train, cars_test and devkit, without car_ims."""
+    root = cars_one(pictures)
+    cars_two(pictures)
+    for file in (root / "car_ims").iterdir():
+        file.unlink()
+    (root / "car_ims").rmdir()
+    dataset = data.build("cars196", root=root, check_counts=False)
+    assert sorted(dataset.images.name(row).split("/")[0] for row in range(len(dataset))) == ["cars_test"] * 2 + [
+        "cars_train"
+    ] * 2
+    assert not dataset.problems
+
+
+@pytest.mark.parametrize(("build", "name", "halves"), [(cars_mirror, "cars196", 4), (cub_mirror, "cub200", 4)])
+def test_mirrors_have_a_folder_per_class(pictures, build, name, halves):
+    root = build(pictures)
+    for place in (root, root.parent) if name == "cars196" else (root,):
+        dataset = data.load(f"{name}={place}", check_counts=False)
+        assert dataset.name == name
+        assert dataset.present == 4
+        assert dataset.splits.tolist().count(0) == dataset.splits.tolist().count(2) == halves
+        train = {dataset.label_names[row] for row in dataset.where(split="train").labels.unique().tolist()}
+        assert train == set(sorted(dataset.label_names)[:2])
+        assert all(dataset.images.open(row).decode().shape == (3, 24, 32) for row in range(len(dataset)))
+    with pytest.raises(UserError, match="classes with 4 images instead of"):
+        data.load(f"{name}={root}")
 
 
 def test_damaged_mat_files_are_refused(pictures):

@@ -9,9 +9,10 @@ from lookalike import models
 from lookalike.errors import UserError
 from lookalike.models.backbones.stages import Backbone, stage_of
 
-# Parameters with a classifier of 1000 classes: torchvision (ResNet), BVLC (GoogLeNet), Cadene (BN-Inception).
+# Parameters with a classifier of 1000 classes: torchvision (ResNet, DenseNet), BVLC (GoogLeNet), Cadene (BN-Inception).
 PUBLISHED = {
     "bn_inception": 11_295_240,
+    "densenet201": 20_013_928,
     "efficientnet_lite0": 4_652_008,
     "efficientnet_lite1": 5_416_680,
     "efficientnet_lite2": 6_092_072,
@@ -22,6 +23,7 @@ PUBLISHED = {
 SHAPES = {  # of 64 × 64 pixels
     "bn_inception": (1024, 2, 2),
     "conv4": (64, 4, 4),
+    "densenet201": (1920, 2, 2),
     "efficientnet_lite0": (1280, 2, 2),
     "efficientnet_lite1": (1280, 2, 2),
     "efficientnet_lite2": (1280, 2, 2),

@@ -3,7 +3,7 @@
 Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019, supplement.
 
 Departs from the paper: in the partly labelled form the number of batches of a category is rounded up, as in the
-released code [math ERR-26]. Departs from the released code: images are shuffled within their class too, and the
+released code, unless `round_up` is false [math ERR-26]. Departs from the released code: images are shuffled within their class too, and the
 categories of the partly labelled form come in random order. See also: category_random.
 """
 
@@ -21,7 +21,7 @@ from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.drawing import distinct
 from lookalike.samplers.grouping import Groups, whole_starts
 
-PRESETS = {"sop": {"batches_per_combination": 5}, "inshop": {"batches_per_combination": 2}, "vehicle_id": {}}
+PRESETS = {"sop": {"batches_per_combination": 5}, "inshop": {"batches_per_combination": 2}, "vehicle_id": {"round_up": False}}
 UNKNOWN = -1
 LIMIT = 20_000  # combinations of categories; with more, an epoch takes too long and too much memory
 
@@ -50,6 +50,7 @@ class Combinations:
     partly: bool  # some images have no category
     per_class: int | None  # images of a class that stand together; None: all
     whole: bool  # a part of a batch begins with a whole class
+    round_up: bool  # partly: the batches of every category are rounded up, not those of an epoch
 
     def check_possible(self, batches: int | None) -> None:
         known, c = len(self.categories), self.together
@@ -69,19 +70,22 @@ class Combinations:
     def batches(self) -> int:
         """The batches of an epoch in which every combination has its turns."""
         if self.partly:
-            return int(self._parts_per_category().sum())
+            return int(self._parts(torch.arange(len(self.categories) - 1)).sum())
         return comb(len(self.categories), self.together) * self.repeats
 
-    def _parts_per_category(self) -> Integer[Tensor, " labelled"]:
-        # −1 is the smallest category, so the images without one are group 0.
-        return (self.categories.sizes[1:] + self.part - 1) // self.part
+    def _parts(self, order: Integer[Tensor, " labelled"]) -> Integer[Tensor, " labelled"]:
+        """The batches of each category that has a name, in that order."""
+        sizes = self.categories.sizes[1:][order]  # −1 is the smallest category: the images without one are group 0
+        if self.round_up:
+            return (sizes + self.part - 1) // self.part
+        ends = (sizes.cumsum(0) + self.part // 2) // self.part  # the sum alone is rounded, whatever the order
+        return ends.diff(prepend=ends.new_zeros(1))
 
     def visits(self, batches: int, generator: torch.Generator) -> Integer[Tensor, "batches c"]:
         """The categories of every batch."""
         if self.partly:
-            parts = self._parts_per_category()
-            order = torch.randperm(len(parts), generator=generator)
-            labelled = (order + 1).repeat_interleave(parts[order])
+            order = torch.randperm(len(self.categories) - 1, generator=generator)
+            labelled = (order + 1).repeat_interleave(self._parts(order))
             return torch.stack([labelled, torch.zeros_like(labelled)], 1)
         known = len(self.categories)
         if comb(known, self.together) > LIMIT:
@@ -123,6 +127,7 @@ def CategoryPairs(
     batches: int | None = None,
     per_class: int | None = None,
     whole: bool = False,
+    round_up: bool = True,
     *,
     seed: int = 0,
     rank: int = 0,
@@ -135,7 +140,8 @@ def CategoryPairs(
     repeats them in it). `batches` ends the epoch after that many.
     `per_class`: at most so many images of a class stand together; None: all. `whole`: each category's part begins with
     a whole class: the one that its last part has cut comes again. An image of category −1 has none: then every batch
-    pairs M/2 images of one category with M/2 of those, and a category of N images has ⌈2N/M⌉ batches.
+    pairs M/2 images of one category with M/2 of those, and a category of N images has ⌈2N/M⌉ batches; with `round_up` false
+    an epoch has Σ 2N/M of them, rounded once.
 
     >>> labels = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
     >>> sampler = CategoryPairs(labels, categories=labels // 2, batch_size=4, batches_per_combination=2)
@@ -151,7 +157,7 @@ def CategoryPairs(
     classes, (numbers,) = Groups.of(labels), joint_labels(categories)
     partly = bool((numbers == UNKNOWN).any())
     mix = Combinations(
-        classes, Groups.of(numbers), c, batch_size // c, batches_per_combination, partly, per_class, whole
+        classes, Groups.of(numbers), c, batch_size // c, batches_per_combination, partly, per_class, whole, round_up
     )
     mix.check_possible(batches)
     count = mix.batches() if batches is None else batches

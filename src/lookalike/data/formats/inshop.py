@@ -15,7 +15,7 @@ from lookalike.errors import check
 
 OFFICIAL = Official(
     "In-shop Clothes Retrieval",
-    "https://mmlab.ie.cuhk.edu.hk/projects/DeepFashion/InShopRetrieval.html",
+    "get it from https://mmlab.ie.cuhk.edu.hk/projects/DeepFashion/InShopRetrieval.html",
     "{list_eval_partition.txt or Eval/list_eval_partition.txt, img/WOMEN/…, img/MEN/…}",
 )
 MARKERS = ("list_eval_partition.txt", "Eval/list_eval_partition.txt")

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from lookalike.data.dataset import Dataset, Problem
+from lookalike.data.formats.folder import is_image, walk
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.errors import UserError, check
@@ -21,23 +22,25 @@ LARGEST = 1 << 28  # bytes of a list
 
 @dataclass(frozen=True)
 class Official:
-    """A published data set: its title, where to get it, a sketch of the unpacked folder."""
+    """A published data set: its title, where to get it, or what to search for, and a sketch of the unpacked folder."""
 
     title: str
-    address: str
+    where: str
     layout: str
 
     def find(self, root: str | Path, *markers: str) -> Path:
         """The folder that holds one of the marker files: `root`, or a folder directly in it."""
-        root = Path(root).expanduser()
-        candidates = [root, *sorted(path for path in root.iterdir() if path.is_dir())] if root.is_dir() else []
-        for folder in candidates:
-            if any((folder / marker).exists() for marker in markers):
-                return folder
+        found = self.holding(root, *markers)
+        if found is not None:
+            return found
         raise UserError(
-            f"there is no {self.title} in '{root}' (no {' or '.join(markers)}): get it from {self.address} and "
-            f"unpack it so that the folder looks like {self.layout}"
+            f"there is no {self.title} in '{root}' (no {' or '.join(markers)}): {self.where}, and unpack it so that the "
+            f"folder looks like {self.layout}"
         )
+
+    def holding(self, root: str | Path, *markers: str) -> Path | None:
+        """As `find`; None: there is no such folder."""
+        return next((place for place in _places(root) if any((place / marker).exists() for marker in markers)), None)
 
     def lines(self, file: Path, cells: int, header: int = 0) -> list[list[str]]:
         """The rows of a list file, each of `cells` cells; the first `header` lines are skipped."""
@@ -96,6 +99,24 @@ class Official:
             f"{self.title}: {part} has {counts[0]:,} classes with {counts[1]:,} images instead of {expected}: the list "
             "files are not complete; unpack them again, or set check_counts=False to use what is there",
         )
+
+
+def class_folders(root: str | Path) -> tuple[Path, list[tuple[str, str]]]:
+    """The images of a mirror that has a folder per class, perhaps in train/ and test/: where they are, and each with the
+    name of its class. Those halves are of every class, for classification, and mean nothing here."""
+    for place in _places(root):
+        halves = [half for half in ("train", "test") if (place / half).is_dir()] or [""]
+        paths = [f"{half}/{file}".lstrip("/") for half in halves for file in walk(place / half) if is_image(file)]
+        rows = [(path, path.split("/")[-2]) for path in sorted(paths) if path.count("/") == (halves != [""]) + 1]
+        if rows:
+            return place, rows
+    return Path(root), []
+
+
+def _places(root: str | Path) -> list[Path]:
+    """A folder, and those directly in it."""
+    root = Path(root).expanduser()
+    return [root, *sorted(path for path in root.iterdir() if path.is_dir())] if root.is_dir() else []
 
 
 def absent(images: Files) -> list[int]:

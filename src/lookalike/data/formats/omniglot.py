@@ -12,7 +12,7 @@ from lookalike.errors import check
 
 OFFICIAL = Official(
     "Omniglot",
-    "https://github.com/brendenlake/omniglot",
+    "get it from https://github.com/brendenlake/omniglot",
     "{images_background/Alphabet/character01/0001_01.png, images_evaluation/…}",
 )
 MARKERS = ("images_background",)

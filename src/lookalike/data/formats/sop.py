@@ -10,7 +10,7 @@ from lookalike.data.vocabulary import numbered
 
 OFFICIAL = Official(
     "Stanford Online Products",
-    "https://cvgl.stanford.edu/projects/lifted_struct",
+    "search for 'Stanford_Online_Products.zip' (its page at Stanford is gone)",
     "Stanford_Online_Products/{Ebay_train.txt, Ebay_test.txt, bicycle_final/, cabinet_final/, …}",
 )
 MARKERS = ("Ebay_train.txt",)

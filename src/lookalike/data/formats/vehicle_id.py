@@ -16,7 +16,7 @@ from lookalike.errors import check, unknown
 
 OFFICIAL = Official(
     "PKU VehicleID",
-    "https://www.pkuml.org/resources/pku-vehicleid.html (on request)",
+    "search for 'PKU VehicleID dataset' (given on request by its authors)",
     "VehicleID/{image/, attribute/model_attr.txt, train_test_split/train_list.txt and test_list_800.txt, …}",
 )
 MARKERS = ("train_test_split/train_list.txt",)

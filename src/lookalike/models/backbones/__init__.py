@@ -8,6 +8,7 @@ from lookalike import catalog
 from lookalike.errors import check, unknown
 from lookalike.models.backbones.bn_inception import BNInception as BNInception
 from lookalike.models.backbones.conv4 import Conv4 as Conv4
+from lookalike.models.backbones.densenet import DenseNet201 as DenseNet201
 from lookalike.models.backbones.efficientnet_lite import EfficientNetLite0 as EfficientNetLite0
 from lookalike.models.backbones.efficientnet_lite import EfficientNetLite1 as EfficientNetLite1
 from lookalike.models.backbones.efficientnet_lite import EfficientNetLite2 as EfficientNetLite2
@@ -60,4 +61,4 @@ def build(name: str, seed: int = 0, **settings: Any) -> Backbone:
     return backbone
 
 
-EXAMPLES = {"timm": "densenet201", "hf": "facebook/dinov2-small"}
+EXAMPLES = {"timm": "convnext_atto", "hf": "facebook/dinov2-small"}

@@ -37,6 +37,7 @@ PLAN = {
 WEIGHTS = Published(
     files=("bn_inception-52deb4733.pth", "bn_inception-239d2248.pth", "bn_inception-9f5701afb96c8044.pth"),
     classifier=("last_linear.", "fc."),
+    origin="Cadene's pretrainedmodels",
 )
 
 

@@ -54,7 +54,10 @@ def without_normalisation(state: State) -> State:
 
 
 WEIGHTS = Published(
-    files=("googlenet-1378be20.pth",), classifier=("fc.", "aux1.", "aux2."), convert=without_normalisation
+    files=("googlenet-1378be20.pth",),
+    classifier=("fc.", "aux1.", "aux2."),
+    convert=without_normalisation,
+    origin="torchvision",
 )
 
 

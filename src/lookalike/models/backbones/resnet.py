@@ -15,9 +15,13 @@ from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
 STAGES: Stages = {"stem": ("conv1.", "bn1."), **{f"layer{number}": (f"layer{number}.",) for number in range(1, 5)}}
-WEIGHTS_18 = Published(files=("resnet18-f37072fd.pth", "resnet18-5c106cde.pth"), classifier=("fc.",))
+WEIGHTS_18 = Published(
+    files=("resnet18-f37072fd.pth", "resnet18-5c106cde.pth"), classifier=("fc.",), origin="torchvision"
+)
 WEIGHTS_50 = Published(
-    files=("resnet50-0676ba61.pth", "resnet50-19c8e357.pth", "resnet50-11ad3fa6.pth"), classifier=("fc.",)
+    files=("resnet50-0676ba61.pth", "resnet50-19c8e357.pth", "resnet50-11ad3fa6.pth"),
+    classifier=("fc.",),
+    origin="torchvision",
 )
 
 

@@ -1,4 +1,4 @@
-"""Networks of timm (Wightman, "PyTorch Image Models") as backbones: `timm:densenet201`, `timm:convnext_atto`, …"""
+"""Networks of timm (Wightman, "PyTorch Image Models") as backbones: `timm:densenet121`, `timm:convnext_atto`, …"""
 
 from collections.abc import Mapping
 from difflib import get_close_matches

