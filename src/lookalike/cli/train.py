@@ -8,7 +8,7 @@ import typer
 from lookalike.cli import running
 from lookalike.cli.arguments import Audit, Data, Fresh, ResultAsJson, Resume, RunFolder, TensorBoard, changes
 
-EXAMPLE = "lookalike train papers/roth/protocol_cub200.toml cub200=birds/ --set loss.name=triplet"
+EXAMPLE = "lookalike train papers/roth/protocol.toml cub200=birds/ --set loss.name=triplet"
 
 
 def run(

@@ -260,12 +260,13 @@ def _nested(key: str, value: Any) -> dict[str, Any]:
 
 def _recipe(values: Tree, seed: int, source: str, metrics: tuple[str, ...]) -> Recipe:
     recipe = of_tree(values)
-    on_test = tuple(dict.fromkeys(name for part, name in map(part_of, metrics) if part != "train"))
+    # category_nmi comes with nmi, where the data have categories
+    on_test = dict.fromkeys(name.removeprefix("category_") for part, name in map(part_of, metrics) if part != "train")
     on_train = tuple(name for part, name in map(part_of, metrics) if part == "train")
     return replace(
         recipe,
         seed=seed,
         data=replace(recipe.data, source=source),
         protocol=replace(recipe.protocol, seeds=1),
-        evaluation=replace(recipe.evaluation, metrics=on_test, train=on_train),
+        evaluation=replace(recipe.evaluation, metrics=tuple(on_test), train=on_train),
     )
