@@ -41,7 +41,8 @@ def _tried(cell: Cell, dataset: Dataset, few: Dataset, folder: RunFolder, tell: 
     try:
         check_possible(cell.recipe, dataset)
         protocol.parts(cell.recipe, dataset)
-        until_proved(few, in_short(cell.recipe), folder, tell, stop)
+        with folder.claimed():
+            until_proved(few, in_short(cell.recipe), folder, tell, stop)
     except (StoppedError, KeyboardInterrupt):
         raise
     except UserError as mistake:
