@@ -4,6 +4,7 @@ Hours are an estimate, for none of them was run here: images that pass the netwo
 sustains `SPEED`. Clustering, decoding and what a GPU does between batches are not in it.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,10 +66,10 @@ def tables() -> list[Table]:
     return [Table(file, read(file)) for file in files]
 
 
-def listing() -> str:
+def listing(listed: Sequence[Table]) -> str:
     """The table of papers/README.md."""
     lines = ["| command | rows | runs | hours | run here |", "|---|---|---|---|---|"]
-    for table in tables():
+    for table in listed:
         here = f"`{NEAREST[table.place]}`" if table.place in NEAREST else "–"
         count = f"{len(table.study.rows)} | {len(table.study.cells):,}"
         lines.append(f"| `{table.command}` | {count} | {_round(table.hours):,} | {here} |")

@@ -16,7 +16,7 @@ from lookalike.recipe.validity import check_recipe
 from lookalike.runs.finished import load_results
 from lookalike.runs.folder import RunFolder
 from lookalike.runs.log import ignore
-from lookalike.sweeps import as_text, check_all, gather, read, table, trial, work
+from lookalike.sweeps import as_text, gather, possible, read, table, trial, work
 from lookalike.sweeps.ranges import Corner, draw, take
 from lookalike.sweeps.study import done, folder_of
 from papers.reproduction.planned import SEARCH_FILE
@@ -24,7 +24,9 @@ from papers.reproduction.planned import STUDIES as PLANNED
 from tests.sweeps.searching import LEARNING
 
 ROOT = Path(__file__).parents[2]
-STUDIES = sorted(file for file in ROOT.glob("papers/*/*.toml") if "recipe" in tree(file))
+TABLES = ("table_", "figure_", "supplement_", "ablation_")  # tests/papers/test_tables.py has those
+FILES = [file for file in sorted(ROOT.glob("papers/*/*.toml")) if not file.name.startswith(TABLES)]
+STUDIES = [file for file in FILES if "recipe" in tree(file)]
 RECIPE = f"""
 [data]
 validation = 0.2
@@ -81,10 +83,9 @@ def test_settings_stick_whatever_names_the_loss(write):
 
 
 def test_a_typo_beside_a_new_name_is_refused(write, shapes):
-    study = read(write(STUDY + "loss.treshold = 0.2\n"))
-    message = r"'other' cannot.*unknown setting of contrastive 'treshold': did you mean 'threshold'"
-    with pytest.raises(UserError, match=message):
-        check_all(study, shapes)
+    study = possible(read(write(STUDY + "loss.treshold = 0.2\n")), shapes)
+    assert "unknown setting of contrastive 'treshold': did you mean 'threshold'" in study.refused["other"]
+    assert study.rows == ["plain"]
 
 
 def test_rows_grid_and_seeds_make_cells(write):
@@ -107,19 +108,114 @@ def test_rows_grid_and_seeds_make_cells(write):
         (("seeds = 2", "seed = 2"), "did you mean 'seeds'"),
         (('baseline = "plain"', 'baseline = "plian"'), "did you mean 'plain'"),
         (("seeds = 2", "seeds = 0"), "a number of runs"),
-        (("loss.name", "loss.nam"), "does not say loss.name|setting"),
         (("recipe.toml", "recipes.toml"), "there is no recipe"),
     ],
 )
 def test_mistakes_in_a_study_are_one_line(write, change, message, shapes):
     with pytest.raises(UserError, match=message):
-        check_all(read(write(STUDY.replace(*change))), shapes)
+        possible(read(write(STUDY.replace(*change))), shapes)
 
 
-def test_impossible_rows_are_refused_before_the_first_cell(write, shapes):
-    study = read(write(STUDY + "[rows.odd]\nsampler.batch_size = 7\n"))
-    with pytest.raises(UserError, match="row 'odd' cannot run"):
-        check_all(study, shapes)
+def test_an_impossible_row_is_named_and_the_others_are_run(write, shapes, tmp_path):
+    odd = '[rows.odd]\nsampler.batch_size = 7\n[rows.typo]\nlos.name = "triplet"\n[compare]\nodd = ["plain"]\n'
+    study = possible(read(write(STUDY.replace("seeds = 2", "seeds = 1") + odd)), shapes)
+    assert study.rows == ["plain", "other"]
+    assert "multiple" in study.refused["odd"]
+    assert "did you mean 'loss'" in study.refused["typo"]
+    work(study, shapes, tmp_path / "out", ignore, lambda: False)
+    text = as_text(gather(study, tmp_path / "out"))
+    assert "2 of 2 cells" in text
+    assert "row 'odd' cannot run: " in text
+
+
+def test_where_no_row_can_run_the_first_one_is_the_mistake(write, shapes):
+    study = read(write(STUDY), overrides=["sampler.batch_size=7"])
+    with pytest.raises(UserError, match="row 'plain' cannot run: .*multiple"):
+        possible(study, shapes)
+
+
+def test_a_study_like_another_says_only_what_differs(write, tmp_path):
+    first = STUDY + '[published]\nplain = [12.5, "30.0 ± 0.4"]\nother = ["", 31]\n'
+    write(first).rename(tmp_path / "first.toml")
+    more = 'like = "first.toml"\nbaseline = "other"\n[change]\nmodel.dim = 4\n[rows]\nplain = "none"\n'
+    study = read(write(more + "other.loss.threshold = 0.2\n[published]\nother = [9]\n"))
+    assert study.rows == ["other"]
+    assert {cell.recipe.model.architecture.dim for cell in study.cells} == {4}
+    assert study.cells[0].recipe.loss.settings == {"threshold": 0.2}
+    assert study.published == {"other": {"recall@1": (0.09,)}}
+    assert read(tmp_path / "first.toml").published == {
+        "plain": {"recall@1": (0.125,), "map@r": (0.3, 0.004)}, "other": {"map@r": (0.31,)},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[published]\nplian = [1]\n', "did you mean 'plain'"),
+        ('[published]\nplain = ["much"]\n', "a figure is a number"),
+        ('[published]\nplain = [1, 2, 3, 4, 5]\n', "5 figures for 4 metrics"),
+        ('metrics = ["trian:rho"]\n', "did you mean 'train'"),
+    ],
+)
+def test_mistakes_in_published_figures_and_parts_are_refused(write, text, message):
+    lines = STUDY.replace('metrics = ["recall@1", "map@r", "train:rho", "train:rho_class"]\n', "") if "met" in text else STUDY
+    with pytest.raises(UserError, match=message):
+        read(write(text + lines if "met" in text else lines + text))
+
+
+def test_variants_are_rows_of_every_row_and_the_papers_figures_stand_beside_ours(write, shapes, tmp_path):
+    text = STUDY.replace("seeds = 2", "seeds = 1").replace('baseline = "plain"\n', 'note = "Not known: much."\n')
+    text += '[variants."narrow"]\nmodel.dim = 2\n[variants."wide"]\nmodel.dim = 6\n'
+    text += '[published]\n"plain, wide" = ["90.00 ± 0.50"]\n'
+    study, out = read(write(text)), tmp_path / "out"
+    assert study.rows == [f"{row}, {width}" for row in ("plain", "other") for width in ("narrow", "wide")]
+    work(study, shapes, out, ignore, lambda: False)
+    content = gather(study, out)
+    mean = content["rows"][1]["metrics"]["recall@1"]["mean"]
+    line = next(line for line in as_text(content).splitlines() if line.startswith("plain, wide"))
+    assert f"{100 * mean:.2f}" in line
+    assert f"90.00 ± 0.50 {100 * (mean - 0.9):+.2f} " in " ".join(line.split())
+    assert as_text(content).splitlines()[2].split()[:6] == ["recall@1", "mean", "±", "std", "paper", "−"]
+    assert as_text(content).endswith("Not known: much.")
+
+
+def test_a_row_drops_the_miner_of_another_loss_and_refuses_its_own(write, shapes):
+    """Triplets mean nothing to a loss of class weights: inherited ones are left out, named ones are a mistake."""
+    rows = STUDY.replace('loss.name = "contrastive"', 'loss.name = "arcface"')
+    named = '[rows."named"]\nloss.name = "arcface"\nminer.name = "semihard"\n[rows."fits"]\nloss.name = "margin"\n'
+    study = possible(read(write(rows + named), overrides=["miner.name=semihard"]), shapes)
+    recipes = {cell.row: cell.recipe for cell in study.cells}
+    assert recipes["other"].miner is None
+    assert recipes["fits"].miner.name == recipes["plain"].miner.name == "semihard"
+    assert "takes labels or Classes, not Triplets" in study.refused["named"]
+
+
+def test_all_folds_in_a_cell_are_measured_side_by_side_and_in_the_mean(write, shapes, tmp_path):
+    text = STUDY.replace("seeds = 2", "seeds = 1").replace('"train:rho", "train:rho_class"', '"mean:recall@1"')
+    changes = ["protocol.name=cross_validation", "protocol.folds=2"]
+    study, out = read(write(text), overrides=changes), tmp_path / "out"
+    assert len(study.cells) == 2
+    work(study, shapes, out, ignore, lambda: False)
+    folder = folder_of(out, study.cells[0])
+    folds = [load_results(RunFolder(folder.path / f"fold-{fold}"))[0].result["recall@1"] for fold in (1, 2)]
+    figures = gather(study, out)["rows"][0]["metrics"]
+    assert figures["mean:recall@1"]["mean"] == pytest.approx(sum(folds) / 2)
+    assert figures["recall@1"]["mean"] == load_results(folder)[0].result["recall@1"]
+    assert "side by side" in load_results(folder)[0].name
+    assert not list(out.rglob("test.npz"))
+
+
+def test_a_row_of_the_untrained_network_and_every_metrics_maximum(write, shapes, tmp_path):
+    text = STUDY.replace("seeds = 2", "seeds = 1").replace('"train:rho", "train:rho_class"', '"max:recall@1"')
+    text += '[rows."before"]\nmodel.dim = "none"\ntrain.deliver = "untrained"\n'
+    study, out = read(write(text), overrides=["protocol.select=test_max", "train.validate_every=1"]), tmp_path / "out"
+    work(study, shapes, out, ignore, lambda: False)
+    rows = {row["name"]: row for row in gather(study, out)["rows"]}
+    before = rows["before"]
+    assert (before["runs"][0]["steps"], before["runs"][0]["course"]) == (0, [])
+    assert before["metrics"]["recall@1"] == before["metrics"]["max:recall@1"] | before["metrics"]["recall@1"]
+    course = [point["recall@1"] for point in rows["plain"]["runs"][0]["course"]]
+    assert rows["plain"]["metrics"]["max:recall@1"]["mean"] == pytest.approx(max(course))
 
 
 def test_a_study_is_run_once_and_its_table_is_right(write, shapes, tmp_path, monkeypatch):
@@ -268,7 +364,5 @@ def test_the_shipped_search_is_possible():
 
 def test_the_papers_experiments_are_shipped():
     names = {f"{file.parent.name}/{file.stem}" for file in STUDIES}
-    assert {f"roth/{name}" for name in ("losses", "samplers", "p_switch", "mixup")} <= names
-    assert {"ccp/batch_size", "ccp/xbm", "multi_similarity/ablation", "multi_similarity/batch_size"} <= names
-    assert "fastap/categories" in names
+    assert "multi_similarity/ablation" in names
     assert {study.place for study in PLANNED} <= names
