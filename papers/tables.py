@@ -1,7 +1,7 @@
 """The tables and figures of the papers as studies on the papers' own data: a list of them, and how long they take.
 
-Hours are an estimate, for none of them was run here: images that pass the network, times its multiplications, by a GPU that
-sustains `SPEED`. Clustering, decoding and what a GPU does between batches are not in it.
+Hours are an estimate, for none of them was run here: images that pass the network, times its multiplications, by a GPU
+that sustains `SPEED`. Clustering, decoding and what a GPU does between batches are not in it.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,9 @@ IMAGES = {
     "vehicle_id": (110_178, 40_000),
 }  # fmt: skip
 NEAREST = {  # studies of the reproduction that were run here
-    "roth/table_4_cub": "cub_roth_losses", "roth/figure_5_cub": "cub_roth_losses", "roth/table_7_cub": "cub_roth_samplers",
-    "roth/figure_8_cub": "cub_p_switch", "roth/figure_13_cub": "cub_mixup", "ccp/table_2_cub": "cub_ccp",
+    "roth/table_4_cub": "cub_roth_losses", "roth/figure_5_cub": "cub_roth_losses",
+    "roth/table_7_cub": "cub_roth_samplers", "roth/figure_8_cub": "cub_p_switch", "roth/figure_13_cub": "cub_mixup",
+    "ccp/table_2_cub": "cub_ccp",
     "ccp/ablation_batch_size_cub": "cub_ccp_batch_size", "ccp/ablation_proxies_cub": "cub_ccp_proxies",
     "fastap/table_2_sop": "omniglot_fastap", "fastap/figure_3_sop": "cub_fastap_batch_size",
     "multi_similarity/table_2_cars": "cub_ms_ablation_printed", "multi_similarity/table_3_cub": "cub_embedding_size",

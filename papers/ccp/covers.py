@@ -11,9 +11,9 @@ covering number at δ/2, with probability 1 − γ.
 |(1/n²) Σ_{[n]×[n]} ℓ − (1/(mn)) Σ_{s×[n]} ℓ| ≤ ζ(3δ_s + ε) + e + L (2 √(log 1/γ / 2n) + √((2m log 2 + 2 log 1/γ) / n)),
 with probability 1 − 2γ.
 
-Departs from the paper: the factor 1/n of the mean over s × [n] in 4.2, and its bound with both uses of the theorem behind it
-[math ERR-42]. e is read as the largest loss on s × [n]; with the mean loss in its place the statement fails, as shown
-here.
+Departs from the paper: the factor 1/n of the mean over s × [n] in 4.2, and its bound with both uses of the theorem
+behind it [math ERR-42]. e is read as the largest loss on s × [n]; with the mean loss in its place the statement fails,
+as shown here.
 """
 
 import math

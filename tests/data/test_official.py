@@ -70,7 +70,12 @@ def cars_two(pictures):
 def cars_mirror(pictures):
     """A folder per class, in both halves of the classification split; one class named as the mirrors can."""
     for half in ("train", "test"):
-        for name in ("AM General Hummer SUV 2000", "Eagle Talon Hatchback 1998", "FIAT 500 Abarth 2012", "Ram C-V 2012"):
+        for name in (
+            "AM General Hummer SUV 2000",
+            "Eagle Talon Hatchback 1998",
+            "FIAT 500 Abarth 2012",
+            "Ram C-V 2012",
+        ):
             pictures.save(f"car_data/{half}/{name}/00001.jpg")
     return pictures.root / "car_data"
 
@@ -239,9 +244,10 @@ def test_cars_whose_one_folder_is_missing_are_read_from_two(pictures):
         file.unlink()
     (root / "car_ims").rmdir()
     dataset = data.build("cars196", root=root, check_counts=False)
-    assert sorted(dataset.images.name(row).split("/")[0] for row in range(len(dataset))) == ["cars_test"] * 2 + [
-        "cars_train"
-    ] * 2
+    assert (
+        sorted(dataset.images.name(row).split("/")[0] for row in range(len(dataset)))
+        == ["cars_test"] * 2 + ["cars_train"] * 2
+    )
     assert not dataset.problems
 
 

@@ -1,6 +1,7 @@
 """Published weights: read safely, fitted exactly, refused in one line."""
 
 import importlib.util
+import re
 
 import pytest
 import torch
@@ -129,7 +130,9 @@ def test_a_file_that_does_not_exist(tmp_path):
 
 def test_pretrained_weights_are_searched_for_on_this_machine_only(resnet18, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    with pytest.raises(UserError, match=r"put resnet18-f37072fd\.pth into"):
+    with pytest.raises(
+        UserError, match=r"put resnet18-f37072fd\.pth of torchvision \(its SHA-256 begins with f37072fd\) into"
+    ):
         models.build("resnet18", weights="pretrained")
     assert not models.available("resnet18")
     (tmp_path / "checkpoints").mkdir()
@@ -244,6 +247,41 @@ def test_the_same_weights_give_the_same_features_as_elsewhere(name):
         features = waved(models.build(name))(pixels())
     measured = (features.mean().item(), features.norm().item())
     assert measured == pytest.approx(ELSEWHERE[name], rel=1e-6)
+
+
+def dense(state, x):
+    """DenseNet-201 as its table 1 has it, written with functions, from weights as torchvision's file spells them."""
+
+    def norm(name, x):
+        parts = [state[f"features.{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias")]
+        return functional.relu(functional.batch_norm(x, *parts))
+
+    def conv(name, x, **how):
+        return functional.conv2d(x, state[f"features.{name}.weight"], **how)
+
+    x = functional.max_pool2d(norm("norm0", conv("conv0", x, stride=2, padding=3)), 3, stride=2, padding=1)
+    for block, layers in enumerate((6, 12, 48, 32), start=1):
+        seen = [x]
+        for layer in range(1, layers + 1):
+            name = f"denseblock{block}.denselayer{layer}"
+            inner = conv(f"{name}.conv.1", norm(f"{name}.norm.1", torch.cat(seen, 1)))
+            seen.append(conv(f"{name}.conv.2", norm(f"{name}.norm.2", inner), padding=1))
+        x = torch.cat(seen, 1)
+        if block < 4:
+            x = functional.avg_pool2d(conv(f"transition{block}.conv", norm(f"transition{block}.norm", x)), 2)
+    return norm("norm5", x)
+
+
+def test_densenet_is_the_published_network_and_reads_its_file(tmp_path):
+    network = waved(models.build("densenet201")).eval()
+    older = re.compile(r"(denselayer\d+\.(?:norm|conv))([12])\.")
+    state = {"features." + older.sub(r"\1.\2.", key): value for key, value in network.state_dict().items()}
+    torch.save(state | {"classifier.weight": torch.zeros(1000, 1920)}, tmp_path / "densenet201.pth")
+    x = torch.randn(1, 3, 64, 64, generator=generator())
+    loaded = models.build("densenet201", weights=tmp_path / "densenet201.pth").eval()
+    with torch.no_grad():
+        expected = dense(state, x)
+        torch.testing.assert_close(loaded(x), expected, rtol=1e-3, atol=1e-3 * float(expected.abs().max()))
 
 
 @pytest.mark.parametrize("size", [75, 64, 97])

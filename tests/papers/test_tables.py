@@ -170,9 +170,9 @@ def test_printed_settings_win(rows):
         {"upper_cutoff": "none"},
     )
     assert rows["roth/table_4_cub"]["Quadruplet(D)"].loss.preset == "doc"
-    assert {row.miner.settings["probability"] for name, row in rows["roth/table_6_sop"].items() if name[:2] == "R-"} == {
-        0.15
-    }
+    assert {
+        row.miner.settings["probability"] for name, row in rows["roth/table_6_sop"].items() if name[:2] == "R-"
+    } == {0.15}
     assert rows["roth/table_6_sop"]["Histogram"].loss.settings == {"nodes": 11}
     assert rows["roth/table_6_sop"]["MS"].miner is None  # the protocol's goes with its loss
     proxies = [rows["ccp/table_1_sop"][name] for name in ("ProxyAnchor", "ProxyNCA++", "SoftTriple-S", "HPL-PA")]

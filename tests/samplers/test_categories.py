@@ -92,6 +92,21 @@ def test_the_published_epochs():
     assert len(samplers.build("category_pairs", "inshop", labels=numbers, categories=numbers, batch_size=32)) == 506
 
 
+def test_the_batches_of_partly_labelled_data_as_printed_are_rounded_once():
+    """Categories of 3, 3, 3 and 4 images in halves of 2: 13 / 2 batches in all, not 2 for each."""
+    categories = torch.tensor([0] * 3 + [1] * 3 + [2] * 3 + [3] * 4 + [-1] * 9)
+    labels = torch.arange(len(categories))
+    assert len(samplers.CategoryPairs(labels, categories, batch_size=4)) == 8
+    printed = samplers.build("category_pairs", "vehicle_id", labels=labels, categories=categories, batch_size=4)
+    counts = []
+    for _ in range(8):
+        batches = [categories[batch].tolist() for batch in printed]
+        assert all(batch.count(-1) == 2 for batch in batches)
+        counts.append([sum(kind in batch for batch in batches) for kind in range(4)])
+    assert {sum(count) for count in counts} == {len(printed)} == {7}
+    assert all(1 <= number <= 2 for count in counts for number in count)
+
+
 def test_batches_of_one_combination_follow_each_other():
     categories = torch.arange(60) % 4
     numbers = [frozenset(categories[batch].tolist()) for batch in samplers.CategoryPairs(categories, categories, 4)]

@@ -130,7 +130,7 @@ def test_an_impossible_row_is_named_and_the_others_are_run(write, shapes, tmp_pa
 
 def test_where_no_row_can_run_the_first_one_is_the_mistake(write, shapes):
     study = read(write(STUDY), overrides=["sampler.batch_size=7"])
-    with pytest.raises(UserError, match="row 'plain' cannot run: .*multiple"):
+    with pytest.raises(UserError, match=r"row 'plain' cannot run: .*multiple"):
         possible(study, shapes)
 
 
@@ -151,14 +151,18 @@ def test_a_study_like_another_says_only_what_differs(write, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[published]\nplian = [1]\n', "did you mean 'plain'"),
+        ("[published]\nplian = [1]\n", "did you mean 'plain'"),
         ('[published]\nplain = ["much"]\n', "a figure is a number"),
-        ('[published]\nplain = [1, 2, 3, 4, 5]\n', "5 figures for 4 metrics"),
+        ("[published]\nplain = [1, 2, 3, 4, 5]\n", "5 figures for 4 metrics"),
         ('metrics = ["trian:rho"]\n', "did you mean 'train'"),
     ],
 )
 def test_mistakes_in_published_figures_and_parts_are_refused(write, text, message):
-    lines = STUDY.replace('metrics = ["recall@1", "map@r", "train:rho", "train:rho_class"]\n', "") if "met" in text else STUDY
+    lines = (
+        STUDY.replace('metrics = ["recall@1", "map@r", "train:rho", "train:rho_class"]\n', "")
+        if "met" in text
+        else STUDY
+    )
     with pytest.raises(UserError, match=message):
         read(write(text + lines if "met" in text else lines + text))
 

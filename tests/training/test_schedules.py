@@ -55,6 +55,14 @@ def test_every_group_keeps_its_own_rate_and_the_backbone_waits():
         assert rates[0] == (0.0 if step < 5 else pytest.approx(factor * 1e-4))
 
 
+def test_the_backbone_waits_for_whole_epochs():
+    schedule = Schedule(head_epochs=2).over(steps=100, batches=7)
+    assert (schedule.steps, schedule.head_steps) == (100, 14)
+    assert Schedule(head_steps=3).over(steps=100, batches=7).head_steps == 3
+    with pytest.raises(UserError, match=r"head_steps or schedule.head_epochs, not both"):
+        Schedule(head_steps=3, head_epochs=1)
+
+
 def test_a_restored_plateau_continues_as_if_never_interrupted():
     values = [0.1, 0.1, 0.1, 0.2, 0.1, 0.1, 0.1, 0.1]
     whole, first, second = (Plateau(patience=1) for _ in range(3))

@@ -82,7 +82,9 @@ def _rehearse(study: "Study") -> int:
     for row, why in outcome.items():
         typer.echo(f"row '{row}' cannot run: {why}" if why else f"row '{row}' can run")
     failed = sum(map(bool, outcome.values()))
-    typer.echo(f"{failed} of {len(outcome)} rows cannot run" if failed else f"all {len(outcome)} rows can run", err=True)
+    typer.echo(
+        f"{failed} of {len(outcome)} rows cannot run" if failed else f"all {len(outcome)} rows can run", err=True
+    )
     return MISTAKE if failed else 0
 
 

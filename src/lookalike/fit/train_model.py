@@ -115,9 +115,7 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     return TrainedModel(model, untrained, recipe, _blend(recipe, model, validate, ending, run))
 
 
-def leave_untrained(
-    recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop
-) -> TrainedModel:
+def leave_untrained(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
     """The network as it is, for the rows of a paper's table that say what training adds to."""
     del parts, clock, stop
     run.note("nothing is trained: the network is measured as it is")

@@ -9,4 +9,16 @@ from lookalike.recipe.overrides import layer_of, layered, merged, overridden
 from lookalike.recipe.settings import Recipe
 from lookalike.recipe.toml import as_tree, load, of_tree, to_toml, tree
 
-__all__ = ["Recipe", "as_tree", "build", "layer_of", "layered", "load", "merged", "of_tree", "overridden", "to_toml", "tree"]
+__all__ = [
+    "Recipe",
+    "as_tree",
+    "build",
+    "layer_of",
+    "layered",
+    "load",
+    "merged",
+    "of_tree",
+    "overridden",
+    "to_toml",
+    "tree",
+]

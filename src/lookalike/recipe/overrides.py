@@ -61,12 +61,7 @@ def layered(values: Mapping[str, Any], *layers: Mapping[str, Any]) -> Tree:
     """
     result = merged({}, values)
     unnamed: dict[str, Tree] = {table: {} for table in NAMED}
-    inherited = False  # whether the miner was chosen for another loss
     for layer in layers:
-        if "miner" in layer:
-            inherited = False
-        elif _named(layer) not in (None, _named(result)):
-            inherited = "miner" in result
         for table in NAMED:
             changes = layer.get(table)
             if isinstance(changes, Mapping):
@@ -76,9 +71,19 @@ def layered(values: Mapping[str, Any], *layers: Mapping[str, Any]) -> Tree:
             if isinstance(length, Mapping) and one in length and other not in length and "train" in result:
                 result["train"].pop(other, None)
         result = merged(result, layer)
-    if inherited and not mines(str(_named(result)), str(_named(result, "miner"))):
+    if _inherits_miner(values, layers) and not mines(str(_named(result)), str(_named(result, "miner"))):
         result.pop("miner")
     return _without_miner(result)
+
+
+def _inherits_miner(values: Mapping[str, Any], layers: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the miner was chosen for another loss than the one that is named in the end."""
+    loss, chosen_for = _named(values), _named(values) if "miner" in values else None
+    for layer in layers:
+        loss = _named(layer) or loss
+        if "miner" in layer:
+            chosen_for = loss
+    return chosen_for not in (None, loss)
 
 
 def _named(tables: Mapping[str, Any], table: str = "loss") -> Any:

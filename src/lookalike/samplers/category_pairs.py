@@ -3,8 +3,8 @@
 Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019, supplement.
 
 Departs from the paper: in the partly labelled form the number of batches of a category is rounded up, as in the
-released code, unless `round_up` is false [math ERR-26]. Departs from the released code: images are shuffled within their class too, and the
-categories of the partly labelled form come in random order. See also: category_random.
+released code, unless `round_up` is false [math ERR-26]. Departs from the released code: images are shuffled within
+their class too, and the categories of the partly labelled form come in random order. See also: category_random.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,11 @@ from lookalike.samplers.batch_sampler import BatchSampler, shows_settings
 from lookalike.samplers.drawing import distinct
 from lookalike.samplers.grouping import Groups, whole_starts
 
-PRESETS = {"sop": {"batches_per_combination": 5}, "inshop": {"batches_per_combination": 2}, "vehicle_id": {"round_up": False}}
+PRESETS = {
+    "sop": {"batches_per_combination": 5},
+    "inshop": {"batches_per_combination": 2},
+    "vehicle_id": {"round_up": False},
+}
 UNKNOWN = -1
 LIMIT = 20_000  # combinations of categories; with more, an epoch takes too long and too much memory
 
@@ -140,8 +144,8 @@ def CategoryPairs(
     repeats them in it). `batches` ends the epoch after that many.
     `per_class`: at most so many images of a class stand together; None: all. `whole`: each category's part begins with
     a whole class: the one that its last part has cut comes again. An image of category −1 has none: then every batch
-    pairs M/2 images of one category with M/2 of those, and a category of N images has ⌈2N/M⌉ batches; with `round_up` false
-    an epoch has Σ 2N/M of them, rounded once.
+    pairs M/2 images of one category with M/2 of those, and a category of N images has ⌈2N/M⌉ batches; with `round_up`
+    false an epoch has Σ 2N/M of them, rounded once.
 
     >>> labels = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])
     >>> sampler = CategoryPairs(labels, categories=labels // 2, batch_size=4, batches_per_combination=2)

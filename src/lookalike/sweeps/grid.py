@@ -145,37 +145,47 @@ def read(
     check("recipe" in values or recipe is not None, f'{path} does not name a recipe: add recipe = "FILE.toml"')
     base = tree(recipe) if recipe is not None else tree(values["recipe"])
     common = (values.get("change", {}), layer_of(overrides))
-    every = layered(base, *common)
-    where = source or values.get("data") or every.get("data", {}).get("source") or ""
-    metrics = tuple(values.get("metrics", METRICS))
-    seeds = values.get("seeds", 1)
-    check(isinstance(seeds, int) and seeds > 0, f"{path}: seeds is a number of runs, such as 3, not {seeds!r}")
-    folds = values.get("folds", 0)
-    check(isinstance(folds, int) and folds >= 0, f"{path}: folds is how many of them are run, such as 4, not {folds!r}")
+    where = source or values.get("data") or layered(base, *common).get("data", {}).get("source") or ""
     rows = dict(_rows(values))
     check(bool(rows), f"{path} has no rows: every one of them is none")
-    cells, refused = [], {}
-    for seed in range(every.get("seed", 0), every.get("seed", 0) + seeds):
-        for fold in range(1, folds + 1) if folds else [0]:
-            for row, changes in rows.items():
-                try:
-                    tables = layered(base, *common, *_fold(fold), *changes)
-                    cells.append(Cell(row, _recipe(tables, seed, str(where), metrics)))
-                except UserError as mistake:
-                    refused[row] = str(mistake)
-    if len(refused) == len(rows):
-        row, mistake = next(iter(refused.items()))
-        raise UserError(f"row '{row}' cannot run: {mistake}")
-    pairs = tuple((row, against) for row, others in values.get("compare", {}).items() for against in others)
+    pairs = [(row, against) for row, others in values.get("compare", {}).items() for against in others]
     baseline = values.get("baseline")
     for name in (*([] if baseline is None else [baseline]), *(name for pair in pairs for name in pair)):
         if name not in rows:
             raise unknown("row to compare with", name, rows)
-    return Study(
-        values.get("title", path.stem), str(where), tuple(cells), None if baseline in refused else baseline, metrics,
-        tuple(pair for pair in pairs if not refused.keys() & set(pair)),
-        _published(values.get("published", {}), metrics, rows), values.get("note", ""), refused,
+    metrics = tuple(values.get("metrics", METRICS))
+    cells, refused = [], {}
+    for seed, fold in _runs(values, layered(base, *common).get("seed", 0), path):
+        for row, changes in rows.items():
+            try:
+                tables = layered(base, *common, *_fold(fold), *changes)
+                cells.append(Cell(row, _recipe(tables, seed, str(where), metrics)))
+            except UserError as mistake:
+                refused[row] = str(mistake)
+    published = _published(values.get("published", {}), metrics, rows)
+    whole = Study(
+        values.get("title", path.stem), str(where), tuple(cells), baseline, metrics, tuple(pairs), published,
+        values.get("note", ""),
     )  # fmt: skip
+    return without(whole, refused)
+
+
+def without(study: Study, refused: Mapping[str, str]) -> Study:
+    """The study without the rows that were refused; where none is left, the first refusal is the mistake."""
+    cells = tuple(cell for cell in study.cells if cell.row not in refused)
+    for row, why in refused.items():
+        check(bool(cells), f"row '{row}' cannot run: {why}")
+    baseline = None if study.baseline in refused else study.baseline
+    compare = tuple(pair for pair in study.compare if not refused.keys() & set(pair))
+    return replace(study, cells=cells, baseline=baseline, compare=compare, refused=refused)
+
+
+def _runs(values: Tree, first: int, path: Path) -> list[tuple[int, int]]:
+    """Seeds and folds that every row is run with; fold 0: the recipe says."""
+    seeds, folds = values.get("seeds", 1), values.get("folds", 0)
+    check(isinstance(seeds, int) and seeds > 0, f"{path}: seeds is a number of runs, such as 3, not {seeds!r}")
+    check(isinstance(folds, int) and folds >= 0, f"{path}: folds is how many of them are run, such as 4, not {folds!r}")
+    return [(seed, fold) for seed in range(first, first + seeds) for fold in (range(1, folds + 1) if folds else [0])]
 
 
 def _values(path: Path) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""A rehearsal of a study: one real step and one evaluation of every row, with its own network, batches and flags, on a few
-images of the data it will run on. What would fail after a night fails after a minute."""
+"""A rehearsal of a study: one real step and one evaluation of every row, with its own network, batches and flags, on a
+few images of the data it will run on. What would fail after a night fails after a minute."""
 
 import tempfile
 from dataclasses import replace

@@ -3,8 +3,6 @@ study's folder; the lock on a cell's own folder is the claim.
 """
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,7 +15,7 @@ from lookalike.files import write_text
 from lookalike.fit.choose import check_possible
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Watcher
-from lookalike.sweeps.grid import Cell, Study
+from lookalike.sweeps.grid import Cell, Study, without
 from lookalike.sweeps.trial import until_proved
 from lookalike.training.train import Stop
 
@@ -45,16 +43,6 @@ def possible(study: Study, dataset: Dataset) -> Study:
         except UserError as mistake:
             refused[row] = str(mistake)
     return without(study, refused)
-
-
-def without(study: Study, refused: Mapping[str, str]) -> Study:
-    """The study without the rows that were refused; where none is left, the first refusal is the mistake."""
-    cells = tuple(cell for cell in study.cells if cell.row not in refused)
-    for row, why in refused.items():
-        check(bool(cells), f"row '{row}' cannot run: {why}")
-    baseline = None if study.baseline in refused else study.baseline
-    compare = tuple(pair for pair in study.compare if not refused.keys() & set(pair))
-    return replace(study, cells=cells, baseline=baseline, compare=compare, refused=refused)
 
 
 def folder_of(out: Path, cell: Cell) -> RunFolder:

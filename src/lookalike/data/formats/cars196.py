@@ -1,8 +1,8 @@
 """Krause, Stark, Deng, Fei-Fei: 3D Object Representations for Fine-Grained Categorization, 3dRR 2013 [math G].
 
-Both official layouts: all images in one folder with `cars_annos.mat`, or cars_train and cars_test with a devkit; and the
-one of most mirrors, a folder per class. There the order of the classes is that of their names, which differs from the
-official one within makes; the halves are the same, because the 98th class is the last before F (Eagle, then FIAT).
+Both official layouts: all images in one folder with `cars_annos.mat`, or cars_train and cars_test with a devkit; and
+the one of most mirrors, a folder per class. There the order of the classes is that of their names, which differs from
+the official one within makes; the halves are the same, because the 98th class is the last before F (Eagle, then FIAT).
 """
 
 from pathlib import Path

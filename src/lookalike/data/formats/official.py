@@ -34,8 +34,8 @@ class Official:
         if found is not None:
             return found
         raise UserError(
-            f"there is no {self.title} in '{root}' (no {' or '.join(markers)}): {self.where}, and unpack it so that the "
-            f"folder looks like {self.layout}"
+            f"there is no {self.title} in '{root}' (no {' or '.join(markers)}): {self.where}, and unpack it so that "
+            f"the folder looks like {self.layout}"
         )
 
     def holding(self, root: str | Path, *markers: str) -> Path | None:
@@ -102,8 +102,8 @@ class Official:
 
 
 def class_folders(root: str | Path) -> tuple[Path, list[tuple[str, str]]]:
-    """The images of a mirror that has a folder per class, perhaps in train/ and test/: where they are, and each with the
-    name of its class. Those halves are of every class, for classification, and mean nothing here."""
+    """The images of a mirror that has a folder per class, perhaps in train/ and test/: where they are, and each with
+    the name of its class. Those halves are of every class, for classification, and mean nothing here."""
     for place in _places(root):
         halves = [half for half in ("train", "test") if (place / half).is_dir()] or [""]
         paths = [f"{half}/{file}".lstrip("/") for half in halves for file in walk(place / half) if is_image(file)]

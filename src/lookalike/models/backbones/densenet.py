@@ -1,7 +1,7 @@
 """Huang, Liu, van der Maaten, Weinberger, "Densely Connected Convolutional Networks", CVPR 2017, table 1: 201 layers.
 
-The second network of *Sampling Wisely* ([math G.5], table 2). Every layer reads what all layers before it in its block have
-written. Parameters are named as in torchvision; its published file has them in an older spelling, which loading
+The second network of *Sampling Wisely* ([math G.5], table 2). Every layer reads what all layers before it in its block
+have written. Parameters are named as in torchvision; its published file has them in an older spelling, which loading
 translates.
 """
 

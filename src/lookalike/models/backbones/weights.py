@@ -20,7 +20,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Published:
-    """A network's published ImageNet weights: the names of the file, who publishes it, and the package that contains it.
+    """A network's published ImageNet weights: the names of the file, who publishes it, the package that contains it.
 
     The name of a file ends with the beginning of its SHA-256, as torch.hub checks it.
     """
