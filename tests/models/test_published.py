@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from torch.nn import functional
 from torch.nn.functional import adaptive_avg_pool2d
 
 from lookalike import models
