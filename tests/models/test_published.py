@@ -278,8 +278,8 @@ def test_densenet_is_the_published_network_and_reads_its_file(tmp_path):
     older = re.compile(r"(denselayer\d+\.(?:norm|conv))([12])\.")
     state = {"features." + older.sub(r"\1.\2.", key): value for key, value in network.state_dict().items()}
     torch.save(state | {"classifier.weight": torch.zeros(1000, 1920)}, tmp_path / "densenet201.pth")
-    x = torch.randn(1, 3, 64, 64, generator=generator())
-    loaded = models.build("densenet201", weights=tmp_path / "densenet201.pth").eval()
+    x = torch.randn(1, 3, 64, 64, generator=generator()).double()
+    loaded = models.build("densenet201", weights=tmp_path / "densenet201.pth").eval().double()
     with torch.no_grad():
         expected = dense(state, x)
         torch.testing.assert_close(loaded(x), expected, rtol=1e-3, atol=1e-3 * float(expected.abs().max()))

@@ -106,7 +106,9 @@ def class_folders(root: str | Path) -> tuple[Path, list[tuple[str, str]]]:
     the name of its class. Those halves are of every class, for classification, and mean nothing here."""
     for place in _places(root):
         halves = [half for half in ("train", "test") if (place / half).is_dir()] or [""]
-        paths = [f"{half}/{file}".lstrip("/") for half in halves for file in walk(place / half) if is_image(file)]
+        paths = [
+            f"{half}/{file}".lstrip("/") for half in halves for file in walk(place / half, outside=[]) if is_image(file)
+        ]
         rows = [(path, path.split("/")[-2]) for path in sorted(paths) if path.count("/") == (halves != [""]) + 1]
         if rows:
             return place, rows
