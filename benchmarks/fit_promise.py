@@ -1,8 +1,8 @@
 """What `lookalike fit` promises: always a model, none worse than the best baseline, in the time it is given.
 
-    python -m benchmarks.fit_promise DATA [--minutes 3 10] [--busy-minutes 3] [--only grocery,12] [--out FILE.json]
+    python -m benchmarks.fit_promise DATA [--minutes 3 6 10] [--busy-minutes 3] [--only grocery,12] [--out FILE.json]
 
-DATA holds CUB_200_2011, grocery and Omniglot's images_background and images_evaluation, unpacked. Every cell is one run
+DATA holds CUB_200_2011, cars196, grocery and Omniglot's images_background and images_evaluation, unpacked. Every cell is one run
 of the command line with an empty cache, as a new user would start it; the busy ones have two processes beside them that
 never rest. Finished cells are kept in FILE.json, and a second call goes on from there.
 
@@ -49,6 +49,8 @@ def sources(data: Path, place: Path) -> dict[str, str]:
     found = {"glyphs": "glyphs"}
     if (data / "CUB_200_2011").is_dir():
         found["CUB"] = str(data / "CUB_200_2011")
+    if (data / "cars196").is_dir():
+        found["Cars"] = str(data / "cars196")
     if (data / "images_background").is_dir():
         found["Omniglot"] = f"omniglot={data}"
     grocery = data / "grocery"
@@ -93,6 +95,8 @@ def measured(cell: Cell, source: str, place: Path) -> dict[str, Any]:
     content = json.loads((out / "result.json").read_text(encoding="utf-8"))
     row |= {"delivered": content["verdict"]["delivered"], "steps": content["training"]["steps"]}
     row["stopped"] = content["training"]["stopped"]
+    row["network"] = next(({name: each[name] for name in ("backbone", "size")}
+                           for each in content["verdict"]["networks"] if each["chosen"]), None)  # fmt: skip
     model, *others = load_results(RunFolder(out))
     row["figures"] = {metric: model.result[metric] for metric in METRICS}
     row["against"] = {}
@@ -145,7 +149,7 @@ def table(rows: dict[str, Any], cells: dict[str, Cell]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--minutes", type=float, nargs="*", default=[3.0, 10.0])
+    parser.add_argument("--minutes", type=float, nargs="*", default=[3.0, 6.0, 10.0])
     parser.add_argument("--busy-minutes", type=float, nargs="*", default=[3.0])
     parser.add_argument("--only", default="", help="part of the names of the cells to run")
     parser.add_argument("--out", type=Path, default=Path("fit_promise.json"))

@@ -134,7 +134,7 @@ def test_the_grid():
          "loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}}
     )  # fmt: skip
     assert cells(photos) == [
-        Cell("conv4", 32), Cell("efficientnet_lite1", 32), Cell("conv4", 224), Cell("efficientnet_lite1", 224),
+        Cell("conv4", 32), Cell("conv4", 224), Cell("efficientnet_lite1", 32), Cell("efficientnet_lite1", 224),
     ]  # fmt: skip
     own, other = at(photos, Cell("conv4", 32)), at(photos, Cell("efficientnet_lite1", 224))
     assert own == photos

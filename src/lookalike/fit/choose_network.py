@@ -113,7 +113,7 @@ class _Rounds:
             self.run.decisions.make(DECISION, made)
         taken = self._taken([row for row in made["rows"] if row["images"] == made["images"]])
         rows = [row | {"chosen": row is taken} for row in made["rows"]]
-        return made | {"rows": rows, "chosen": Cell(taken["backbone"], taken["size"])}
+        return made | {"rows": rows, "chosen": _cell(taken)}
 
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """How many images the next round has, and what computes their features; None: there is no next round."""
@@ -138,12 +138,14 @@ class _Rounds:
     def _round(self, left: Sequence[Cell], made: Mapping[str, Any]) -> list[Measured]:
         """The cells on the same images; in the first round, which may take half of the time, as many as it allows."""
         spare = 0.0 if made["rows"] else self._left() / 2
-        sample, measured = self.train.subset(self.order[: made["images"]]), []
+        sample = self.train.subset(self.order[: made["images"]])
+        measured: list[Measured] = []
         for place, cell in enumerate(left):
-            if measured and Ranks.current().from_first(lambda: self._left() < spare):
+            if measured and Ranks.current().from_first(self._left) < spare:
                 break
             try:
-                measured.append(measure(at(self.recipe, cell), sample, made["backend"]))
+                known = next((row["milliseconds_per_image"] / 1000 for row in made["rows"] if _cell(row) == cell), None)
+                measured.append(measure(at(self.recipe, cell), sample, made["backend"], known))
             except UserError as refusal:  # not every network takes every size
                 if cell == left[-1] and not measured:
                     raise
@@ -165,7 +167,7 @@ class _Rounds:
     def _rows(self, made: Mapping[str, Any], measured: Sequence[Measured]) -> list[dict[str, Any]]:
         """The table so far, with the latest figures of every cell."""
         best = max(measured, key=lambda each: each.value)
-        rows = {Cell(row["backbone"], row["size"]): row for row in made["rows"]}
+        rows = {_cell(row): row for row in made["rows"]}
         for each in measured:
             rows[each.cell] = each.row(best, made["images"]) | {"photos": self._photos(each)}
         self.run.note(
@@ -195,5 +197,9 @@ class _Rounds:
         return min(enough, key=lambda row: row["milliseconds_per_image"])
 
 
+def _cell(row: Row) -> Cell:
+    return Cell(row["backbone"], row["size"])
+
+
 def _row(rows: Sequence[dict[str, Any]], cell: Cell) -> dict[str, Any]:
-    return next(row for row in rows if Cell(row["backbone"], row["size"]) == cell)
+    return next(row for row in rows if _cell(row) == cell)

@@ -25,10 +25,10 @@ def cell_of(recipe: Recipe) -> Cell:
 
 
 def cells(recipe: Recipe) -> list[Cell]:
-    """All that a recipe chooses from, small images first."""
+    """All that a recipe chooses from: the first network from small images to large ones, then the next."""
     own, table = cell_of(recipe), recipe.networks or Networks()
     backbones, sizes = table.backbones or (own.backbone,), table.sizes or (own.size,)
-    return [Cell(backbone, size) for size in sorted(sizes) for backbone in backbones]
+    return [Cell(backbone, size) for backbone in backbones for size in sorted(sizes)]
 
 
 def at(recipe: Recipe, cell: Cell) -> Recipe:

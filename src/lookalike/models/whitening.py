@@ -18,7 +18,8 @@ def within_classes(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n
     1.0
     """
     apart = _deviations(points, labels)
-    return apart.T @ apart
+    product: Tensor = apart.T @ apart
+    return product
 
 
 def _deviations(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Float[Tensor, "n width"]:
