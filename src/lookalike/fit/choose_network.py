@@ -45,7 +45,7 @@ def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
     grid = cells(recipe)
     if len(grid) == 1:
         return recipe
-    made = run.decisions.get(DECISION) or {"first": grid[0], "left": grid, "images": 0, "backend": "torch", "rows": []}
+    made = run.decisions.get(DECISION) or _begun(recipe, grid)
     if "chosen" not in made:
         train = stages.split(dataset, tasks(recipe)[0].recipe).train
         reason = _why_not(recipe, train)
@@ -77,8 +77,21 @@ def _why_not(recipe: Recipe, train: Dataset) -> str | None:
 
 def usual(recipe: Recipe, grid: Sequence[Cell]) -> Cell:
     """The first network, at the size nearest to that of its training."""
-    own = build.embedder_of(build.model(at(recipe, grid[0]))).backbone.preprocessing.crop
-    return min((cell for cell in grid if cell.backbone == grid[0].backbone), key=lambda cell: abs(cell.size - own))
+    return _by_network(recipe, grid)[0]
+
+
+def _by_network(recipe: Recipe, grid: Sequence[Cell]) -> list[Cell]:
+    """One network after the other, the size nearest to that of its training first."""
+    names = list(dict.fromkeys(cell.backbone for cell in grid))
+    models = {cell.backbone: build.model(at(recipe, cell)) for cell in grid if cell.size == grid[0].size}
+    own = {name: build.embedder_of(model).backbone.preprocessing.crop for name, model in models.items()}
+    return sorted(grid, key=lambda cell: (names.index(cell.backbone), abs(cell.size - own[cell.backbone])))
+
+
+def _begun(recipe: Recipe, grid: Sequence[Cell]) -> dict[str, Any]:
+    """Before the first round: the cheapest cell, from which there is a model soon, then what is likely to be good."""
+    left = [grid[0], *(cell for cell in _by_network(recipe, grid) if cell != grid[0])]
+    return {"first": grid[0], "left": left, "images": 0, "backend": "torch", "rows": []}
 
 
 def _order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:

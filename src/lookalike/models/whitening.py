@@ -29,7 +29,8 @@ def _deviations(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"])
     means = torch.zeros(len(sizes), values.shape[1], dtype=values.dtype).index_add(0, dense, values) / sizes[:, None]
     several = int((sizes > 1).sum())
     weights = 1 / ((sizes - 1).clamp(min=1) * max(1, several)).double()
-    return (values - means[dense]) * weights[dense, None].sqrt()
+    apart: Tensor = (values - means[dense]) * weights[dense, None].sqrt()
+    return apart
 
 
 def whitening(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Float[Tensor, "width width"]:
