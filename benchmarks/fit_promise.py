@@ -2,9 +2,9 @@
 
     python -m benchmarks.fit_promise DATA [--minutes 3 6 10] [--busy-minutes 3] [--only grocery,12] [--out FILE.json]
 
-DATA holds CUB_200_2011, cars196, grocery and Omniglot's images_background and images_evaluation, unpacked. Every cell is one run
-of the command line with an empty cache, as a new user would start it; the busy ones have two processes beside them that
-never rest. Finished cells are kept in FILE.json, and a second call goes on from there.
+DATA holds CUB_200_2011, cars196, grocery and Omniglot's images_background and images_evaluation, unpacked. Every cell
+is one run of the command line with an empty cache, as a new user would start it; the busy ones have two processes
+beside them that never rest. Finished cells are kept in FILE.json, and a second call goes on from there.
 
 A difference is called worse where its interval over classes lies below 0. A budget is kept where the run takes at least
 90 % of it, unless it says why it stopped early, and at most max(5 %, 20 s) more.
