@@ -127,13 +127,6 @@ def leave_untrained(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, cl
     return TrainedModel(model, weights(model), recipe, Ending("nothing was to be trained", 0, 0, {}, 0.0))
 
 
-def leave_untrained(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
-    """The network as it is, for the rows of a paper's table that say what training adds to."""
-    del parts, clock, stop
-    run.note("nothing is trained: the network is measured as it is")
-    return TrainedModel(model, weights(model), recipe, Ending("nothing was to be trained", 0, 0, {}, 0.0))
-
-
 def _features(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> FeatureViews | None:
     """Under [features], those of all images of the run: the test images' too, so that the clock knows them done."""
     if recipe.features is None:
