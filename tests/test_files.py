@@ -2,10 +2,6 @@
 
 import errno
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +9,7 @@ import pytest
 
 from lookalike import files
 from lookalike.errors import UserError
+from tests.cli.processes import Python
 
 
 def test_a_failed_write_leaves_the_old_content_and_no_leftovers(tmp_path):
@@ -71,30 +68,27 @@ def test_everything_is_flushed_before_it_is_renamed(tmp_path, monkeypatch):
     assert calls == ["file", "rename", "folder"]
 
 
-def holder(place):
-    """A process that holds a lock until it is killed."""
-    code = f"""
-        from pathlib import Path
-        from lookalike.files import lock
-        with lock(Path({str(place)!r})) as mine:
-            print(mine, flush=True)
-            input()
-    """
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+HOLD = """
+import sys, time
+from pathlib import Path
+from lookalike.files import lock
+with lock(Path(sys.argv[1])) as mine:
+    print(mine, flush=True)
+    time.sleep(1000)
+"""
 
 
 def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path):
     place = tmp_path / "run.lock"
-    with holder(place) as other:
-        assert other.stdout.readline() == "True\n"
+    other = Python(HOLD, place)
+    try:
+        assert other.output.readline() == "True\n"
         with files.lock(place, seconds=0) as mine:
             assert not mine
-        other.send_signal(signal.SIGKILL)
-        other.wait()
-        with files.lock(place, seconds=0) as mine:
-            assert mine
+    finally:
+        other.killed()
+    with files.lock(place, seconds=0) as mine:
+        assert mine
 
 
 @pytest.mark.filterwarnings("default")

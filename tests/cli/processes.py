@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 SERVER = multiprocessing.get_context("forkserver")
@@ -85,6 +86,39 @@ class Forked:
 
     def kill(self) -> None:
         self._process.kill()
+
+
+class Python(Forked):
+    """`python -c PROGRAM WORDS…` as a child of the server; what it prints are the lines of `output`."""
+
+    def __init__(self, program: str, *words: object, **environment: object) -> None:
+        reading, writing = SERVER.Pipe(duplex=False)
+        with reading, writing:
+            texts = {name: str(value) for name, value in environment.items()}
+            super().__init__(_run, program, [str(word) for word in words], texts, writing)
+            self.output = os.fdopen(os.dup(reading.fileno()))
+
+    def ended(self) -> tuple[int, str]:
+        """The exit code, and what it printed that has not been read: little enough for a pipe."""
+        try:
+            code = self.wait(600)
+        finally:
+            self.kill()
+            with self.output:
+                printed = self.output.read()
+        return code, printed
+
+    def killed(self) -> None:
+        self.kill()
+        self.ended()
+
+
+def _run(program: str, words: list[str], environment: dict[str, str], output: Connection) -> None:
+    for number in (1, 2):
+        os.dup2(output.fileno(), number)
+    os.environ |= environment
+    sys.argv = ["-c", *words]
+    exec(program, {"__name__": "__main__"})
 
 
 @dataclass

@@ -2,8 +2,7 @@
 
 import multiprocessing
 import os
-import signal
-import subprocess
+import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from lookalike.data.images.decoded_cache import Decoded, decoded
 from lookalike.data.images.digests import content_digests, pixel_digest
 from lookalike.errors import UserError
 from lookalike.image_files import UnreadableError
+from tests.cli.processes import Python
 
 SLOW_BUILDER = """
 import sys, time
@@ -30,16 +30,13 @@ print(len(list(built("things", "one", build).iterdir())), "kept", flush=True)
 
 
 def start(pause):
-    command = [sys.executable, "-c", SLOW_BUILDER, str(pause)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    return Python(SLOW_BUILDER, pause, LOOKALIKE_CACHE=cache_folder())
 
 
-@pytest.mark.slow
 def test_a_killed_builder_leaves_nothing_that_looks_finished():
     builder = start(60)  # it is killed long before the second part
-    assert builder.stdout.readline() == "0\n"
-    builder.send_signal(signal.SIGKILL)
-    builder.communicate()
+    assert builder.output.readline() == "0\n"
+    builder.killed()
     assert not (cache_folder() / "things" / "one").exists()
     assert list((cache_folder() / "things").glob(".one.*.partial"))
     place = built("things", "one", lambda folder: (folder / "a.txt").write_text("whole") and None)
@@ -47,14 +44,12 @@ def test_a_killed_builder_leaves_nothing_that_looks_finished():
     assert not list((cache_folder() / "things").glob(".one.*.partial"))
 
 
-@pytest.mark.slow
 def test_a_second_builder_waits_for_the_first():
     first = start(0.02)
-    assert first.stdout.readline() == "0\n"
+    assert first.output.readline() == "0\n"
     second = start(0.02)
-    outputs = [first.communicate(timeout=300)[0], second.communicate(timeout=300)[0]]
-    assert outputs[0].endswith("30 kept\n")
-    assert outputs[1] == "30 kept\n"
+    assert first.ended()[1].endswith("30 kept\n")
+    assert second.ended() == (0, "30 kept\n")
 
 
 def test_threads_of_one_process_build_once():
@@ -226,11 +221,14 @@ def test_a_damaged_picture_whose_file_is_gone_is_one_line(photos):
 
 
 @pytest.mark.slow
-def test_damaged_glyphs_are_drawn_again():
-    expected = data.glyphs(size=8)
-    (file,) = cache_folder().rglob("glyphs.npz")
-    DAMAGES["flipped"](file)
-    again = data.glyphs(size=8)
+def test_damaged_glyphs_are_drawn_again(glyph_cache, monkeypatch):
+    with monkeypatch.context() as shared:
+        shared.setenv("LOOKALIKE_CACHE", str(glyph_cache))
+        expected = data.load("glyphs")
+        (kept,) = glyph_cache.glob("glyphs/*/glyphs.npz")
+    copied = shutil.copytree(kept.parents[1], cache_folder() / "glyphs")
+    DAMAGES["flipped"](copied / kept.parent.name / kept.name)
+    again = data.load("glyphs")
     assert (again.labels == expected.labels).all()
     assert (again.images.open(77).decode() == expected.images.open(77).decode()).all()
 

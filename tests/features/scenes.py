@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -59,7 +58,3 @@ def main(die_after: int) -> None:
     meet("ready")
     extract(network, data, progress=progress)
     print(len(written))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -1,35 +1,25 @@
 """The cache of vectors under kill -9, several processes and damage."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from lookalike.errors import UserError
 from lookalike.features import extract, store
+from tests.cli.processes import Python
 from tests.features import scenes
 
-ROOT = Path(__file__).parents[2]
 ALL = 10**9
 
 
 def start(cache, die_after=ALL, **variables):
-    environment = os.environ | {"LOOKALIKE_CACHE": str(cache), "OMP_NUM_THREADS": "1", **variables}
-    command = [sys.executable, "-W", "ignore", "-m", "tests.features.scenes", str(die_after)]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    program = f"from tests.features.scenes import main; main({die_after})"
+    return Python(program, LOOKALIKE_CACHE=cache, **variables)
 
 
 def ended(child):
-    try:
-        output, _ = child.communicate(timeout=240)
-        return child.returncode, (output.split() or [""])[-1]
-    finally:
-        child.kill()
-        child.wait()
+    code, output = child.ended()
+    return code, (output.split() or [""])[-1]
 
 
 def digests(file):
@@ -60,7 +50,7 @@ def test_what_a_killed_process_had_finished_is_not_computed_again(cache, expecte
 
 def test_processes_share_the_work(cache, expected, tmp_path):
     (tmp_path / "meet").mkdir()
-    children = [start(cache, MEET=str(tmp_path / "meet")) for _ in range(2)]
+    children = [start(cache, MEET=tmp_path / "meet") for _ in range(2)]
     outcomes = [ended(child) for child in children]
     assert [code for code, _ in outcomes] == [0, 0]
     counts = [int(count) for _, count in outcomes]

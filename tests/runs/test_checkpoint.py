@@ -3,8 +3,6 @@
 import json
 import math
 import os
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 
 from lookalike.errors import UserError
 from lookalike.runs import checkpoint
+from tests.cli.processes import Python
 
 DTYPES = (
     torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
@@ -212,9 +211,9 @@ print(checkpoint.step(folder), len(checkpoint.load(folder)["weight"]), sorted(p.
 
 
 def test_a_file_that_does_not_fit_leaves_the_checkpoint_before(tmp_path):
-    ended = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    line, kept = ended.stdout.splitlines()
+    code, output = Python(FULL, tmp_path).ended()
+    assert code == 0, output
+    line, kept = output.splitlines()
     assert line.startswith("cannot save the checkpoint")
     assert "the last whole checkpoint is step-00000001" in line
     assert kept == "1 10 ['latest', 'step-00000001']"

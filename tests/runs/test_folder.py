@@ -1,10 +1,5 @@
 """A run's folder: one owner at a time, begun or resumed in one way, cleared of what killed writers left."""
 
-import os
-import signal
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -14,14 +9,15 @@ from lookalike.runs import RunFolder, checkpoint
 from lookalike.runs.finished import NamedResult, load_results, save_results
 from lookalike.runs.folder import differences
 from lookalike.runs.log import read_log
+from tests.cli.processes import Python
 
 HOLD = """
-import sys
+import sys, time
 from pathlib import Path
 from lookalike.runs import RunFolder
 with RunFolder(Path(sys.argv[1])).claimed():
     print("mine", flush=True)
-    sys.stdin.read()  # until it is killed, or the test ends
+    time.sleep(1000)
 """
 
 
@@ -31,21 +27,15 @@ def folder(tmp_path):
 
 
 def test_a_second_process_is_refused_until_the_first_dies(folder):
-    command = [sys.executable, "-c", HOLD, str(folder.path)]
-    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    other = Python(HOLD, folder.path)
     try:
-        assert other.stdout.readline().strip() == "mine"
+        assert other.output.readline() == "mine\n"
         with pytest.raises(UserError, match="another process is working in"), folder.claimed():
             pass
-        os.kill(other.pid, signal.SIGKILL)
-        other.wait()
-        with folder.claimed():
-            folder.begin("new", "seed = 0\n")
     finally:
-        other.kill()
-        other.wait()
-        other.stdin.close()
-        other.stdout.close()
+        other.killed()
+    with folder.claimed():
+        folder.begin("new", "seed = 0\n")
     assert folder.begun
 
 

@@ -1,9 +1,5 @@
 """Studies: files read, cells run once by whoever has them, tables that say what the runs said."""
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +17,7 @@ from lookalike.sweeps.ranges import Corner, draw, take
 from lookalike.sweeps.study import done, folder_of
 from papers.reproduction.planned import SEARCH_FILE
 from papers.reproduction.planned import STUDIES as PLANNED
+from tests.cli.processes import Python
 from tests.sweeps.searching import LEARNING
 
 ROOT = Path(__file__).parents[2]
@@ -313,32 +310,26 @@ def test_a_cell_that_fails_is_told_and_the_others_go_on(write, shapes, tmp_path)
 
 
 HOLD = """
-import sys
+import sys, time
 from pathlib import Path
 from lookalike.runs.folder import RunFolder
 with RunFolder(Path(sys.argv[1])).locked() as mine:
     print(mine, flush=True)
-    sys.stdin.read()  # until it is killed, or the test ends
+    time.sleep(1000)
 """
 
 
 def test_a_cell_belongs_to_one_process_until_it_dies(tmp_path):
     cell = RunFolder(tmp_path / "cell")
-    command = [sys.executable, "-c", HOLD, str(cell.path)]
-    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    other = Python(HOLD, cell.path)
     try:
-        assert other.stdout.readline().strip() == "True"
+        assert other.output.readline() == "True\n"
         with cell.locked() as mine:
             assert not mine
-        os.kill(other.pid, signal.SIGKILL)
-        other.wait()
-        with cell.locked() as mine:
-            assert mine
     finally:
-        other.kill()
-        other.wait()
-        other.stdin.close()
-        other.stdout.close()
+        other.killed()
+    with cell.locked() as mine:
+        assert mine
 
 
 def test_cells_in_other_hands_are_left_alone(write, shapes, tmp_path):

@@ -1,20 +1,14 @@
 """Two processes over gloo do what one does: the same losses, gradients and parameters, to 1e-9 in float64."""
 
-import os
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from lookalike.processes import Ranks
 from lookalike.runs import checkpoint
+from tests.cli.processes import Python
 from tests.training import processes
-
-ROOT = Path(__file__).parents[2]
-LIMIT = 400  # seconds, on a machine that does ten other things
 
 
 def free_port():
@@ -24,24 +18,12 @@ def free_port():
 
 
 def together(folder):
-    """Two processes, waited for, and killed whatever happens; their exit codes and what they said."""
-    shared = os.environ | {
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-    command = [sys.executable, "-W", "ignore", "-m", "tests.training.processes", str(folder)]
-    children = [
-        subprocess.Popen(
-            command, cwd=ROOT, env=shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}, stderr=subprocess.PIPE
-        )
-        for rank in range(2)
-    ]
-    try:
-        errors = [child.communicate(timeout=LIMIT)[1].decode() for child in children]
-        return [child.returncode for child in children], errors
-    finally:
-        for child in children:
-            child.kill()
-            child.wait()
+    """Two processes, waited for: their exit codes and what they said."""
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": 2}
+    program = "from tests.training.processes import main; main()"
+    children = [Python(program, folder, RANK=rank, LOCAL_RANK=rank, **shared) for rank in range(2)]
+    codes, outputs = zip(*(child.ended() for child in children), strict=True)
+    return list(codes), outputs
 
 
 @pytest.fixture(scope="module")
