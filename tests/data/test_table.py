@@ -79,7 +79,7 @@ def test_parquet_without_pyarrow_says_what_to_do(tmp_path, monkeypatch):
         data.table(tmp_path / "t.parquet")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_million_rows_fit(tmp_path):
     """In a process of its own, for its peak memory; seconds are left to the benchmark."""
     file = tmp_path / "million.csv"

@@ -21,6 +21,8 @@ from lookalike.training import Plan, train
 from lookalike.training.stream import stream
 from tests.losses.facts import training
 
+pytestmark = pytest.mark.plain  # whole trainings: checks of shapes take longer than they do
+
 RECIPE = {
     "data": {"validation": 0.2},
     "features": {"views": 2, "backend": "torch"},

@@ -91,7 +91,7 @@ def test_it_survives_the_folder(model, images, readout, tmp_path):
 @needs_onnx
 @pytest.mark.slow
 @pytest.mark.plain
-@pytest.mark.parametrize("readout", READOUTS)
+@pytest.mark.parametrize("readout", READOUTS[1:3])
 def test_it_is_exported_like_any_other(model, images, readout, tmp_path):
     import onnxruntime
 
