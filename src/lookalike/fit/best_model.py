@@ -26,7 +26,7 @@ Judgement = Callable[[Candidate], Result]
 def judges_candidates(recipe: Recipe) -> bool:
     """Whether the recipe asks for the best of all candidates and holds classes back to tell which it is."""
     held = recipe.data.validation > 0 and recipe.protocol.select == "validation"
-    held = held and recipe.features is None  # which trains heads on a frozen network, and only that
+    held = held and not recipe.head_only  # which trains heads on a frozen network, and only that
     return recipe.train.deliver == "best" and recipe.protocol.name == "class_disjoint" and held
 
 
