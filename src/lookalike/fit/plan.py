@@ -91,7 +91,7 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -
     learning = rate if recipe.features is None else loop.ranks.from_first(lambda: _rate_on_features(loop, rate))
     held = 0 if parts.validation is None else len(parts.validation)
     recipe = _with_fewer_blends(recipe, held / learning)
-    after = _seconds_after(recipe, parts, rate) + len(recipe.train.blend) * held / learning
+    after = seconds_after(recipe, parts, rate) + len(recipe.train.blend) * held / learning
     left = loop.ranks.from_first(lambda: clock.left(table.minutes or 0.0) - after)  # clocks differ, plans must not
     step = STEP * loop.sampler.batch_size / learning
     if left <= 0 or (table.steps is None and left < LEAST * step):
@@ -128,7 +128,7 @@ def _with_fewer_blends(recipe: Recipe, look: float) -> Recipe:
     return replace(recipe, train=replace(recipe.train, blend=kept))
 
 
-def _seconds_after(recipe: Recipe, parts: Parts, rate: float) -> float:
+def seconds_after(recipe: Recipe, parts: Parts, rate: float) -> float:
     """What follows the training and its blends: the candidates, the test images."""
     best, held = recipe.train.deliver == "best", 0 if parts.validation is None else len(parts.validation)
     count = held + min(AFTER, len(parts.train)) if best else 0
