@@ -7,6 +7,7 @@ computes them: "torch", "onnx", or "auto": onnx on a CPU where it agrees with to
 from lookalike.features.embedding import centred_pixels, embed, embed_features, features, pixels
 from lookalike.features.extract import backend_of, extract
 from lookalike.features.feature_views import FeatureViews, feature_views
+from lookalike.features.maps import Maps, embed_maps, feature_maps
 from lookalike.features.shard_status import Status, status
 from lookalike.features.shard_worker import embed_shards
 from lookalike.features.shards import Shards
@@ -15,6 +16,7 @@ from lookalike.features.views import CENTRE, View
 __all__ = [
     "CENTRE",
     "FeatureViews",
+    "Maps",
     "Shards",
     "Status",
     "View",
@@ -22,8 +24,10 @@ __all__ = [
     "centred_pixels",
     "embed",
     "embed_features",
+    "embed_maps",
     "embed_shards",
     "extract",
+    "feature_maps",
     "feature_views",
     "features",
     "pixels",

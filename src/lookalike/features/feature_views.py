@@ -22,15 +22,22 @@ class FeatureViews(torch.utils.data.Dataset[Sample]):
     vectors: n × views × width.
     labels: the class of every image.
     seed: decides, with the ticket, which view a draw takes.
+    shape: of the map that a vector is, channels × rows × columns; empty: it is no map.
 
     >>> two = FeatureViews(torch.arange(6.0).view(2, 1, 3), torch.tensor([0, 1]))
     >>> two[1]
     Sample(image=tensor([3., 4., 5.]), label=tensor(1), row=tensor(1))
     """
 
-    def __init__(self, vectors: Float[Tensor, "n views width"], labels: Int64[Tensor, " n"], seed: int = 0) -> None:
+    def __init__(
+        self,
+        vectors: Float[Tensor, "n views width"],
+        labels: Int64[Tensor, " n"],
+        seed: int = 0,
+        shape: tuple[int, ...] = (),
+    ) -> None:
         check(len(vectors) == len(labels), f"{len(vectors)} vectors for {len(labels)} labels: give one each")
-        self.vectors, self.labels, self.seed = vectors, labels, seed
+        self.vectors, self.labels, self.seed, self.shape = vectors, labels, seed, shape
 
     def __len__(self) -> int:
         return len(self.labels)

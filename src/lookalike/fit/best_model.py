@@ -6,6 +6,7 @@ from dataclasses import replace
 from lookalike.evaluation import Result, compare
 from lookalike.fit import candidates
 from lookalike.fit.candidates import TRAINED, Candidate
+from lookalike.fit.frozen_stages import with_frozen_stages
 from lookalike.fit.plan import Clock, NotEnoughTimeError, decide_against
 from lookalike.fit.train_model import Choice, TrainedModel, train_model, weights
 from lookalike.models import Model
@@ -26,7 +27,7 @@ Judgement = Callable[[Candidate], Result]
 def judges_candidates(recipe: Recipe) -> bool:
     """Whether the recipe asks for the best of all candidates and holds classes back to tell which it is."""
     held = recipe.data.validation > 0 and recipe.protocol.select == "validation"
-    held = held and recipe.features is None  # which trains heads on a frozen network, and only that
+    held = held and not recipe.head_only  # which trains heads on a frozen network, and only that
     return recipe.train.deliver == "best" and recipe.protocol.name == "class_disjoint" and held
 
 
@@ -45,7 +46,7 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     needed, useless = run.decisions.get("minutes_needed"), _useless(recipe, parts, cheap)
     if needed is None and useless is None:
         try:
-            trained = train_model(recipe, model, parts, run, clock, stop)
+            trained = train_model(with_frozen_stages(recipe, model, parts, run, clock), model, parts, run, clock, stop)
         except DivergedError as failure:
             useless = f"{failure}; what needs no training is delivered"
         except NotEnoughTimeError as refusal:

@@ -10,9 +10,10 @@ import torch
 
 from lookalike.data import Dataset
 from lookalike.errors import UserError
-from lookalike.features import embed
+from lookalike.features import FeatureViews, embed
 from lookalike.models import Model
 from lookalike.models.backends import possible as has_onnx
+from lookalike.models.encoding import evaluating
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build
 from lookalike.runs import OpenRun
@@ -85,15 +86,14 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -
     table = recipe.train
     if table.minutes is None:
         return Planned(recipe, build.plan(recipe, loop.schedule.steps, batches=len(loop.sampler)))
-    # under [features] those of all images are there, and the head takes no time
-    rate = (
-        math.inf if recipe.features is not None else loop.ranks.from_first(lambda: embedding_rate(model, parts.train))
-    )
+    # where the head alone learns, the features of all images are there, and it takes no time
+    rate = math.inf if recipe.head_only else loop.ranks.from_first(lambda: embedding_rate(model, parts.train))
+    learning = rate if recipe.features is None else loop.ranks.from_first(lambda: _rate_on_features(loop, rate))
     held = 0 if parts.validation is None else len(parts.validation)
-    recipe = _with_fewer_blends(recipe, held / rate)
-    after = _seconds_after(recipe, parts, held, rate)
+    recipe = _with_fewer_blends(recipe, held / learning)
+    after = seconds_after(recipe, parts, rate) + len(recipe.train.blend) * held / learning
     left = loop.ranks.from_first(lambda: clock.left(table.minutes or 0.0) - after)  # clocks differ, plans must not
-    step = STEP * loop.sampler.batch_size / rate
+    step = STEP * loop.sampler.batch_size / learning
     if left <= 0 or (table.steps is None and left < LEAST * step):
         raise NotEnoughTimeError(table.minutes, minutes_needed(60 * table.minutes * SPARE - left, step))
     if table.steps is None:
@@ -106,6 +106,18 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -
     return Planned(recipe, replace(whole, flexible=table.steps is None))
 
 
+def _rate_on_features(loop: Loop, rate: float) -> float:
+    """Images per second of what learns on features; `rate`: of the whole network, infinite where only the head does."""
+    if rate == math.inf or not isinstance(loop.dataset, FeatureViews):
+        return rate
+    inputs = loop.prepare(loop.dataset.batch(range(min(16, len(loop.dataset)))).image).to(loop.device)
+    with evaluating(loop.network), torch.no_grad():
+        loop.network(inputs)
+        start = time.monotonic()
+        loop.network(inputs)
+    return len(inputs) / (time.monotonic() - start)
+
+
 def _with_fewer_blends(recipe: Recipe, look: float) -> Recipe:
     """As many shares of the trained weights as there is time to look at, evenly from those of the recipe."""
     shares, seconds = recipe.train.blend, BLENDING * 60 * (recipe.train.minutes or 0.0)
@@ -116,10 +128,10 @@ def _with_fewer_blends(recipe: Recipe, look: float) -> Recipe:
     return replace(recipe, train=replace(recipe.train, blend=kept))
 
 
-def _seconds_after(recipe: Recipe, parts: Parts, held: int, rate: float) -> float:
-    """What follows the training: the blends, the candidates, the test images."""
-    best = recipe.train.deliver == "best"
-    count = len(recipe.train.blend) * held + (held + min(AFTER, len(parts.train)) if best else 0)
+def seconds_after(recipe: Recipe, parts: Parts, rate: float) -> float:
+    """What follows the training and its blends: the candidates, the test images."""
+    best, held = recipe.train.deliver == "best", 0 if parts.validation is None else len(parts.validation)
+    count = held + min(AFTER, len(parts.train)) if best else 0
     tests = len(parts.test) + sum(len(part) for _, part in parts.others)
     seconds = count / rate + tests / rate
     if best and has_onnx() and tests >= WORTH_EXPORTING:

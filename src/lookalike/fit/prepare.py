@@ -1,6 +1,6 @@
 """What a run computes from its train images before the first step, and from its validation images at every look."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -9,7 +9,19 @@ from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.evaluation import evaluate
-from lookalike.features import FeatureViews, View, embed, embed_features, extract, feature_views, features
+from lookalike.features import (
+    CENTRE,
+    FeatureViews,
+    Maps,
+    View,
+    embed,
+    embed_features,
+    embed_maps,
+    extract,
+    feature_maps,
+    feature_views,
+    features,
+)
 from lookalike.models import Model
 from lookalike.progress import Progress
 from lookalike.recipe import build
@@ -24,8 +36,8 @@ Read = Callable[[Model, Dataset, Progress | None], Tensor]
 def embeddings(
     recipe: Recipe, model: Model, dataset: Dataset, progress: Progress | None = None
 ) -> Float[Tensor, "n d"]:
-    """The model's embeddings of all images; with [features] only the head is computed."""
-    if recipe.features is None:
+    """The model's embeddings of all images; where the head alone learns, only that is computed."""
+    if not recipe.head_only:
         return embed(model, dataset, progress)
     return embed_features(model, backbone_features(recipe, model, dataset, progress))
 
@@ -33,8 +45,8 @@ def embeddings(
 def backbone_features(
     recipe: Recipe, model: Model, dataset: Dataset, progress: Progress | None = None
 ) -> Float[Tensor, "n width"]:
-    """The input of the model's head for all images; with [features] from the cache."""
-    if recipe.features is None:
+    """The input of the model's head for all images; from the cache where it does not change."""
+    if recipe.features is None or not recipe.head_only:
         return features(model, dataset, progress)
     return extract(model.headless(), dataset, backend=recipe.features.backend, progress=progress)
 
@@ -42,20 +54,36 @@ def backbone_features(
 def train_features(
     recipe: Recipe, model: Model, train: Dataset, progress: Progress | None = None
 ) -> FeatureViews | None:
-    """What the head trains on under [features]: every train image at its centre and in some random crops. The crops
-    are the same for all seeds, which share them."""
+    """What is trained on under [features]: features, or maps, of every train image at its centre and in some random
+    crops. The crops are the same for all seeds, which share them."""
     table = recipe.features
     if table is None:
         return None
     crop = build.views(recipe, model.preprocessing).train
     further = [View(crop, number) for number in range(1, table.views + 1)]
+    if table.upto is not None:
+        maps = maps_of(recipe, model, train, (CENTRE, *further), progress)
+        return FeatureViews(maps.rows, train.labels, recipe.seed, maps.shape)
     return feature_views(model, train, further, seed=recipe.seed, backend=table.backend, progress=progress)
+
+
+def maps_of(
+    recipe: Recipe, model: Model, dataset: Dataset, views: Sequence[View] = (CENTRE,), progress: Progress | None = None
+) -> Maps:
+    """The maps after the stages that features.upto freezes."""
+    table = recipe.features
+    assert table is not None
+    assert table.upto is not None
+    return feature_maps(model, dataset, table.upto, views, half=table.half, backend=table.backend, progress=progress)
 
 
 def embedding_of(recipe: Recipe, model: Model, dataset: Dataset) -> Callable[[], Float[Tensor, "n d"]]:
     """A function that embeds the same images each time with the weights of the moment."""
     if recipe.features is None:
         return lambda: embed(model, dataset)
+    if recipe.features.upto is not None:
+        maps, upto = maps_of(recipe, model, dataset), recipe.features.upto
+        return lambda: embed_maps(model, maps, upto)
     points = backbone_features(recipe, model, dataset)
     return lambda: embed_features(model, points)
 

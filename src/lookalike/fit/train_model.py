@@ -131,6 +131,8 @@ def _features(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> Featu
     """Under [features], those of all images of the run: the test images' too, so that the clock knows them done."""
     if recipe.features is None:
         return None
+    if not recipe.head_only:
+        return train_features(recipe, model, parts.train, run.stage("maps of the frozen stages"))
     note = backend_of(model.headless(), recipe.features.backend).note
     if note:
         run.note(note)
@@ -145,7 +147,7 @@ def _prepare(recipe: Recipe, model: Model, loop: Loop, parts: Parts, run: OpenRu
     """What precedes the first step: the start of the head, the bank, a copy of the weights."""
     if needs_features(recipe):
         # the candidates that need no training have read the features already
-        read = cached_features if recipe.train.deliver == "best" and recipe.features is None else None
+        read = cached_features if recipe.train.deliver == "best" and not recipe.head_only else None
         prepare_head(recipe, model, parts.train, run.stage("features for the head"), read)
     if loop.bank is not None:
         fill_bank(recipe, loop, model, parts.train, run.stage("filling the embedding bank"))

@@ -7,13 +7,14 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Integer
-from torch import Tensor
+from torch import Tensor, nn
 
 from lookalike import catalog, samplers
 from lookalike.data import AugmentedImages, Dataset
 from lookalike.errors import check
 from lookalike.features import FeatureViews
 from lookalike.models import Embedder, Model
+from lookalike.models.cut import Rest
 from lookalike.models.preprocess import scale
 from lookalike.processes import Ranks
 from lookalike.recipe.goal import Goal, generators_of, objective, settings_of
@@ -78,17 +79,17 @@ def plan(recipe: Recipe, steps: int, seconds: float | None = None, batches: int 
 
 
 def loop(recipe: Recipe, model: Model, train: Dataset, features: FeatureViews | None = None) -> Loop:
-    """Everything that learns, ready for its first step; with [features] that is the head, on the `features` of the
-    train images, and nothing else changes."""
+    """Everything that learns, ready for its first step; with [features] that is the head, or what follows the frozen
+    stages, on the `features` of the train images, and nothing else changes."""
     embedder, rates, how = embedder_of(model), recipe.optimiser, model.preprocessing
     embeddings = bank(recipe, train, embedder.dim)
     batches = sampler(recipe, train, embeddings)
     goal = objective(recipe, train.classes, embedder.dim, batches.batch_size, train.sets).to(device(recipe))
-    network = embedder if features is None else embedder.head
+    network = embedder if features is None else _later(recipe, embedder, features)
     inputs = AugmentedImages(train, views(recipe, how).train, recipe.seed) if features is None else features
 
     def prepare(values: Tensor) -> Tensor:
-        return scale(values, how) if features is None else values
+        return scale(values, how) if features is None else values.float()
 
     generators, mixing = generators_of(goal), mixer_of(recipe, embedder, torch.Generator().manual_seed(recipe.seed))
     if mixing is not None:
@@ -107,12 +108,18 @@ def loop(recipe: Recipe, model: Model, train: Dataset, features: FeatureViews | 
     )  # fmt: skip
 
 
+def _later(recipe: Recipe, embedder: Embedder, features: FeatureViews) -> nn.Module:
+    """What learns on features: the head, or the stages after those whose maps they are."""
+    upto = None if recipe.features is None else recipe.features.upto
+    return embedder.head if upto is None else Rest(embedder, upto, features.shape)
+
+
 def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str, Any]]:
     """Parameter groups: backbone (unless it is frozen), head, and the loss's own."""
     table = recipe.optimiser
     decay = table.weight_decay if recipe.ccp is None else 0.0  # CCP adds it to the gradients, before they are clipped
     for group in embedder.parameter_groups(table.lr, table.head_lr, decay):
-        if recipe.features is None or group["name"] == "head":
+        if not recipe.head_only or group["name"] == "head":
             yield group
     for group in goal.parameter_groups(table.lr):
         yield group if table.loss_lr is None else {**group, "lr": table.loss_lr}

@@ -11,6 +11,7 @@ from lookalike.data import preset as image_preset
 from lookalike.errors import check
 from lookalike.models import Embedder, Model, Preprocessing, up_to
 from lookalike.models.backbones.weights import WEIGHTS, fill, read
+from lookalike.models.cut import check_cut
 from lookalike.models.device import checked_device
 from lookalike.recipe.settings import Recipe
 from lookalike.training.chunked import check_chunks
@@ -34,6 +35,9 @@ def model(recipe: Recipe) -> Model:
         _restore_head(embedder, table.weights)
     if table.freeze is not None:
         embedder.freeze(up_to(table.freeze, embedder.backbone.stages))
+    if recipe.features is not None and recipe.features.upto is not None:
+        check_cut(embedder, recipe.features.upto)
+        embedder.freeze(up_to(recipe.features.upto, embedder.backbone.stages))
     mixer_of(recipe, embedder, torch.Generator())
     if recipe.train.chunk is not None and recipe.features is None:
         check_chunks(embedder.train())

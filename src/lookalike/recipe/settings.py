@@ -154,10 +154,14 @@ class FrozenFeatures:
 
     views: random crops of every train image, beside its centre.
     backend: what computes the features: "torch", "onnx", or "auto": onnx where it gives the same.
+    upto: only the stages up to this one are frozen and cached, as maps; the later ones learn. None: all are frozen.
+    half: whether maps are kept in half precision.
     """
 
     views: int = 0
     backend: BackendName = "auto"
+    upto: str | None = None
+    half: bool = True
 
 
 @dataclass(frozen=True)
@@ -298,3 +302,8 @@ class Recipe:
     schedule: Schedule = field(default=Schedule())
     train: Train = Train()
     evaluation: Evaluation = Evaluation()
+
+    @property
+    def head_only(self) -> bool:
+        """Whether the head alone learns, on features that do not change."""
+        return self.features is not None and self.features.upto is None

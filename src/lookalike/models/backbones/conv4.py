@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.errors import check
-from lookalike.models.backbones.stages import After, Stages, through
+from lookalike.models.backbones.stages import After, Stages, Steps, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import GREY, Preprocessing
 
@@ -52,7 +52,11 @@ class Conv4(nn.Module):
             min(images.shape[2:]) >= SMALLEST,
             f"conv4 needs images of at least {SMALLEST} pixels, not {tuple(images.shape[2:])}",
         )
-        return through(((name, self.get_submodule(name)) for name in self.stages), images, after)
+        return through(self.steps, images, after)
+
+    @property
+    def steps(self) -> Steps:
+        return [(name, self.get_submodule(name)) for name in self.stages]
 
 
 def _block(inputs: int, outputs: int) -> nn.Sequential:

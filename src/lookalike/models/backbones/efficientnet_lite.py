@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lookalike.models.backbones.normalised import normalised
-from lookalike.models.backbones.stages import After, Images, Stages, through
+from lookalike.models.backbones.stages import After, Images, Stages, Steps, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
@@ -44,8 +44,8 @@ def _preprocessing(crop: int) -> Preprocessing:
     return Preprocessing(crop, crop + 32, mean=(127.0,) * 3, std=(128.0,) * 3, interpolation="bicubic")
 
 
-def _forward(network: nn.Module, stages: Stages, images: Images, after: After | None) -> FeatureMap:
-    return through(((name, partial(_run, network, name, stages[name])) for name in stages), images, after)
+def _steps(network: nn.Module, stages: Stages) -> Steps:
+    return [(name, partial(_run, network, name, stages[name])) for name in stages]
 
 
 def _run(network: nn.Module, stage: str, beginnings: tuple[str, ...], x: Tensor) -> Tensor:
@@ -75,7 +75,11 @@ class EfficientNetLite0(nn.Module):
         load(self, weights, self.published)
 
     def forward(self, images: Images, after: After | None = None) -> FeatureMap:
-        return _forward(self, self.stages, images, after)
+        return through(self.steps, images, after)
+
+    @property
+    def steps(self) -> Steps:
+        return _steps(self, self.stages)
 
 
 class EfficientNetLite1(nn.Module):
@@ -91,7 +95,11 @@ class EfficientNetLite1(nn.Module):
         load(self, weights, self.published)
 
     def forward(self, images: Images, after: After | None = None) -> FeatureMap:
-        return _forward(self, self.stages, images, after)
+        return through(self.steps, images, after)
+
+    @property
+    def steps(self) -> Steps:
+        return _steps(self, self.stages)
 
 
 class EfficientNetLite2(nn.Module):
@@ -107,7 +115,11 @@ class EfficientNetLite2(nn.Module):
         load(self, weights, self.published)
 
     def forward(self, images: Images, after: After | None = None) -> FeatureMap:
-        return _forward(self, self.stages, images, after)
+        return through(self.steps, images, after)
+
+    @property
+    def steps(self) -> Steps:
+        return _steps(self, self.stages)
 
 
 def _add_stages(network: nn.Module, depth: float, width: float, size: int) -> Stages:

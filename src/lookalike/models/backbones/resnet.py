@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from lookalike.models.backbones.normalised import normalised
-from lookalike.models.backbones.stages import After, Images, Stages, through
+from lookalike.models.backbones.stages import After, Images, Stages, Steps, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
@@ -44,7 +44,11 @@ class ResNet18(nn.Module):
         load(self, weights, self.published)
 
     def forward(self, images: Images, after: After | None = None) -> Float[Tensor, "n 512 rows columns"]:
-        return _forward(self, images, after)
+        return through(self.steps, images, after)
+
+    @property
+    def steps(self) -> Steps:
+        return _steps(self)
 
 
 class ResNet50(nn.Module):
@@ -61,7 +65,11 @@ class ResNet50(nn.Module):
         load(self, weights, self.published)
 
     def forward(self, images: Images, after: After | None = None) -> Float[Tensor, "n 2048 rows columns"]:
-        return _forward(self, images, after)
+        return through(self.steps, images, after)
+
+    @property
+    def steps(self) -> Steps:
+        return _steps(self)
 
 
 class Basic(nn.Module):
@@ -137,7 +145,7 @@ def _fill(network: nn.Module, block: type[Basic] | type[Bottleneck], depths: tup
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
 
-def _forward(network: nn.Module, images: Tensor, after: After | None) -> Tensor:
+def _steps(network: nn.Module) -> Steps:
     def stem(x: Tensor) -> Tensor:
         x = normalised(network.get_submodule("conv1"), network.get_submodule("bn1"), x)
         for name in ("relu", "maxpool"):
@@ -145,4 +153,4 @@ def _forward(network: nn.Module, images: Tensor, after: After | None) -> Tensor:
         return x
 
     layers = [(name, network.get_submodule(name)) for name in STAGES if name != "stem"]
-    return through([("stem", stem), *layers], images, after)
+    return [("stem", stem), *layers]

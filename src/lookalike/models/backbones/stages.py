@@ -15,6 +15,7 @@ from lookalike.models.preprocess import Preprocessing
 
 Images = Float[Tensor, "n 3 h w"]
 After = Callable[[str, Tensor], Tensor]  # (stage, its output) -> the input of the next stage
+Steps = Iterable[tuple[str, Callable[[Tensor], Tensor]]]  # stage and what it computes, first stage first
 Stages = Mapping[str, tuple[str, ...]]  # stage -> beginnings of the names of its parameters, first stage first
 
 
@@ -37,7 +38,7 @@ class Backbone(Protocol):
 
 
 def through(
-    steps: Iterable[tuple[str, Callable[[Tensor], Tensor]]], images: Float[Tensor, "n c h w"], after: After | None
+    steps: Steps, images: Float[Tensor, "n c h w"], after: After | None
 ) -> Float[Tensor, "n width rows columns"]:
     """The images through one stage after another, with `after` applied to the output of each.
 

@@ -1,0 +1,60 @@
+"""Training in little time: the first stages stay as they are, on maps of which, computed once, the later ones learn."""
+
+from dataclasses import replace
+
+from lookalike.fit.plan import STEP, Clock, embedding_rate, seconds_after
+from lookalike.fit.sample import ONNX
+from lookalike.models import Model, up_to
+from lookalike.models.backbones.stages import Backbone, stage_of
+from lookalike.models.backends import possible as has_onnx
+from lookalike.processes import Ranks
+from lookalike.protocols.class_disjoint import Parts
+from lookalike.recipe import Recipe, build
+from lookalike.recipe.settings import FrozenFeatures
+from lookalike.runs import OpenRun
+
+DECISION = "views"  # of the maps on which the later stages learn; -1: the whole network learns
+ENOUGH = 300  # steps of the whole network, from which on all of it learns
+MOST = 4  # random crops of an image, beside its centre
+SHARE = 1 / 3  # of the time for training, for the maps
+LATER = 0.5  # of the parameters are in the stages that learn, at least
+
+
+def with_frozen_stages(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock) -> Recipe:
+    """The recipe as it can be trained in the time that is left: as a whole, or on maps of its first stages."""
+    embedder = build.embedder_of(model)
+    stage = _last_frozen(embedder.backbone)
+    if recipe.features is not None or recipe.train.minutes is None or recipe.model.weights is None or stage is None:
+        return recipe
+    views = run.decisions.get(DECISION)
+    if views is None:
+        views = Ranks.current().from_first(lambda: _views(recipe, model, parts, clock))
+        run.decisions.make(DECISION, views)
+    if views < 0:
+        return recipe
+    run.note(f"the stages after {stage} learn, on maps of {views + 1} views of every train image, to save time")
+    embedder.freeze(up_to(stage, embedder.backbone.stages))
+    return replace(recipe, features=FrozenFeatures(views=views, upto=stage))
+
+
+def _last_frozen(backbone: Backbone) -> str | None:
+    """The last stage after which enough parameters follow; None: the network cannot be entered after a stage."""
+    if getattr(backbone, "steps", None) is None:
+        return None
+    counts = dict.fromkeys(backbone.stages, 0)
+    for name, parameter in backbone.named_parameters():
+        counts[stage_of(name, backbone.stages)] += parameter.numel()
+    names, whole = list(counts), sum(counts.values())
+    later = [sum(counts[name] for name in names[place + 1 :]) for place in range(len(names))]
+    return next((name for name, count in reversed([*zip(names, later, strict=True)]) if count >= LATER * whole), None)
+
+
+def _views(recipe: Recipe, model: Model, parts: Parts, clock: Clock) -> int:
+    """As many random crops as there is time for; -1 where there is enough for the whole network, or too little."""
+    rate = embedding_rate(model, parts.train)
+    left = clock.left(recipe.train.minutes or 0.0) - seconds_after(recipe, parts, rate)
+    batch: int = recipe.sampler.settings["batch_size"]
+    if left * rate / (STEP * batch) >= ENOUGH:
+        return -1
+    passes = SHARE * left * rate * (ONNX if has_onnx() else 1.0) / len(parts.train)
+    return min(MOST, int(passes) - 1)
