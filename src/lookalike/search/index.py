@@ -119,7 +119,7 @@ class Index:
         return self._model
 
     def load_model(self, fingerprint: str) -> Model:
-        """The model of a generation, from the files that are kept with the index."""
+        """The model with this `fingerprint`, that of a generation, from the files that are kept with the index."""
         return load_model(self.store, fingerprint, places.model_folder(self.place))
 
     def keep_model(self, model: Model) -> None:
@@ -152,7 +152,7 @@ class Index:
         return load(self.store, place, progress)
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
-        """On PostgreSQL: answer from an approximate index, and measure it; or exactly, as without it."""
+        """On PostgreSQL: answer from an approximate index and measure it where `on` is set, else exactly."""
         if isinstance(self.store, Approximating):
             self.store.approximate(on, progress)
         else:
