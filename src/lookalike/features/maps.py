@@ -35,7 +35,11 @@ AT_ONCE = 16  # images: more do not stay in the processor's cache
 
 
 class Maps(NamedTuple):
-    """One row of values per image and view, and the shape of a map."""
+    """Maps of images, flattened.
+
+    rows: the values of the map of every image in every view.
+    shape: that of one map.
+    """
 
     rows: Float[Tensor, "n views values"]
     shape: tuple[int, ...]
@@ -84,7 +88,7 @@ def feature_maps(
 
 @torch.no_grad()
 def embed_maps(model: Model, maps: Maps, stage: str) -> Float[Tensor, "n d"]:
-    """The embeddings of images of whose first view the maps after `stage` are known: only what follows is computed."""
+    """The embeddings of images, from the `maps` of their first view after `stage`: only what follows is computed."""
     assert isinstance(model.embedder, Embedder)
     rest = Rest(model.embedder, stage, maps.shape)
     with evaluating(model.embedder):
