@@ -91,6 +91,11 @@ def test_small_images_grow():
             assert apply(tiny, cut).unique().tolist() == [9]
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_grow_beyond_their_own_short_side(name):
+    assert preset(name).resized(288, 329).evaluation.size == 288
+
+
 def test_presets_resize():
     small = preset("mlrc").resized(128, short_side=144)
     assert (small.train.size, small.train.short_side, small.train.area) == (128, 144, (0.16, 1.0))

@@ -144,8 +144,8 @@ class Preset:
         """The same augmentation for another input size (`short_side` is the side before cropping)."""
         parts: dict[str, Any] = {}
         for name, part in (("train", self.train), ("evaluation", self.evaluation)):
-            part = replace(part, size=size, warp=short_side if part.warp else None)
-            parts[name] = replace(part, short_side=short_side if part.short_side else None)
+            warp, side = (short_side if own else None for own in (part.warp, part.short_side))
+            parts[name] = replace(part, size=size, warp=warp, short_side=side)
         return replace(self, **parts)
 
 
