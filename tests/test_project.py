@@ -69,3 +69,10 @@ def test_a_release_is_attested_before_it_is_published():
     jobs = WORKFLOWS["release"]["jobs"]
     assert (jobs["attest"]["needs"], jobs["publish"]["needs"]) == ("build", "attest")
     assert jobs["publish"]["environment"]
+
+
+def test_long_tests_are_named():
+    page = (ROOT / "docs" / "reliability.md").read_text()
+    files = [file for file in (ROOT / "tests").rglob("test_*.py") if "@pytest.mark.long\n" in file.read_text()]
+    assert files
+    assert [str(file.relative_to(ROOT)) for file in files if f"`{file.relative_to(ROOT)}`" not in page] == []
