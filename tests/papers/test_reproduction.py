@@ -361,6 +361,11 @@ def test_the_trials_of_the_search_are_drawn_with_the_best_one_first(tmp_path):
     assert lines == ["| 3 | 1.0e-02 | 3 | 28.00 |", "| 1 | 1.0e+00 | 1 | 27.00 |", "| 2 | 1.0e-01 | 2 | given up |"]
 
 
+def test_the_results_in_the_repository_are_of_the_studies_as_they_are_planned():
+    """Else all of them would be run again: a new key of a recipe has to begin with None."""
+    assert [study.name for study in STUDIES if not kept_whole(study)] == []
+
+
 def test_a_study_that_is_kept_whole_is_not_run_again_unless_its_plan_has_changed(tmp_path):
     study = STUDIES[0]
     content = {"cells": 25, "done": 25, "rows": [], "digest": read(study.file).digest}

@@ -66,7 +66,7 @@ def test_a_recipe_written_by_0_1_0_still_says_the_same():
     file = Path(__file__).parent / "written" / "lookalike-0.1.0.toml"
     recipe = load(file)
     written = {key: _tuples(part) for key, part in tomllib.loads(file.read_text()).items()}
-    written["train"] |= {"deliver": "trained", "refit_on_all": False, "dim": "auto"}  # all it could
+    written["train"] |= {"deliver": "trained", "dim": "auto"}  # all it could
     assert as_tree(recipe) == written
     assert recipe.model.architecture.settings == {"width": 12}
     assert recipe.model.unfreezing == Unfreezing(2, 1)

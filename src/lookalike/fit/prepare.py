@@ -74,7 +74,9 @@ def maps_of(
     table = recipe.features
     assert table is not None
     assert table.upto is not None
-    return feature_maps(model, dataset, table.upto, views, half=table.half, backend=table.backend, progress=progress)
+    return feature_maps(
+        model, dataset, table.upto, views, half=table.half is not False, backend=table.backend, progress=progress
+    )
 
 
 def embedding_of(recipe: Recipe, model: Model, dataset: Dataset) -> Callable[[], Float[Tensor, "n d"]]:

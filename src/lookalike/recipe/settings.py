@@ -3,7 +3,8 @@
 Where the code works with a dataclass (an architecture, a schedule, a plan), the table is that dataclass or holds it
 `inlined`. Fields marked as a `FACT`, such as the number of steps a schedule spans, are not keys of a recipe: data,
 model or the run decide them. A table with a field `settings` passes its other keys on to the member it names, which
-checks them.
+checks them. What is None is not written: a key that is new begins with None, so that recipes of before, and the digests
+of the studies that rest on them, stay what they were.
 """
 
 import math
@@ -155,13 +156,13 @@ class FrozenFeatures:
     views: random crops of every train image, beside its centre.
     backend: what computes the features: "torch", "onnx", or "auto": onnx where it gives the same.
     upto: only the stages up to this one are frozen and cached, as maps; the later ones learn. None: all are frozen.
-    half: whether maps are kept in half precision.
+    half: whether maps are kept in half precision; None: they are.
     """
 
     views: int = 0
     backend: BackendName = "auto"
     upto: str | None = None
-    half: bool = True
+    half: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ class Train:
     blend: tuple[float, ...] = ()
     chunk: int | None = None
     deliver: Literal["trained", "best", "untrained"] = "trained"
-    refit_on_all: bool = False
+    refit_on_all: bool | None = None
     dim: int | Literal["auto"] = "auto"
     most_ms: float | None = None
     precision: Precision = "auto"
