@@ -10,7 +10,7 @@ from lookalike import data
 from lookalike.data import Dataset
 from lookalike.evaluation import evaluate
 from lookalike.features import embed
-from lookalike.fit.plan import Clock
+from lookalike.fit.plan import RunClock
 from lookalike.fit.run import Conditions, begin_or_resume, train_recipe
 from lookalike.models import Preprocessing
 from lookalike.protocols.class_disjoint import Parts
@@ -32,7 +32,7 @@ def trial(recipe: Recipe, divided: Parts) -> dict[str, Any]:
     recipe = replace(recipe, train=replace(recipe.train, deliver="trained"))
     with TemporaryDirectory() as place:
         run, recipe = begin_or_resume(RunFolder(Path(place)), recipe, ignore)
-        trained = train_recipe(recipe, divided, run, Conditions(Clock.now(), ignore, lambda: False, full=False))
+        trained = train_recipe(recipe, divided, run, Conditions(RunClock.now(), ignore, lambda: False, full=False))
     model = trained.model
     result = evaluate(
         embed(model, divided.test), divided.test.labels, metrics=[*METRICS, "rho"], normalise=model.geometry

@@ -30,7 +30,7 @@ EVERY, STEPS, RATE, WIDTH = 10, 800, 2e-3, 16
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class CoverageSnapshot:
     """The plane as an instance ends: points, the proxies it has converged to, those of the next, and the radius."""
 
     instance: int
@@ -42,7 +42,7 @@ class Snapshot:
     radius: Float[Tensor, " classes"]  # the farthest a point lies from the nearest proxy of its class
 
 
-def snapshots(count: int = 4, seed: int = 0, progress: Progress | None = None) -> list[Snapshot]:
+def snapshots(count: int = 4, seed: int = 0, progress: Progress | None = None) -> list[CoverageSnapshot]:
     """The plane at the end of each of the first `count` instances to converge."""
     images, labels = _images(glyphs())
     generator = torch.Generator().manual_seed(seed)
@@ -55,7 +55,7 @@ def snapshots(count: int = 4, seed: int = 0, progress: Progress | None = None) -
     optimiser = torch.optim.Adam([*network.parameters(), goal.proxies], lr=RATE)
     strategy = ChanceConstraints(network, goal, optimiser, Pool(TensorDataset(images, labels), labels, seed=seed))
     strategy.begin()
-    shots: list[Snapshot] = []
+    shots: list[CoverageSnapshot] = []
     for step in range(1, STEPS + 1):
         rows = torch.cat([_members(labels, code, generator) for code in range(CLASSES)])
         network.train()
@@ -87,7 +87,9 @@ def _images(dataset: Dataset) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def _look(network: nn.Module, strategy: ChanceConstraints, images: Tensor, labels: Tensor, step: int) -> list[Snapshot]:
+def _look(
+    network: nn.Module, strategy: ChanceConstraints, images: Tensor, labels: Tensor, step: int
+) -> list[CoverageSnapshot]:
     """Validate; a snapshot if the instance has now converged."""
     network.eval()
     points = normalise(network(images), "ball")
@@ -103,10 +105,10 @@ def _look(network: nn.Module, strategy: ChanceConstraints, images: Tensor, label
     nearest = torch.cdist(points, converged.flatten(0, 1)).view(len(points), CLASSES, PROXIES).amin(2)
     own = nearest[torch.arange(len(points)), labels]
     radius = torch.stack([own[labels == code].max() for code in range(CLASSES)])
-    return [Snapshot(instance, step, points, labels, converged, following, radius)]
+    return [CoverageSnapshot(instance, step, points, labels, converged, following, radius)]
 
 
-def coverage_numbers(shots: list[Snapshot]) -> list[dict[str, Any]]:
+def coverage_numbers(shots: list[CoverageSnapshot]) -> list[dict[str, Any]]:
     return [
         {"instance": shot.instance, "step": shot.step, "radius": float(shot.radius.mean()),
          "radius of classes": shot.radius.tolist(), "converged": shot.converged.tolist(),
@@ -115,7 +117,7 @@ def coverage_numbers(shots: list[Snapshot]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def draw_glyph_coverage(shots: list[Snapshot]) -> "Figure":
+def draw_glyph_coverage(shots: list[CoverageSnapshot]) -> "Figure":
     """A panel per instance: classes as colours, converged proxies as squares, the next as stars, radii as circles."""
     caption = (
         "Dots: images of four glyphs in the plane, one colour a class. Squares: the proxies an instance has converged "

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 ROOT = Path(__file__).parents[2]
 
 
-class Planned(NamedTuple):
+class PlannedRun(NamedTuple):
     """A study, its file below papers/, the data it needs, and what kind of cells it has."""
 
     place: str
@@ -23,7 +23,7 @@ class Planned(NamedTuple):
 
 
 STUDIES = (
-    *(Planned(place) for place in (
+    *(PlannedRun(place) for place in (
         "reproduction/cub_rates", "ccp/cub_ccp_rates", "ccp/cub_ccp", "ccp/cub_ccp_own_rates", "ccp/cub_ccp_fast",
         "roth/cub_p_switch", "roth/cub_roth_losses", "multi_similarity/cub_ms_ablation_released", "top_k/cub_top_k",
         "fastap/cub_fastap_categories", "fastap/cub_fastap_batch_size", "roth/cub_mixup",
@@ -31,9 +31,9 @@ STUDIES = (
         "multi_similarity/cub_ms_batch_size", "ccp/cub_ccp_proxies", "ccp/cub_ccp_batch_size",
         "ccp/cub_ccp_proxy_losses", "roth/cub_roth_samplers",
     )),
-    Planned("reproduction/cub_finetuned", cells="finetuned"),
-    Planned("multi_similarity/omniglot_ms", "omniglot", "omniglot"),
-    Planned("fastap/omniglot_fastap", "omniglot", "omniglot"),
+    PlannedRun("reproduction/cub_finetuned", cells="finetuned"),
+    PlannedRun("multi_similarity/omniglot_ms", "omniglot", "omniglot"),
+    PlannedRun("fastap/omniglot_fastap", "omniglot", "omniglot"),
 )  # fmt: skip
 SEARCH = "cub_ccp_search"
 SEARCH_FILE = ROOT / "papers" / "ccp" / f"{SEARCH}.toml"

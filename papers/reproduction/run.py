@@ -17,7 +17,7 @@ from lookalike.files import write_text
 from lookalike.sweeps import Study, gather, read
 from papers.reproduction import page
 from papers.reproduction.figures import RESULTS, Kept
-from papers.reproduction.planned import ROOT, SEARCH, SEARCH_FILE, STUDIES, Planned
+from papers.reproduction.planned import ROOT, SEARCH, SEARCH_FILE, STUDIES, PlannedRun
 
 TRIALS = 15
 SECONDS = {"cub": 18.0, "finetuned": 900.0, "omniglot": 600.0, "trial": 120.0}  # of one core, before any is measured
@@ -76,12 +76,12 @@ def _lookalike(words: list[str]) -> int:
     return process.wait()
 
 
-def kept_whole(study: Planned, results: Path = RESULTS) -> bool:
+def kept_whole(study: PlannedRun, results: Path = RESULTS) -> bool:
     """Whether every cell of a study, as it is planned now, has its result in the repository."""
     return _kept(study, results) and Kept.read(study.name, results).complete
 
 
-def _kept(study: Planned, results: Path = RESULTS) -> bool:
+def _kept(study: PlannedRun, results: Path = RESULTS) -> bool:
     """Whether cells of a study, as it is planned now, have their results in the repository."""
     return bool(Kept.read(study.name, results).content.get("digest") == read(study.file).digest)
 
@@ -91,11 +91,11 @@ def _searched(results: Path = RESULTS) -> bool:
     return len(Kept.read(SEARCH, results).content.get("trials", ())) >= TRIALS
 
 
-def _read(study: Planned, data: dict[str, str]) -> Study:
+def _read(study: PlannedRun, data: dict[str, str]) -> Study:
     return read(study.file, f"{study.data}={data[study.data]}")
 
 
-def keep(study: Planned, data: dict[str, str], out: Path) -> None:
+def keep(study: PlannedRun, data: dict[str, str], out: Path) -> None:
     """Gather what a study has so far into results/ and draw the page."""
     planned = _read(study, data)
     content = gather(replace(planned, compare=_compared(study.name, planned)), out / study.name)

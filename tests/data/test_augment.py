@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike.data.images.augment import ASPECT, PRESETS, Augmentation, apply, preset
-from lookalike.data.images.source import Pixels
+from lookalike.data.images.source import DecodedImage
 from lookalike.errors import UserError
 
 sides = st.integers(1, 700)
@@ -77,14 +77,14 @@ def test_pixels_are_those_of_the_box():
     cut = Augmentation(8).cut(20, 30, torch.Generator())
     whole = Augmentation(20).cut(20, 30, torch.Generator())
     assert cut.whole == (20, 30)
-    assert torch.equal(apply(Pixels(image), cut), torch.from_numpy(image[6:14, 11:19]).permute(2, 0, 1))
-    flipped = apply(Pixels(image), whole._replace(flip=True))
+    assert torch.equal(apply(DecodedImage(image), cut), torch.from_numpy(image[6:14, 11:19]).permute(2, 0, 1))
+    flipped = apply(DecodedImage(image), whole._replace(flip=True))
     assert torch.equal(flipped, torch.from_numpy(image[:, 5:25][:, ::-1].copy()).permute(2, 0, 1))
     assert flipped.is_contiguous()
 
 
 def test_small_images_grow():
-    tiny = Pixels(np.full((3, 5, 3), 9, np.uint8))
+    tiny = DecodedImage(np.full((3, 5, 3), 9, np.uint8))
     for name in PRESETS:
         for part in (preset(name).train, preset(name).evaluation):
             cut = part.cut(3, 5, torch.Generator())

@@ -9,7 +9,7 @@ from PIL import Image
 from lookalike.errors import UserError
 from lookalike.fit import fit
 from lookalike.fit.choose import choose
-from lookalike.fit.networks import Cell, at, cells
+from lookalike.fit.networks import NetworkAtSize, at, cells
 from lookalike.models import Model
 from lookalike.recipe import of_tree
 from lookalike.training.train import StoppedError
@@ -133,10 +133,8 @@ def test_the_grid():
          "networks": {"backbones": ["conv4", "efficientnet_lite1"], "sizes": [224, 32]},
          "loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}}
     )  # fmt: skip
-    assert cells(photos) == [
-        Cell("conv4", 32), Cell("conv4", 224), Cell("efficientnet_lite1", 32), Cell("efficientnet_lite1", 224),
-    ]  # fmt: skip
-    own, other = at(photos, Cell("conv4", 32)), at(photos, Cell("efficientnet_lite1", 224))
+    assert cells(photos) == [("conv4", 32), ("conv4", 224), ("efficientnet_lite1", 32), ("efficientnet_lite1", 224)]
+    own, other = at(photos, NetworkAtSize("conv4", 32)), at(photos, NetworkAtSize("efficientnet_lite1", 224))
     assert own == photos
     assert (other.model.architecture.settings, other.model.weights) == ({}, "pretrained")
     assert (other.images.size, other.images.short_side) == (224, 256)

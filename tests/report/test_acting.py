@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lookalike import report
-from lookalike.report.run.queries import Answer, Strip
+from lookalike.report.run.queries import AnsweredQuery, Strip
 from tests.report.conftest import NAMES, PATHS, RESULT, fill, labels, picture, vectors
 from tests.report.page_reader import Reader
 from tests.report.test_page import ORDER
@@ -29,7 +29,7 @@ def test_files_are_named_in_tooltips_in_lists_and_on_the_map(run, reader, text):
 
 @pytest.mark.parametrize(("scores", "digits"), [((0.91, 0.89), 2), ((0.8214, 0.8211, 0.79), 4), ((0.5, 0.5), 2)])
 def test_similarities_have_enough_decimals_to_differ(scores, digits):
-    answers = [Answer(row, "a", score, True, "") for row, score in enumerate(scores)]
+    answers = [AnsweredQuery(row, "a", score, True, "") for row, score in enumerate(scores)]
     notes = [tile.note for tile in Strip("best", 9, "a", "", 1.0, answers).tiles()[1:]]
     assert notes == [f"{score:.{digits}f}" for score in scores]
 

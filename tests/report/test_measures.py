@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lookalike.evaluation.pair_curves import Tally
-from lookalike.report.charts.chart import Axis, Chart, Mark, Series
+from lookalike.report.charts.chart import Axis, Chart, ReferenceLine, Series
 from lookalike.report.charts.layout import Frame, drawing
 from lookalike.report.charts.svg import draw
 from lookalike.report.charts.ticks import ticks
@@ -118,7 +118,8 @@ def test_long_logs_are_averaged_and_broken_numbers_left_out():
 def test_a_value_is_drawn_where_it_belongs():
     chart = Chart(
         "c", "t", "see.", Axis("x (m)", 1, 100, log=True), Axis("y (%)", 0, 1, percent=True),
-        (Series("a", (1.0, 10.0), (0.0, 1.0)), Series("<b>", (1.0,), (0.5,), "dots", 1)), (Mark(10.0, "here"),),
+        (Series("a", (1.0, 10.0), (0.0, 1.0)), Series("<b>", (1.0,), (0.5,), "dots", 1)),
+        (ReferenceLine(10.0, "here"),),
     )  # fmt: skip
     frame = Frame(chart)
     assert frame.x(10) == pytest.approx((frame.left + frame.right) / 2)

@@ -14,7 +14,7 @@ from lookalike.errors import UserError
 from lookalike.search.items import Identity
 from lookalike.search.stores.sqlite import cache as module
 from lookalike.search.stores.sqlite.cache import Cache, checksum
-from lookalike.search.stores.sqlite.segments import Segment, View, build
+from lookalike.search.stores.sqlite.segments import Segment, SegmentView, build
 from lookalike.search.stores.sqlite.store import SqliteStore
 from tests.search.brute import Brute, on, same, some_items
 
@@ -34,7 +34,7 @@ def cache(tmp_path):
 @pytest.fixture
 def view():
     removed = segment(1, 50).without(np.array([3, 7]))
-    return View((removed, segment(60, 20, seed=1)), 2, 9, "token", False)
+    return SegmentView((removed, segment(60, 20, seed=1)), 2, 9, "token", False)
 
 
 def content(one: Segment):
@@ -58,7 +58,7 @@ def test_what_is_on_disk_is_not_written_again_and_what_is_not_needed_is_removed(
     first, second = cache.save(view).segments
     before = {path.name: path.stat().st_mtime_ns for path in cache.folder.iterdir() if path.is_dir()}
     assert set(before) == {first.name, second.name}
-    cache.save(View((second, segment(100, 5)), 2, 10, "later", False))
+    cache.save(SegmentView((second, segment(100, 5)), 2, 10, "later", False))
     after = {path.name: path.stat().st_mtime_ns for path in cache.folder.iterdir() if path.is_dir()}
     assert len(after) == 2
     assert after[second.name] == before[second.name]

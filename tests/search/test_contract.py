@@ -12,7 +12,7 @@ from lookalike.errors import UserError
 from lookalike.search import filters
 from lookalike.search.items import Identity, Item, Mark, Stamp
 from lookalike.search.stores import Column, GenerationError, Store, places
-from lookalike.search.stores.sharded.store import Shards
+from lookalike.search.stores.sharded.store import ShardedStore
 from tests.search.brute import Brute, on, same, some_items
 
 DIM = 8
@@ -221,7 +221,7 @@ def test_order_blocks_and_the_newest(store):
     assert [item.id for block, _ in scanned for item in block] == [
         item.id for item in sorted(items, key=lambda item: item.id)[5:] if item.columns["brand"] == "x"
     ]
-    if not isinstance(store, Shards):  # which of one batch is the newest, shards do not say
+    if not isinstance(store, ShardedStore):  # which of one batch is the newest, shards do not say
         assert [item.id for item in store.summary([], newest=3).newest] == [item.id for item in items[:-4:-1]]
     store.put([items[7]], vectors[7:8])
     assert store.summary([], newest=1).newest == [items[7]]

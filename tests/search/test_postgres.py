@@ -17,7 +17,7 @@ from lookalike.search.stores import StorageError, places
 from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.database import PostgresDatabase
-from lookalike.search.stores.postgres.troubles import Trouble, explained, trouble_of
+from lookalike.search.stores.postgres.troubles import FailureKind, explained, trouble_of
 from tests.attacks.disks import fill_disk
 from tests.attacks.servers import kill_once
 from tests.fixtures.postgres_server import server
@@ -137,17 +137,17 @@ def test_troubles_of_a_server_say_what_to_do(error, message):
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), Trouble.STALE),
-        (psycopg.errors.FeatureNotSupported("something else"), Trouble.FINAL),
-        (psycopg.errors.SerializationFailure("could not serialize"), Trouble.CONFLICT),
-        (psycopg.errors.AdminShutdown("terminating connection"), Trouble.LOST),
-        (psycopg.errors.ConnectionException("gone"), Trouble.LOST),
-        (psycopg.InterfaceError("the connection is closed"), Trouble.LOST),
-        (psycopg.OperationalError("server closed the connection unexpectedly"), Trouble.LOST),
-        (psycopg.OperationalError('role "nobody" does not exist'), Trouble.FINAL),
-        (psycopg.OperationalError('FATAL: pg_hba.conf rejects connection for host "[local]"'), Trouble.FINAL),
-        (psycopg.OperationalError("failed to resolve host 'db'"), Trouble.LOST),  # names come and go, too
-        (psycopg.errors.DiskFull("could not extend file"), Trouble.FINAL),
+        (psycopg.errors.FeatureNotSupported("cached plan must not change result type"), FailureKind.STALE),
+        (psycopg.errors.FeatureNotSupported("something else"), FailureKind.FINAL),
+        (psycopg.errors.SerializationFailure("could not serialize"), FailureKind.CONFLICT),
+        (psycopg.errors.AdminShutdown("terminating connection"), FailureKind.LOST),
+        (psycopg.errors.ConnectionException("gone"), FailureKind.LOST),
+        (psycopg.InterfaceError("the connection is closed"), FailureKind.LOST),
+        (psycopg.OperationalError("server closed the connection unexpectedly"), FailureKind.LOST),
+        (psycopg.OperationalError('role "nobody" does not exist'), FailureKind.FINAL),
+        (psycopg.OperationalError('FATAL: pg_hba.conf rejects connection for host "[local]"'), FailureKind.FINAL),
+        (psycopg.OperationalError("failed to resolve host 'db'"), FailureKind.LOST),  # names come and go, too
+        (psycopg.errors.DiskFull("could not extend file"), FailureKind.FINAL),
     ],
 )
 def test_which_troubles_are_worth_another_try(error, kind):

@@ -19,7 +19,7 @@ from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.store import PostgresStore
 from lookalike.search.stores.sharded import shards as shard
 from lookalike.search.stores.sharded.shards import Shard, shard_of
-from lookalike.search.stores.sharded.store import Shards
+from lookalike.search.stores.sharded.store import ShardedStore
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.search.brute import Brute, on, same, some_items
 
@@ -187,7 +187,7 @@ def folders(tmp_path):
     """Two shards in folders: what holds for servers holds for them."""
     for number in (1, 2):
         SqliteStore.create(tmp_path / f"{number}", Identity(None, "sphere", DIM)).close()
-    shards = Shards([partial(SqliteStore, tmp_path / f"{number}") for number in (1, 2)])
+    shards = ShardedStore([partial(SqliteStore, tmp_path / f"{number}") for number in (1, 2)])
     draw = np.random.default_rng(4)
     shards.put(some_items(200, draw=draw), on("sphere", draw.standard_normal((200, DIM))))
     yield shards

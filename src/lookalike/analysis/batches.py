@@ -16,7 +16,7 @@ from lookalike.errors import check
 from lookalike.targets import Pairs
 
 
-class Spread(NamedTuple):
+class BatchSpread(NamedTuple):
     """The mean and the extremes of a number over the batches."""
 
     mean: float
@@ -24,13 +24,13 @@ class Spread(NamedTuple):
     most: float
 
     @staticmethod
-    def of(values: Iterable[float]) -> "Spread":
+    def of(values: Iterable[float]) -> "BatchSpread":
         """
-        >>> Spread.of([1, 2, 6])
-        Spread(mean=3.0, least=1, most=6)
+        >>> BatchSpread.of([1, 2, 6])
+        BatchSpread(mean=3.0, least=1, most=6)
         """
         numbers = list(values)
-        return Spread(sum(numbers) / len(numbers), min(numbers), max(numbers))
+        return BatchSpread(sum(numbers) / len(numbers), min(numbers), max(numbers))
 
 
 @dataclass(frozen=True)
@@ -53,21 +53,21 @@ class Composition:
 
     batches: int
     batch_size: int
-    classes: Spread
-    images_per_class: Spread
-    categories: Spread | None
-    repeated: Spread
-    positive_pairs: Spread
+    classes: BatchSpread
+    images_per_class: BatchSpread
+    categories: BatchSpread | None
+    repeated: BatchSpread
+    positive_pairs: BatchSpread
     images_shown: float
     classes_shown: float
-    within: Spread | None = None
-    between: Spread | None = None
-    nearest_negative: Spread | None = None
+    within: BatchSpread | None = None
+    between: BatchSpread | None = None
+    nearest_negative: BatchSpread | None = None
 
     def as_json(self) -> dict[str, Any]:
         """All numbers by name."""
         return {
-            key: value._asdict() if isinstance(value, Spread) else value
+            key: value._asdict() if isinstance(value, BatchSpread) else value
             for key, value in ((key, getattr(self, key)) for key in asdict(self))
         }
 
@@ -82,7 +82,7 @@ def describe_batches(
 
     >>> composition = describe_batches([[0, 1, 2], [0, 1, 1]], torch.tensor([7, 7, 9, 9]))
     >>> composition.classes, composition.images_shown
-    (Spread(mean=1.5, least=1, most=2), 0.75)
+    (BatchSpread(mean=1.5, least=1, most=2), 0.75)
     """
     check(len(batches) > 0 and all(batches), "there are no batches to describe: give at least one, with images")
     rows = [torch.tensor(batch) for batch in batches]
@@ -92,11 +92,13 @@ def describe_batches(
     return Composition(
         batches=len(batches),
         batch_size=max(len(batch) for batch in batches),
-        classes=Spread.of(len(counts) for counts in sizes),
-        images_per_class=Spread.of(float(counts.double().mean()) for counts in sizes),
-        categories=None if categories is None else Spread.of(len(torch.unique(categories[batch])) for batch in rows),
-        repeated=Spread.of(len(batch) - len(torch.unique(batch)) for batch in rows),
-        positive_pairs=Spread.of(_positive_share(counts) for counts in sizes),
+        classes=BatchSpread.of(len(counts) for counts in sizes),
+        images_per_class=BatchSpread.of(float(counts.double().mean()) for counts in sizes),
+        categories=None
+        if categories is None
+        else BatchSpread.of(len(torch.unique(categories[batch])) for batch in rows),
+        repeated=BatchSpread.of(len(batch) - len(torch.unique(batch)) for batch in rows),
+        positive_pairs=BatchSpread.of(_positive_share(counts) for counts in sizes),
         images_shown=len(shown) / len(labels),
         classes_shown=len(torch.unique(labels[shown])) / len(torch.unique(labels)),
         **distances,
@@ -108,7 +110,7 @@ def _positive_share(counts: Tensor) -> float:
     return float((counts * (counts - 1)).sum()) / max(1, total * (total - 1))
 
 
-def _distances(rows: list[Tensor], labels: Tensor, vectors: Tensor) -> dict[str, Spread | None]:
+def _distances(rows: list[Tensor], labels: Tensor, vectors: Tensor) -> dict[str, BatchSpread | None]:
     means: dict[str, list[float]] = {"within": [], "between": [], "nearest_negative": []}
     for apart, pairs in _meetings(rows, labels, vectors):
         if pairs.positive.any():
@@ -117,7 +119,7 @@ def _distances(rows: list[Tensor], labels: Tensor, vectors: Tensor) -> dict[str,
             means["between"].append(float(apart[pairs.negative].mean()))
             nearest = torch.where(pairs.negative, apart, torch.inf).amin(1)
             means["nearest_negative"].append(float(nearest[nearest.isfinite()].mean()))
-    return {name: Spread.of(values) if values else None for name, values in means.items()}
+    return {name: BatchSpread.of(values) if values else None for name, values in means.items()}
 
 
 def _meetings(rows: Iterable[Tensor], labels: Tensor, vectors: Tensor) -> Iterator[tuple[Tensor, Pairs]]:

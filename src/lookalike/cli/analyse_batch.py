@@ -19,7 +19,7 @@ from lookalike.analysis import (
     draw_places,
     save,
 )
-from lookalike.analysis.batches import Spread
+from lookalike.analysis.batches import BatchSpread
 from lookalike.analysis.example import example
 from lookalike.cli.bars import bar
 from lookalike.errors import UserError, check
@@ -157,9 +157,9 @@ def as_table(table: Mapping[str, Composition]) -> str:
     return "\n".join(lines)
 
 
-def cell(spread: Spread | Mapping[str, float] | None) -> str:
+def cell(spread: BatchSpread | Mapping[str, float] | None) -> str:
     """
-    >>> cell(Spread(2.5, 1, 4)), cell({"mean": 3.0, "least": 3, "most": 3}), cell(None)
+    >>> cell(BatchSpread(2.5, 1, 4)), cell({"mean": 3.0, "least": 3, "most": 3}), cell(None)
     ('2.5 (1…4)', '3', '-')
     """
     if spread is None:

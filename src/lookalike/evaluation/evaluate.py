@@ -9,7 +9,7 @@ import torch
 from lookalike.errors import check
 from lookalike.evaluation import curves, pair_curves, whole_set
 from lookalike.evaluation import names as metric_names
-from lookalike.evaluation.engine.question import Question, ask, read_ignore, with_unknown
+from lookalike.evaluation.engine.question import RankingTask, ask, read_ignore, with_unknown
 from lookalike.evaluation.engine.ranking import rank
 from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
 from lookalike.evaluation.geometry.spectrum import class_spectrum
@@ -104,7 +104,7 @@ def describe(sets: Sets, ties: Ties, tolerance: float, seed: int) -> dict[str, A
 
 
 def measure_ranking(
-    result: Result, requested: Names, question: Question, sets: Sets, progress: Progress | None
+    result: Result, requested: Names, question: RankingTask, sets: Sets, progress: Progress | None
 ) -> None:
     """Fill in the ranking metrics, per query and on average, and the curves over ranks."""
     why = "no class has two samples" if question.leave_one_out else "no label of a query is among gallery_labels"
@@ -160,7 +160,7 @@ def measure(name: str, standing: Order) -> Values:
     return AT_K[family](standing, int(k))
 
 
-def measure_pairs(result: Result, requested: Names, question: Question, sets: Sets) -> None:
+def measure_pairs(result: Result, requested: Names, question: RankingTask, sets: Sets) -> None:
     """PR, ROC and TAR@FAR over all pairs."""
     tally = pair_curves.tally_sets(sets, question)
     few = pair_curves.thinned(tally)
@@ -194,7 +194,7 @@ def measure_whole(
         result.curves["class_spectrum"] = {"place": np.arange(1.0, len(values) + 1), "value": values}
 
 
-def nearest_wrong(sets: Sets, question: Question, rows: Codes) -> list[Hashable]:
+def nearest_wrong(sets: Sets, question: RankingTask, rows: Codes) -> list[Hashable]:
     """The class of the nearest item of another class, for some queries."""
     labels = sets.query_codes if sets.gallery_codes is None else sets.gallery_codes
     queries = sets.space(rows, of_gallery=False)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lookalike.errors import UserError
 from lookalike.evaluation.engine.panel import marked
-from lookalike.evaluation.engine.question import Question, ask, read_ignore, with_unknown
+from lookalike.evaluation.engine.question import RankingTask, ask, read_ignore, with_unknown
 from lookalike.evaluation.engine.ranks import Values
 from lookalike.evaluation.engine.space import Space
 from lookalike.evaluation.inputs import Items, Vectors
@@ -75,7 +75,7 @@ def tally_pairs(
     return tally_sets(sets, ask(sets.query_codes, sets.gallery_codes, hidden, sets.relevance))
 
 
-def tally_sets(sets: Sets, question: Question) -> Tally:
+def tally_sets(sets: Sets, question: RankingTask) -> Tally:
     """`tally_pairs` for sets that have been read."""
     everyone = question.gallery if question.leave_one_out else np.arange(len(sets.queries))
     # the pairs of a query without a relevant item count as well
@@ -86,7 +86,7 @@ def tally_sets(sets: Sets, question: Question) -> Tally:
     return tally(blocks, len(everyone) * len(question.gallery), -1.0 if gallery.spherical else -2.0)
 
 
-def _likeness(sets: Sets, question: Question, device: torch.device) -> Likeness:
+def _likeness(sets: Sets, question: RankingTask, device: torch.device) -> Likeness:
     """Whether pairs are of one class, for rows of queries, block of the gallery by block."""
     if question.relevance is not None:
 
@@ -102,7 +102,7 @@ def _likeness(sets: Sets, question: Question, device: torch.device) -> Likeness:
     return lambda rows: lambda block: left[rows, None] == right[block]
 
 
-def pairs(question: Question, likeness: Likeness, queries: Space, gallery: Space) -> Iterator[tuple[Tensor, Tensor]]:
+def pairs(question: RankingTask, likeness: Likeness, queries: Space, gallery: Space) -> Iterator[tuple[Tensor, Tensor]]:
     """Scores and "same class" of all pairs, block by block."""
     triangle, height, width = question.symmetric, len(queries.vectors), len(gallery.vectors)
     for i in range(0, height, BLOCK):
@@ -117,7 +117,7 @@ def pairs(question: Question, likeness: Likeness, queries: Space, gallery: Space
             yield (scores.flatten(), same.flatten()) if counted is None else (scores[counted], same[counted])
 
 
-def visible(question: Question, rows: slice, columns: slice, same: Tensor) -> Tensor | None:
+def visible(question: RankingTask, rows: slice, columns: slice, same: Tensor) -> Tensor | None:
     """Pairs that count; None: all of the block."""
     touches = question.leave_one_out and rows.start < columns.stop and columns.start < rows.stop
     if question.ignore is None and not touches:

@@ -18,7 +18,7 @@ from lookalike.data import Dataset
 from lookalike.data.images.digests import content_digests
 from lookalike.errors import UserError
 from lookalike.features.embedding import encode_rows
-from lookalike.features.store import BUCKETS, Store, Vectors
+from lookalike.features.store import BUCKETS, FeatureStore, Vectors
 from lookalike.features.views import CENTRE, View
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
@@ -47,7 +47,7 @@ def extract(
     if model.architecture is None:
         work.total = len(digests)
         return torch.from_numpy(work.compute(range(len(digests))))
-    store = Store(cache_folder() / "features" / _key(model, view, work.backend))
+    store = FeatureStore(cache_folder() / "features" / _key(model, view, work.backend))
     known: dict[bytes, Vectors] = remembered("vectors", str(store.folder), dict)
     vectors = {digest: known[digest] for digest in digests if digest in known}
     vectors |= store.read([digest for digest in digests if digest not in known])

@@ -73,7 +73,7 @@ def feature_maps(
     summary.update(b"".join(digests))
 
     def write(folder: Path) -> None:
-        work = _Work(model, dataset, views, computes, digests, progress)
+        work = _MapExtraction(model, dataset, views, computes, digests, progress)
         size = (len(dataset), len(views), int(np.prod(shape)))
         file = np.lib.format.open_memmap(folder / FILE, "w+", np.float16 if half else np.float32, size)
         for place in range(len(views)):
@@ -108,7 +108,7 @@ def _read(folder: Path) -> np.ndarray:
     return values
 
 
-class _Work(NamedTuple):
+class _MapExtraction(NamedTuple):
     model: Model
     dataset: Dataset
     views: Sequence[View]

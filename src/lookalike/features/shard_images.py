@@ -26,7 +26,7 @@ Arrays = dict[str, np.ndarray]
 Troubles = list[tuple[str, str]]  # the name of an image, and why it cannot be read
 
 
-class Stamp(NamedTuple):
+class ImageStamp(NamedTuple):
     """A file as it was when it was embedded; an index recognises it by this."""
 
     size: int
@@ -40,7 +40,7 @@ class ShardImages:
 
     dataset: Dataset
     names: StringColumn
-    stamps: dict[int, Stamp] = field(default_factory=dict)
+    stamps: dict[int, ImageStamp] = field(default_factory=dict)
     unreadable: dict[int, UnreadableError] = field(default_factory=dict)
 
     def pixels(self, place: int) -> Tensor | None:
@@ -96,7 +96,7 @@ def _texts(texts: list[str]) -> np.ndarray:
     return np.array(texts, np.str_)
 
 
-def _read(path: Path) -> tuple[bytes, Stamp]:
+def _read(path: Path) -> tuple[bytes, ImageStamp]:
     """The bytes of a file, and its stamp."""
     try:
         status = os.stat(path)
@@ -109,4 +109,4 @@ def _read(path: Path) -> tuple[bytes, Stamp]:
         if isinstance(error, UnreadableError):
             raise
         raise UnreadableError("missing", f"it cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return content, Stamp(status.st_size, status.st_mtime_ns, blake2b(content, digest_size=DIGEST).hexdigest())
+    return content, ImageStamp(status.st_size, status.st_mtime_ns, blake2b(content, digest_size=DIGEST).hexdigest())

@@ -32,7 +32,7 @@ Arrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ShardPlan:
     """What the shards of a folder are; fixed by the first worker."""
 
     data: str
@@ -46,11 +46,11 @@ class Plan:
 class Shards:
     """The shards in `folder`, as its `plan` has them, numbered from 0; see `begin` and `open`."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
+    def __init__(self, folder: Path, plan: ShardPlan) -> None:
         self.folder, self.plan, self.claims = folder, plan, folder / CLAIMS
 
     @staticmethod
-    def begin(folder: Path, plan: Plan, shards: int | None) -> "Shards":
+    def begin(folder: Path, plan: ShardPlan, shards: int | None) -> "Shards":
         """Join the work in `folder`, or begin it by `plan`; other images, another model, other `shards` are refused.
 
         `shards`: how many; None: as many as the folder has, which then must have been begun.
@@ -69,7 +69,7 @@ class Shards:
         begun._check(plan, shards)
         return begun
 
-    def _check(self, own: Plan, shards: int | None) -> None:
+    def _check(self, own: ShardPlan, shards: int | None) -> None:
         plan, where = self.plan, f"the shards in '{self.folder}'"
         check(
             plan.fingerprint == own.fingerprint,
@@ -92,7 +92,7 @@ class Shards:
         check(is_shards(folder), f"there are no shards in '{folder}': make them with lookalike embed --shards")
         try:
             content = read_json(folder / PLAN)
-            return Shards(folder, dataclass_of(Plan, content, "the plan"))
+            return Shards(folder, dataclass_of(ShardPlan, content, "the plan"))
         except (OSError, ValueError) as error:
             raise UserError(f"'{folder / PLAN}' cannot be read ({error}): choose another folder") from None
 
@@ -169,11 +169,11 @@ def claim_name(number: int) -> str:
     return f"{number:06d}"
 
 
-def planned(dataset: Dataset, root: str, names: StringColumn, fingerprint: str, shards: int | None) -> Plan:
+def planned(dataset: Dataset, root: str, names: StringColumn, fingerprint: str, shards: int | None) -> ShardPlan:
     """The plan of a worker that begins."""
     check(shards is None or 0 < shards <= MOST, f"choose 1 to {MOST:,} shards, not {shards}")
     count = len(dataset)
-    return Plan(dataset.name, root, count, min(shards or 1, count), _digest(names, dataset), fingerprint)
+    return ShardPlan(dataset.name, root, count, min(shards or 1, count), _digest(names, dataset), fingerprint)
 
 
 def listed(images: Source) -> tuple[str, StringColumn]:

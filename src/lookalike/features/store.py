@@ -22,7 +22,7 @@ Vectors = NDArray[np.float32]
 Compute = Callable[[Sequence[bytes]], Vectors]
 
 
-class Store:
+class FeatureStore:
     """The vectors of one network and view."""
 
     def __init__(self, folder: Path) -> None:

@@ -7,7 +7,7 @@ from lookalike.evaluation import Result, compare
 from lookalike.fit import candidates
 from lookalike.fit.candidates import TRAINED, Candidate
 from lookalike.fit.frozen_stages import with_frozen_stages
-from lookalike.fit.plan import Clock, NotEnoughTimeError, decide_against
+from lookalike.fit.plan import NotEnoughTimeError, RunClock, decide_against
 from lookalike.fit.train_model import Choice, TrainedModel, train_model, weights
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts, usable
@@ -31,7 +31,7 @@ def judges_candidates(recipe: Recipe) -> bool:
     return recipe.train.deliver == "best" and recipe.protocol.name == "class_disjoint" and held
 
 
-def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
+def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: RunClock, stop: Stop) -> TrainedModel:
     """Judge what leaves the network as it was, train where that can help and there is time, and choose."""
     before = weights(model)
     cheap = candidates.untrained(recipe, model, parts, run.stage("judging what needs no training"))

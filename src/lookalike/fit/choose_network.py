@@ -19,7 +19,7 @@ from lookalike.errors import UserError
 from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.judge_network import CLASSES, Measured, measure
-from lookalike.fit.networks import Cell, at, cells, settled
+from lookalike.fit.networks import NetworkAtSize, at, cells, settled
 from lookalike.fit.plan import EXPORT
 from lookalike.fit.result_content import header
 from lookalike.fit.sample import ONNX, fitting, seconds_per_image, turns
@@ -53,9 +53,9 @@ def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
             made = _Rounds(recipe, train, len(dataset), run).to_the_end(made)
         else:
             made |= {"chosen": usual(recipe, grid)}
-            run.note(f"{Cell(*made['chosen']).name}, without measuring others: {reason}")
+            run.note(f"{NetworkAtSize(*made['chosen']).name}, without measuring others: {reason}")
         run.decisions.make(DECISION, made)
-    recipe = settled(recipe, Cell(*made["chosen"]))
+    recipe = settled(recipe, NetworkAtSize(*made["chosen"]))
     write_text(run.folder.recipe, to_toml(recipe, header()))
     return recipe
 
@@ -63,7 +63,7 @@ def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
 def first_recipe(recipe: Recipe, run: OpenRun) -> Recipe:
     """The recipe with the cell that a run began with, in whose size its images are audited."""
     made = run.decisions.get(DECISION)
-    return recipe if made is None else at(recipe, Cell(*made["first"]))
+    return recipe if made is None else at(recipe, NetworkAtSize(*made["first"]))
 
 
 def _why_not(recipe: Recipe, train: Dataset) -> str | None:
@@ -75,12 +75,12 @@ def _why_not(recipe: Recipe, train: Dataset) -> str | None:
     return None
 
 
-def usual(recipe: Recipe, grid: Sequence[Cell]) -> Cell:
+def usual(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> NetworkAtSize:
     """The first network, at the size nearest to that of its training."""
     return _by_network(recipe, grid)[0]
 
 
-def _by_network(recipe: Recipe, grid: Sequence[Cell]) -> list[Cell]:
+def _by_network(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> list[NetworkAtSize]:
     """One network after the other, the size nearest to that of its training first."""
     names = list(dict.fromkeys(cell.backbone for cell in grid))
     models = {cell.backbone: build.model(at(recipe, cell)) for cell in grid if cell.size == grid[0].size}
@@ -88,7 +88,7 @@ def _by_network(recipe: Recipe, grid: Sequence[Cell]) -> list[Cell]:
     return sorted(grid, key=lambda cell: (names.index(cell.backbone), abs(cell.size - own[cell.backbone])))
 
 
-def _begun(recipe: Recipe, grid: Sequence[Cell]) -> dict[str, Any]:
+def _begun(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> dict[str, Any]:
     """Before the first round: the cheapest cell, from which there is a model soon, then what is likely to be good."""
     left = [grid[0], *(cell for cell in _by_network(recipe, grid) if cell != grid[0])]
     return {"first": grid[0], "left": left, "images": 0, "backend": "torch", "rows": []}
@@ -121,7 +121,7 @@ class _Rounds:
             if planned is None:
                 break
             made |= planned
-            measured = self._round([Cell(*cell) for cell in made["left"]], made)
+            measured = self._round([NetworkAtSize(*cell) for cell in made["left"]], made)
             made |= {"rows": self._rows(made, measured), "left": self._better_half(measured)}
             self.run.decisions.make(DECISION, made)
         taken = self._taken([row for row in made["rows"] if row["images"] == made["images"]])
@@ -133,7 +133,7 @@ class _Rounds:
         before, backend = made["images"], made["backend"]
         if before == 0:
             return {"images": min(FIRST, len(self.order))}
-        left = [_row(made["rows"], Cell(*cell)) for cell in made["left"]]
+        left = [_row(made["rows"], NetworkAtSize(*cell)) for cell in made["left"]]
         seconds = Ranks.current().from_first(self._left) / math.ceil(math.log2(len(left)))
         each = sum(row["milliseconds_per_image"] for row in left) / 1000
         reach = {} if backend == "auto" else {"torch": before + seconds / each}
@@ -148,7 +148,7 @@ class _Rounds:
     def _left(self) -> float:
         return self.ends - time.monotonic()
 
-    def _round(self, left: Sequence[Cell], made: Mapping[str, Any]) -> list[Measured]:
+    def _round(self, left: Sequence[NetworkAtSize], made: Mapping[str, Any]) -> list[Measured]:
         """The cells on the same images; in the first round, which may take half of the time, as many as it allows."""
         spare = 0.0 if made["rows"] else self._left() / 2
         sample = self.train.subset(self.order[: made["images"]])
@@ -169,7 +169,7 @@ class _Rounds:
             self.progress(place + 1, len(left))
         return measured
 
-    def _better_half(self, measured: Sequence[Measured]) -> list[Cell]:
+    def _better_half(self, measured: Sequence[Measured]) -> list[NetworkAtSize]:
         """The better half, the best first, less what is surely worse than that."""
         most = self.recipe.train.most_ms
         quick = [each for each in measured if most is None or 1000 * each.embedding <= most]
@@ -210,9 +210,9 @@ class _Rounds:
         return min(enough, key=lambda row: row["milliseconds_per_image"])
 
 
-def _cell(row: Row) -> Cell:
-    return Cell(row["backbone"], row["size"])
+def _cell(row: Row) -> NetworkAtSize:
+    return NetworkAtSize(row["backbone"], row["size"])
 
 
-def _row(rows: Sequence[dict[str, Any]], cell: Cell) -> dict[str, Any]:
+def _row(rows: Sequence[dict[str, Any]], cell: NetworkAtSize) -> dict[str, Any]:
     return next(row for row in rows if _cell(row) == cell)

@@ -14,7 +14,7 @@ from lookalike.fit.choose_network import choose_network, first_recipe
 from lookalike.fit.defaults import missing_weights
 from lookalike.fit.judge_network import as_files
 from lookalike.fit.networks import cell_of
-from lookalike.fit.plan import REPORT, Clock
+from lookalike.fit.plan import REPORT, RunClock
 from lookalike.fit.result_content import command, header
 from lookalike.fit.run import Conditions, Run
 from lookalike.fit.sample import affordable
@@ -49,7 +49,7 @@ def fit(
     every event, `stop` after every step and throughout the other stages.
     """
     check(not (resume and fresh), "give --resume or --fresh, not both")
-    clock, folder, tell = Clock.now(REPORT if full else 0.0), RunFolder(Path(out)), stoppable(tell, stop)
+    clock, folder, tell = RunClock.now(REPORT if full else 0.0), RunFolder(Path(out)), stoppable(tell, stop)
     intent: Intent = "resume" if resume else "fresh" if fresh else "new"
     folder.check(intent)
     new = None if resume else choose(source, recipe, overrides)  # one that is refused leaves no folder
@@ -81,7 +81,7 @@ def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, defaul
     return run_recipe(recipe, ready, run, conditions, model)
 
 
-def _with_time_left(run: OpenRun, recipe: Recipe, clock: Clock) -> OpenRun:
+def _with_time_left(run: OpenRun, recipe: Recipe, clock: RunClock) -> OpenRun:
     """The run, whose stages say how much of its minutes is left."""
     minutes = recipe.train.minutes
     if minutes is None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lookalike.fit.plan import STEP, Clock, embedding_rate, seconds_after
+from lookalike.fit.plan import STEP, RunClock, embedding_rate, seconds_after
 from lookalike.fit.sample import ONNX
 from lookalike.models import Model, up_to
 from lookalike.models.backbones.stages import Backbone, stage_of
@@ -20,7 +20,7 @@ SHARE = 1 / 3  # of the time for training, for the maps
 LATER = 0.5  # of the parameters are in the stages that learn, at least
 
 
-def with_frozen_stages(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock) -> Recipe:
+def with_frozen_stages(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: RunClock) -> Recipe:
     """The recipe as it can be trained in the time that is left: as a whole, or on maps of its first stages."""
     embedder = build.embedder_of(model)
     stage = _last_frozen(embedder.backbone)
@@ -49,7 +49,7 @@ def _last_frozen(backbone: Backbone) -> str | None:
     return next((name for name, count in reversed([*zip(names, later, strict=True)]) if count >= LATER * whole), None)
 
 
-def _views(recipe: Recipe, model: Model, parts: Parts, clock: Clock) -> int:
+def _views(recipe: Recipe, model: Model, parts: Parts, clock: RunClock) -> int:
     """As many random crops as there is time for; -1 where there is enough for the whole network, or too little."""
     rate = embedding_rate(model, parts.train)
     left = clock.left(recipe.train.minutes or 0.0) - seconds_after(recipe, parts, rate)

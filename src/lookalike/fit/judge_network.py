@@ -20,7 +20,7 @@ from lookalike.evaluation.statistics.paired import Difference
 from lookalike.features import embed, extract
 from lookalike.fit import stages
 from lookalike.fit.folds import judge_by_folds
-from lookalike.fit.networks import Cell, cell_of
+from lookalike.fit.networks import NetworkAtSize, cell_of
 from lookalike.fit.readings import one_thread
 from lookalike.geometry import normalise
 from lookalike.models import Model, Readout
@@ -44,7 +44,7 @@ class Measured:
     model: one to use, as far as these images can teach it.
     """
 
-    cell: Cell
+    cell: NetworkAtSize
     reading: str
     result: Result
     learnt: float

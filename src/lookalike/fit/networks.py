@@ -8,7 +8,7 @@ from lookalike.recipe import Recipe, build
 from lookalike.recipe.settings import Networks
 
 
-class Cell(NamedTuple):
+class NetworkAtSize(NamedTuple):
     """A backbone at a size of its input, in pixels."""
 
     backbone: str
@@ -19,19 +19,21 @@ class Cell(NamedTuple):
         return f"{self.backbone} at {self.size} pixels"
 
 
-def cell_of(recipe: Recipe) -> Cell:
+def cell_of(recipe: Recipe) -> NetworkAtSize:
     """The one that a recipe has now."""
-    return Cell(recipe.model.architecture.backbone, build.views(recipe, models.Preprocessing()).preprocessing.crop)
+    return NetworkAtSize(
+        recipe.model.architecture.backbone, build.views(recipe, models.Preprocessing()).preprocessing.crop
+    )
 
 
-def cells(recipe: Recipe) -> list[Cell]:
+def cells(recipe: Recipe) -> list[NetworkAtSize]:
     """All that a recipe chooses from: the first network from small images to large ones, then the next."""
     own, table = cell_of(recipe), recipe.networks or Networks()
     backbones, sizes = table.backbones or (own.backbone,), table.sizes or (own.size,)
-    return [Cell(backbone, size) for backbone in backbones for size in sorted(sizes)]
+    return [NetworkAtSize(backbone, size) for backbone in backbones for size in sorted(sizes)]
 
 
-def at(recipe: Recipe, cell: Cell) -> Recipe:
+def at(recipe: Recipe, cell: NetworkAtSize) -> Recipe:
     """The recipe with this network at this size."""
     own, network, images = cell_of(recipe), recipe.model, recipe.images
     if cell.backbone != own.backbone:
@@ -42,7 +44,7 @@ def at(recipe: Recipe, cell: Cell) -> Recipe:
     return replace(recipe, model=network, images=images)
 
 
-def settled(recipe: Recipe, cell: Cell) -> Recipe:
+def settled(recipe: Recipe, cell: NetworkAtSize) -> Recipe:
     """The recipe whose choice is this cell."""
     return replace(at(recipe, cell), networks=Networks((cell.backbone,), (cell.size,)))
 

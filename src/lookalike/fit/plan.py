@@ -35,7 +35,7 @@ BLENDING = 0.05  # of the minutes, at most
 
 
 @dataclass(frozen=True)
-class Clock:
+class RunClock:
     """When a run began, the seconds of its minutes that are reserved for what follows the evaluation, and the seconds
     that pass at least between two checkpoints."""
 
@@ -44,8 +44,8 @@ class Clock:
     save_every: float = 0.0
 
     @staticmethod
-    def now(reserved: float = 0.0) -> "Clock":
-        return Clock(time.monotonic(), reserved)
+    def now(reserved: float = 0.0) -> "RunClock":
+        return RunClock(time.monotonic(), reserved)
 
     @property
     def passed(self) -> float:
@@ -81,7 +81,7 @@ class Planned(NamedTuple):
     later: Mapping[int, int] = {}  # the number of steps, by the step at which it was planned
 
 
-def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: Clock) -> Planned:
+def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: RunClock) -> Planned:
     """The plan of a new run; one with minutes is planned again while it trains, from what steps really take."""
     table = recipe.train
     if table.minutes is None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from lookalike.data import Dataset
-from lookalike.fit.plan import Clock
+from lookalike.fit.plan import RunClock
 from lookalike.fit.result_content import header
 from lookalike.fit.train_model import TrainedModel, train_model
 from lookalike.models import Model
@@ -36,7 +36,7 @@ def _trained(trained: TrainedModel, parts: Parts, run: OpenRun, stop: Stop) -> M
     folder = RunFolder(run.folder.path / FOLDER)
     with folder.claimed():
         own = folder.begin("either", to_toml(recipe, header()), run.tell)
-        model = train_model(recipe, build.model(recipe), parts, own, Clock.now(), stop).model
+        model = train_model(recipe, build.model(recipe), parts, own, RunClock.now(), stop).model
         if recipe.train.blend:
             start = checkpoint.load_tensors(folder.start)
             model.embedder.load_state_dict(between(start, model.embedder.state_dict(), trained.share))

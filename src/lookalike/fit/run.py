@@ -11,7 +11,7 @@ from lookalike.evaluation import Result
 from lookalike.fit import stages
 from lookalike.fit.best_model import best_model, judges_candidates
 from lookalike.fit.defaults import fit_batches
-from lookalike.fit.plan import Clock
+from lookalike.fit.plan import RunClock
 from lookalike.fit.prove import prove
 from lookalike.fit.refit import refit
 from lookalike.fit.result_content import header
@@ -57,7 +57,7 @@ class Run:
 class Conditions(NamedTuple):
     """What a run is made under: its clock, who watches and may stop it, and whether it has baselines and a report."""
 
-    clock: Clock
+    clock: RunClock
     tell: Watcher
     stop: Stop
     full: bool

@@ -13,7 +13,7 @@ from lookalike.evaluation.statistics.seeds import averaged, difference, spread
 from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.defaults import fit_batches
-from lookalike.fit.plan import Clock
+from lookalike.fit.plan import RunClock
 from lookalike.fit.prove import evaluate_baselines, write_report, write_result
 from lookalike.fit.result_content import content, header
 from lookalike.fit.run import Conditions, Run, begin_or_resume, prove_recipe
@@ -84,7 +84,7 @@ def run_recipe(
         run.note(f"run {number} of {len(todo)}: {task.name.replace('-', ' ')}")
         with folder.claimed():
             own, settled = begin_or_resume(folder, task.recipe, conditions.tell)
-            alone = conditions._replace(clock=Clock.now(), full=False)
+            alone = conditions._replace(clock=RunClock.now(), full=False)
             prove_recipe(settled, parts if number == 1 else stages.split(dataset, settled), own, alone)
     untrained = (model or build.model(todo[0].recipe)) if conditions.full else None
     return together(recipe, todo, parts, run, untrained)

@@ -11,7 +11,7 @@ from lookalike.data import Dataset
 from lookalike.features import FeatureViews, backend_of, extract
 from lookalike.files import write_text
 from lookalike.fit import plan as planning
-from lookalike.fit.plan import Clock
+from lookalike.fit.plan import RunClock
 from lookalike.fit.prepare import (
     Validation,
     backbone_features,
@@ -85,7 +85,7 @@ def weights_of(network: nn.Module, state: Weights) -> Iterator[None]:
         network.load_state_dict(own)
 
 
-def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
+def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: RunClock, stop: Stop) -> TrainedModel:
     """Train an untrained model as its recipe says, from wherever the checkpoint stands, until it is validated."""
     untrained = weights(model)
     sets = parts.train.sets
@@ -120,7 +120,9 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     return TrainedModel(model, untrained, recipe, ending, share=share)
 
 
-def leave_untrained(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: Clock, stop: Stop) -> TrainedModel:
+def leave_untrained(
+    recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: RunClock, stop: Stop
+) -> TrainedModel:
     """The network as it is, for the rows of a paper's table that say what training adds to."""
     del parts, clock, stop
     run.note("nothing is trained: the network is measured as it is")

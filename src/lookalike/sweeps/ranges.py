@@ -20,7 +20,7 @@ TABLE = "tune"
 
 
 @runtime_checkable
-class Trial(Protocol):
+class Suggester(Protocol):
     """What draws values: a trial of optuna."""
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int, log: bool) -> int: ...
@@ -64,7 +64,7 @@ class Range:
     def whole(self) -> bool:
         return isinstance(self.low, int) and isinstance(self.high, int)
 
-    def suggest(self, trial: Trial) -> Any:
+    def suggest(self, trial: Suggester) -> Any:
         """A value, drawn by a `trial` of optuna."""
         if self.choices:
             return json.loads(trial.suggest_categorical(self.key, [json.dumps(choice) for choice in self.choices]))
@@ -108,7 +108,7 @@ def _ranges(table: Mapping[str, Any], where: str) -> Iterator[Range]:
         yield Range(name, **settings)
 
 
-def draw(ranges: Sequence[Range], base: Mapping[str, Any], trial: Trial) -> list[str]:
+def draw(ranges: Sequence[Range], base: Mapping[str, Any], trial: Suggester) -> list[str]:
     """One point of the space, as overrides of the recipe; names first, because a new name starts its table afresh."""
     overrides: list[str] = []
     for each in sorted(ranges, key=lambda each: (each.when is not None, not each.key.endswith(".name"))):

@@ -16,7 +16,7 @@ from lookalike.errors import check
 from lookalike.files import write_text
 from lookalike.fit import run_recipe, stages
 from lookalike.fit.fit import stoppable
-from lookalike.fit.plan import Clock
+from lookalike.fit.plan import RunClock
 from lookalike.fit.run import Conditions, Run, begin_or_resume, train_recipe
 from lookalike.recipe import Recipe
 from lookalike.recipe.protocol import tasks
@@ -34,7 +34,7 @@ def until_proved(dataset: Dataset, recipe: Recipe, folder: RunFolder, tell: Watc
     """The run of a recipe, or its several, in a folder that is ours."""
     watch = stoppable(quiet(tell), stop)
     opened, own = begin_or_resume(folder, recipe, watch)
-    clock = Clock(time.monotonic(), save_every=SAVE_EVERY)
+    clock = RunClock(time.monotonic(), save_every=SAVE_EVERY)
     images = remembered("images", f"{id(dataset)} {own.images}", lambda: stages.decode(dataset, own, opened))
     run = run_recipe(own, images, opened, Conditions(clock, watch, stop, full=False))
     if not folder.measured.is_file():  # of several folds, each has measured its own
@@ -64,7 +64,7 @@ def _validate(dataset: Dataset, recipe: Recipe, folder: RunFolder, watch: Watche
         watch(event)
     parts = stages.split(stages.decode(dataset, recipe, run), recipe)
     check(parts.validation is not None, "there are no validation classes to judge by: set protocol.folds lower")
-    trained = train_recipe(recipe, parts, run, Conditions(Clock.now(), watch, stop, full=False))
+    trained = train_recipe(recipe, parts, run, Conditions(RunClock.now(), watch, stop, full=False))
     write_text(folder.value, json.dumps(trained.ending.best[recipe.train.plan.select]))
     folder.drop_weights()
 

@@ -22,14 +22,14 @@ EXPLODED = 100.0  # growth of the mean norm since the first look
 IDLE = 5  # looks in a row without a gradient
 
 
-class Trouble(NamedTuple):
+class TrainingProblem(NamedTuple):
     """What is wrong, in a word, and what to do about it, in a sentence."""
 
     kind: str
     advice: str
 
 
-NOT_NUMBERS = Trouble("not numbers", f"embeddings or their gradient hold NaN or infinity: {ADVICE}")
+NOT_NUMBERS = TrainingProblem("not numbers", f"embeddings or their gradient hold NaN or infinity: {ADVICE}")
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Health:
     idle: int = field(default=0, init=False)
     named: set[str] = field(default_factory=set, init=False)
 
-    def look(self, embeddings: Float[Tensor, "n d"], gradient: Float[Tensor, "n d"]) -> list[Trouble]:
+    def look(self, embeddings: Float[Tensor, "n d"], gradient: Float[Tensor, "n d"]) -> list[TrainingProblem]:
         """What is newly wrong with this batch; `gradient` is that of the loss by its `embeddings`."""
         numbers = bool(embeddings.isfinite().all()) and bool(gradient.isfinite().all())
         troubles = (
@@ -61,34 +61,36 @@ class Health:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.norm, self.idle, self.named = state["norm"], state["idle"], set(state["named"])
 
-    def _collapse(self, embeddings: Tensor) -> Trouble | None:
+    def _collapse(self, embeddings: Tensor) -> TrainingProblem | None:
         advice = "lower the learning rate, raise the images per class, or choose an easier miner"
         points = normalise(embeddings.float(), "sphere")
         alike = mean_similarity(points)
         if alike > ALIKE:
-            return Trouble("collapse", f"all embeddings are nearly the same (mean cosine {alike:.3f}): {advice}")
+            return TrainingProblem(
+                "collapse", f"all embeddings are nearly the same (mean cosine {alike:.3f}): {advice}"
+            )
         values = torch.linalg.svdvals(points - points.mean(0))
         share = float(values[0] / values.sum().clamp(min=1e-12))
         if len(values) > 2 and share > ONE_DIRECTION:
-            return Trouble("one direction", f"embeddings vary along one direction only ({share:.0%}): {advice}")
+            return TrainingProblem("one direction", f"embeddings vary along one direction only ({share:.0%}): {advice}")
         return None
 
-    def _idle(self, gradient: Tensor) -> Trouble | None:
+    def _idle(self, gradient: Tensor) -> TrainingProblem | None:
         self.idle = self.idle + 1 if not bool(gradient.any()) else 0
         if self.idle < IDLE:
             return None
-        return Trouble(
+        return TrainingProblem(
             "no active tuples",
             "the loss gives no gradient any more, all tuples are met: raise its margin, mine harder ones, or stop",
         )
 
-    def _norms(self, embeddings: Tensor) -> Trouble | None:
+    def _norms(self, embeddings: Tensor) -> TrainingProblem | None:
         norm = float(norms(embeddings.double()).mean())
         if self.norm is None:
             self.norm = max(norm, 1e-6)
         if norm < EXPLODED * self.norm:
             return None
-        return Trouble(
+        return TrainingProblem(
             "exploding norms",
             f"embeddings have grown {norm / self.norm:.0f} times longer: "
             "lower the learning rate, clip the gradient, or add the regulariser embedding_norm",
@@ -106,7 +108,7 @@ def mean_similarity(points: Float[Tensor, "n d"]) -> float:
 MARGINS = ("margin", "negative_margin", "second_margin")
 
 
-def unreachable_margin(loss: nn.Module) -> Trouble | None:
+def unreachable_margin(loss: nn.Module) -> TrainingProblem | None:
     """A margin of `loss` that no embedding can meet: classes at opposite poles leave a loss, with a zero margin none.
 
     >>> from lookalike.losses import Triplet
@@ -121,7 +123,7 @@ def unreachable_margin(loss: nn.Module) -> Trouble | None:
     for name in MARGINS:
         margin = getattr(loss, name, None)
         if isinstance(margin, int | float) and margin > 0 and _at_poles(loss) > 0 and _at_poles(loss, name) == 0:
-            return Trouble(
+            return TrainingProblem(
                 "unreachable margin",
                 f"{name} = {margin:g} cannot be met on the {geometry}, where distances end at 2: "
                 'lower it, or set normalise="none"',

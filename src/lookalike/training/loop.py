@@ -138,7 +138,7 @@ class Loop:
 
     def advance(self) -> Trained:
         """One batch: load, forward, loss, backward, update."""
-        clock = Clock()
+        clock = StepClock()
         batch = self._next()
         clock.lap("load")
         self.network.train()
@@ -259,7 +259,7 @@ def whole(share: Tensor, split: Split | None) -> Tensor:
     return share if split is None else split.whole(share)
 
 
-class Clock:
+class StepClock:
     """Time per part of a step."""
 
     def __init__(self) -> None:

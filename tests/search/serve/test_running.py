@@ -43,14 +43,14 @@ HANGING = """
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from lookalike.search.serve import server
-from lookalike.search.stores.sqlite.segments import View
+from lookalike.search.stores.sqlite.segments import SegmentView
 server.GRACE = 1
-nearest = View.nearest
+nearest = SegmentView.nearest
 def hanging(view, queries, k, allowed=None):
     if k > 70:  # in a thread that also keeps the interpreter from ending
         ThreadPoolExecutor(1).submit(threading.Event().wait).result()
     return nearest(view, queries, k, allowed)
-View.nearest = hanging
+SegmentView.nearest = hanging
 """
 
 

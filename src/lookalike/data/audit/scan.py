@@ -19,7 +19,7 @@ from torch.nn.functional import avg_pool2d
 
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import Encoded, resize
-from lookalike.data.images.source import Files, Picture, Pixels, Source
+from lookalike.data.images.source import DecodedImage, Files, Picture, Source
 from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
 from lookalike.progress import Progress
@@ -100,7 +100,7 @@ def _examine(images: Source, row: int, cached: Open | None) -> tuple[bytes, np.n
             problem = wrong_name(images.name(row), data)
         else:
             picture, problem = images.open(row), None
-            digest = _digest(picture.array.tobytes()) if isinstance(picture, Pixels) else digest
+            digest = _digest(picture.array.tobytes()) if isinstance(picture, DecodedImage) else digest
         return digest, _thumb(picture), problem
     except UnreadableError as error:
         return digest, None, (error.kind, error.detail)

@@ -17,7 +17,7 @@ from lookalike.cache import loaded
 from lookalike.data.dataset import Dataset, Problem
 from lookalike.data.images.decode import resize
 from lookalike.data.images.digests import DIGEST, content_digests, pixel_digest
-from lookalike.data.images.source import Files, Pixels
+from lookalike.data.images.source import DecodedImage, Files
 from lookalike.errors import check
 from lookalike.files import read_arrays
 from lookalike.image_files import UnreadableError
@@ -46,13 +46,13 @@ class Decoded:
     def name(self, row: int) -> str:
         return self.names.name(row)
 
-    def open(self, row: int) -> Pixels:
+    def open(self, row: int) -> DecodedImage:
         height, width = (int(side) for side in self.sizes[row])
         begin = int(self.begins[row])
         pixels = self.pixels[begin : begin + height * width * 3].reshape(height, width, 3)
         if not self.checked[row]:
             self._check(row, pixels)
-        return Pixels(pixels)
+        return DecodedImage(pixels)
 
     def _check(self, row: int, pixels: np.ndarray) -> None:
         """Where the disk has changed a bit, the file is decoded again, for this process alone."""

@@ -77,7 +77,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Pixels:
+class DecodedImage:
     """An image that is decoded already, height × width × 3."""
 
     array: UInt8[np.ndarray, "h w 3"]
@@ -108,9 +108,9 @@ class Arrays:
     def name(self, row: int) -> str:
         return f"image {self.rows[row]}"
 
-    def open(self, row: int) -> Pixels:
+    def open(self, row: int) -> DecodedImage:
         array = self.stack[int(self.rows[row])]
-        return Pixels(array if array.ndim == 3 else np.repeat(array[:, :, None], 3, axis=2))
+        return DecodedImage(array if array.ndim == 3 else np.repeat(array[:, :, None], 3, axis=2))
 
     def take(self, rows: np.ndarray) -> "Arrays":
         return Arrays(self.stack, self.rows[rows])

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lookalike.evaluation.engine.panel import Listed, Panel, clean
-from lookalike.evaluation.engine.question import Question
+from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.space import Space
 
 FEW = 24  # up to so many relevant items a branch-free sweep per item beats a lookup table
@@ -18,7 +18,7 @@ NEAR = 2**18  # so many scores of a block are settled one by one; beyond, the bl
 class Counter:
     """Counts, for the relevant items of a panel of queries, the irrelevant items above them."""
 
-    def __init__(self, question: Question, queries: Space, gallery: Space, tolerance: float) -> None:
+    def __init__(self, question: RankingTask, queries: Space, gallery: Space, tolerance: float) -> None:
         from lookalike.evaluation.engine import kernel
 
         self.kernel: Any = kernel

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from lookalike.evaluation.engine.counting import NEAR
 from lookalike.evaluation.engine.panel import Listed, Panel, clean, marked
-from lookalike.evaluation.engine.question import Question
+from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.space import Space
 
 GATHERED = 2**24  # float64 numbers gathered at once for the relevant scores
@@ -15,7 +15,7 @@ GATHERED = 2**24  # float64 numbers gathered at once for the relevant scores
 class DeviceCounter:
     """Like `counting.Counter`. In a panel, `low`, `high` and `relevant` are queries × items here, the lowest first."""
 
-    def __init__(self, question: Question, queries: Space, gallery: Space, tolerance: float) -> None:
+    def __init__(self, question: RankingTask, queries: Space, gallery: Space, tolerance: float) -> None:
         self.question, self.queries, self.gallery, self.tolerance = question, queries, gallery, tolerance
         self.device = gallery.vectors.device
         self.precise = gallery.half.device  # where float64 exists: MPS has none

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lookalike.evaluation.engine.question import Question
+from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.ranks import Gains, RelevantRanks
 from lookalike.evaluation.inputs import Codes
 
@@ -66,7 +66,7 @@ class Panel:
             self.over += over
             self.upto += upto
 
-    def ranks(self, question: Question) -> RelevantRanks:
+    def ranks(self, question: RankingTask) -> RelevantRanks:
         filled = np.arange(len(self.over))[:, None] < self.counts
         over, upto = (np.asarray(part.cpu() if isinstance(part, Tensor) else part).T for part in (self.over, self.upto))
         size = question.size[self.rows]
@@ -76,7 +76,7 @@ class Panel:
 
 
 def clean(
-    question: Question, rows: slice, scores: NDArray[np.float64], tolerance: float, listed: Listed | None = None
+    question: RankingTask, rows: slice, scores: NDArray[np.float64], tolerance: float, listed: Listed | None = None
 ) -> tuple[Codes, NDArray[np.float64]]:
     """Scores of each query's own class (queries × items, −∞ where there is none), without the query and ignored items.
 
@@ -115,7 +115,7 @@ def marked(columns: Codes, block: slice) -> NDArray[np.bool_]:
     return mask
 
 
-def partition(question: Question) -> list[slice]:
+def partition(question: RankingTask) -> list[slice]:
     """Rows of the panels: similarly many relevant items in each, and a bounded number of entries."""
     widths = question.last - question.first
     pieces, start = [], 0
@@ -129,7 +129,7 @@ def partition(question: Question) -> list[slice]:
     return pieces
 
 
-def waves(question: Question, pieces: list[slice]) -> list[list[slice]]:
+def waves(question: RankingTask, pieces: list[slice]) -> list[list[slice]]:
     """Panels held in memory at the same time; usually all of them."""
     groups: list[list[slice]] = [[]]
     held = 0

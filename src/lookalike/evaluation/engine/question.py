@@ -79,7 +79,7 @@ def with_unknown(ignore: Ignore | None, unknown: NDArray[np.bool_] | None) -> Ig
 
 
 @dataclass(frozen=True)
-class Question:
+class RankingTask:
     """Query k is row `queries[k]` of the user's; its class is the items first[k] … last[k] − 1 of `gallery`.
 
     Where an item has no class, `relevance` lists what is relevant, and last[k] − first[k] is how much that is.
@@ -133,7 +133,7 @@ class Question:
 
 def ask(
     query_codes: Codes, gallery_codes: Codes | None, ignore: Ignore | None, relevance: Relevance | None = None
-) -> Question:
+) -> RankingTask:
     """The order of queries and gallery. Queries whose class is not in the gallery are left out."""
     leave_one_out = gallery_codes is None
     if relevance is not None:
@@ -151,12 +151,12 @@ def ask(
     size = np.full(len(query_codes), len(codes) - int(leave_one_out), np.int64)
     if ignore is not None:
         size -= ignore.count(leave_one_out)
-    return Question(
+    return RankingTask(
         queries, gallery, first, first + sizes[query_codes[queries]], leave_one_out, offset, size[queries], ignore
     )
 
 
-def _ask_lists(relevance: Relevance, leave_one_out: bool, ignore: Ignore | None) -> Question:
+def _ask_lists(relevance: Relevance, leave_one_out: bool, ignore: Ignore | None) -> RankingTask:
     """Queries with similarly many relevant items follow each other; those without any are left out."""
     counts = relevance.counts()
     order = np.argsort(counts, kind="stable")
@@ -167,4 +167,6 @@ def _ask_lists(relevance: Relevance, leave_one_out: bool, ignore: Ignore | None)
     if ignore is not None:
         size -= ignore.count(leave_one_out)
     first = np.zeros(len(queries), np.int64)
-    return Question(queries, gallery, first, counts[queries], leave_one_out, offset, size[queries], ignore, relevance)
+    return RankingTask(
+        queries, gallery, first, counts[queries], leave_one_out, offset, size[queries], ignore, relevance
+    )

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from lookalike.evaluation.engine.panel import ROWS, Panel, partition, waves
-from lookalike.evaluation.engine.question import Question
+from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.ranks import RelevantRanks
 from lookalike.evaluation.engine.space import Space
 from lookalike.progress import Progress
@@ -59,7 +59,7 @@ def workers(device: torch.device) -> Iterator[tuple[ThreadPoolExecutor, int]]:
         torch.set_float32_matmul_precision(precision)
 
 
-def outside(question: Question, start: int, stop: int, height: int) -> Iterator[slice]:
+def outside(question: RankingTask, start: int, stop: int, height: int) -> Iterator[slice]:
     """The gallery without positions start … stop − 1, in blocks."""
     step = max(ROWS, AREA // (-(-height // 8) * 8))
     for begin, end in ((0, start), (stop, len(question.gallery))):
@@ -67,7 +67,7 @@ def outside(question: Question, start: int, stop: int, height: int) -> Iterator[
             yield slice(left, min(left + step, end))
 
 
-def plan(question: Question, rows: list[slice]) -> list[Task]:
+def plan(question: RankingTask, rows: list[slice]) -> list[Task]:
     """Blocks (panel, gallery columns, panel that these columns are) in which each panel meets the whole gallery."""
     tasks: list[Task] = []
     shift = question.offset
@@ -83,7 +83,7 @@ def plan(question: Question, rows: list[slice]) -> list[Task]:
 
 
 def rank(
-    question: Question, queries: Space, gallery: Space, tolerance: float = 1e-6, progress: Progress | None = None
+    question: RankingTask, queries: Space, gallery: Space, tolerance: float = 1e-6, progress: Progress | None = None
 ) -> Iterator[RelevantRanks]:
     """The ranks of all queries with a relevant item, panel by panel."""
     counter = counter_for(question, queries, gallery, max(tolerance, FLOOR))
@@ -116,7 +116,7 @@ def rank(
             yield from (panel.ranks(question) for panel in panels)
 
 
-def counter_for(question: Question, queries: Space, gallery: Space, tolerance: float) -> Counts:
+def counter_for(question: RankingTask, queries: Space, gallery: Space, tolerance: float) -> Counts:
     """Compiled loops on the CPU, torch operations elsewhere."""
     if gallery.vectors.device.type == "cpu":
         from lookalike.evaluation.engine.counting import Counter

@@ -44,7 +44,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Mark:
+class ReferenceLine:
     """A straight line across the figure at position `at` of an axis, with a word beside it."""
 
     at: float
@@ -60,7 +60,7 @@ class Chart:
     x: Axis
     y: Axis
     series: tuple[Series, ...]
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[ReferenceLine, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)  # numbers saved with the figure but not drawn
 
     def numbers(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Where everything of a chart stands: grid, legend, series, marks and names. Any pen draws it."""
 
-from lookalike.report.charts.chart import Chart, Mark, Series
+from lookalike.report.charts.chart import Chart, ReferenceLine, Series
 from lookalike.report.charts.drawing import SOLID, Anchor, Dash, Drawing, Pen, Points
 from lookalike.report.charts.ticks import ticks
 
@@ -137,7 +137,7 @@ def _whiskers(series: Series, frame: Frame, pen: Pen) -> None:
             pen.line([(end, level - 5), (end, level + 5)], "whisker", series.colour)
 
 
-def _mark(mark: Mark, frame: Frame, pen: Pen) -> None:
+def _mark(mark: ReferenceLine, frame: Frame, pen: Pen) -> None:
     if mark.axis == "y":
         y = frame.y(mark.at)
         pen.line([(frame.left, y), (frame.right, y)], "mark", dash=MARK_DASH)

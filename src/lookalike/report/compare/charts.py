@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from lookalike.report.charts.chart import Axis, Chart, Mark, Series, around, columns
+from lookalike.report.charts.chart import Axis, Chart, ReferenceLine, Series, around, columns
 from lookalike.report.compare.content import MethodComparison, MethodGap, MethodRow
 from lookalike.report.compare.methods import Method
 from lookalike.report.run.figures import results_chart
@@ -61,7 +61,7 @@ def _gaps(gaps: Sequence[MethodGap], metric: str) -> Chart | None:
         "Right of 0 is better; where the whiskers (95 % intervals of paired differences) cross 0, it may be chance.",
         Axis(f"difference in {metric} (percentage points)", low, high, percent=True),
         Axis("", -0.6, len(gaps) - 0.4, names=tuple(gap.name for gap in gaps)),
-        tuple(series), (Mark(0.0, ""),),
+        tuple(series), (ReferenceLine(0.0, ""),),
     )  # fmt: skip
 
 

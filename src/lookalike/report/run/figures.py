@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from lookalike.evaluation import Result
-from lookalike.report.charts.chart import Axis, Chart, Mark, Series, around, columns
+from lookalike.report.charts.chart import Axis, Chart, ReferenceLine, Series, around, columns
 from lookalike.report.run.measures import KS
 
 MAIN = ("recall@1", "map@r")
@@ -75,8 +75,8 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Chart | None:
         return None
     thresholds, right, answered = (tuple(map(float, column)) for column in zip(*calibration["curve"], strict=True))
     sure, maybe = calibration["sure"], calibration["maybe"]
-    marks = [] if sure is None else [Mark(sure, "sure")]
-    marks += [Mark(maybe, "maybe")] if maybe != sure else []
+    marks = [] if sure is None else [ReferenceLine(sure, "sure")]
+    marks += [ReferenceLine(maybe, "maybe")] if maybe != sure else []
     score = "chance that the best hit is right" if calibration.get("weights") else "similarity of the best hit"
     return Chart(
         "calibration", "When to believe an answer", "Answers from a threshold on: how many are right, how many remain.",

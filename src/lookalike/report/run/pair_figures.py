@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from lookalike.evaluation import Tally, pair_curves
 from lookalike.evaluation.inputs import Codes
 from lookalike.geometry import Geometry
-from lookalike.report.charts.chart import Axis, Chart, Mark, Series
+from lookalike.report.charts.chart import Axis, Chart, ReferenceLine, Series
 
 BINS = 60
 POINTS = 200
@@ -59,7 +59,7 @@ def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
         Axis("pairs of each kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
         (Series("same class", middles, tuple(same.tolist()), "area", 0),
          Series("different classes", middles, tuple(other.tolist()), "area", 1)),
-        tuple(Mark(row.threshold, f"{100 * row.target:.0f} % precise") for row in marked),
+        tuple(ReferenceLine(row.threshold, f"{100 * row.target:.0f} % precise") for row in marked),
         {"thresholds": [row._asdict() for row in table]},
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ TITLES = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnsweredQuery:
     row: int
     label: str
     score: float
@@ -40,7 +40,7 @@ class Strip:
     label: str
     path: str
     value: float  # map@r of this query
-    answers: list[Answer]
+    answers: list[AnsweredQuery]
 
     def tiles(self) -> list[Tile]:
         digits = decimals(answer.score for answer in self.answers)
@@ -71,9 +71,9 @@ def select(test: UnseenImages, result: Result) -> list[Strip]:
     return strips
 
 
-def _answer(test: UnseenImages, query: int, row: int, score: float) -> Answer:
+def _answer(test: UnseenImages, query: int, row: int, score: float) -> AnsweredQuery:
     label = test.all_labels[row]
-    return Answer(row, label, score, test.alike(query, row), test.path(row))
+    return AnsweredQuery(row, label, score, test.alike(query, row), test.path(row))
 
 
 def _rows(kind: str, result: Result) -> list[int]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from lookalike.report.charts.chart import Axis, Chart, Mark, Series, around, columns
+from lookalike.report.charts.chart import Axis, Chart, ReferenceLine, Series, around, columns
 from lookalike.report.run.record import RunRecord
 
 POINTS = 300  # of a curve; longer logs are averaged
@@ -40,13 +40,13 @@ def column(events: Sequence[dict[str, Any]], name: str) -> Column:
     return [(sum(x for x, _ in group) / len(group), sum(y for _, y in group) / len(group)) for group in groups]
 
 
-def _best(run: RunRecord) -> tuple[Mark, ...]:
+def _best(run: RunRecord) -> tuple[ReferenceLine, ...]:
     ends = [event["best_step"] for event in run.log.of("end") if isinstance(event.get("best_step"), int | float)]
     best = ends[-1] if ends else run.part("training").get("best_step")
-    return (Mark(float(best), f"best at step {best:,.0f}"),) if isinstance(best, int | float) else ()
+    return (ReferenceLine(float(best), f"best at step {best:,.0f}"),) if isinstance(best, int | float) else ()
 
 
-def _steps(points: Column, marks: Sequence[Mark] = ()) -> Axis:
+def _steps(points: Column, marks: Sequence[ReferenceLine] = ()) -> Axis:
     last = max([x for x, _ in points] + [mark.at for mark in marks])
     return Axis(STEPS, 0.0, max(1.0, last))
 
@@ -59,7 +59,7 @@ def _smooth(points: Column) -> Column:
     return [(x, sum(span) / len(span)) for (x, _), span in zip(points, spans, strict=True)]
 
 
-def _loss(points: Column, marks: tuple[Mark, ...]) -> Chart | None:
+def _loss(points: Column, marks: tuple[ReferenceLine, ...]) -> Chart | None:
     if len(points) < 2:
         return None
     raw = Series("each step", *columns(points), faint=True)
@@ -70,7 +70,7 @@ def _loss(points: Column, marks: tuple[Mark, ...]) -> Chart | None:
     )  # fmt: skip
 
 
-def _validation(checks: Sequence[dict[str, Any]], marks: tuple[Mark, ...]) -> Chart | None:
+def _validation(checks: Sequence[dict[str, Any]], marks: tuple[ReferenceLine, ...]) -> Chart | None:
     curves = {name: column(checks, name) for name in ("recall@1", "map@r")}
     series = [
         Series(name, *columns(points), colour=place) for place, (name, points) in enumerate(curves.items()) if points

@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Network:
+class LoadedModel:
     """The model of one generation, ready to compute."""
 
     identity: Identity
@@ -83,13 +83,13 @@ class Engine:
         self.index = Index.open(settings.place)
         self.ready = False
         self.waiting = 0
-        self._network: Network | None = None
-        self._upcoming: Network | None = None
+        self._network: LoadedModel | None = None
+        self._upcoming: LoadedModel | None = None
         self._loading = threading.Lock()
         self._flip = self.index.quality.flip  # as of the last questions
         self._counted: tuple[str, int] = ("", 0)
         self._decoders = Decoders(settings.pixels)
-        self._embedding: Stage[tuple[Network, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
+        self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
         self._searching: Stage[Question, Answer] = Stage("search", self._answers, QUERIES, settings.searching)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
@@ -133,12 +133,12 @@ class Engine:
             else:
                 self._network = self._network_of(identity)
 
-    def _network_of(self, identity: Identity) -> Network:
+    def _network_of(self, identity: Identity) -> LoadedModel:
         assert identity.fingerprint is not None
         model = self.index.load_model(identity.fingerprint)
-        return Network(identity, model, model.backend("auto"))
+        return LoadedModel(identity, model, model.backend("auto"))
 
-    def _embed(self, jobs: Sequence[tuple[Network, Tensor]]) -> list[Vectors]:
+    def _embed(self, jobs: Sequence[tuple[LoadedModel, Tensor]]) -> list[Vectors]:
         """Vectors for each job's inputs; jobs of different generations do not mix."""
         result: dict[int, Vectors] = {}
         for network in {id(network): network for network, _ in jobs}.values():
@@ -188,7 +188,7 @@ class Engine:
         """The answer, and the milliseconds of its stages."""
         times = Times()
 
-        async def ask(network: Network | None) -> Answer:
+        async def ask(network: LoadedModel | None) -> Answer:
             vectors = await self._vectors([*query.images, *query.not_images], network, times)
             like, unlike = vectors[: len(query.images)], vectors[len(query.images) :]
             question = Question(
@@ -213,7 +213,7 @@ class Engine:
         """Embed a picture and keep it; returns when it is on the disk."""
         times = Times()
 
-        async def put(network: Network | None) -> None:
+        async def put(network: LoadedModel | None) -> None:
             assert network is not None
             vectors = await self._vectors([upload], network, times, flip=False)
             pictures, generation = {item.id: upload.content}, network.identity.generation
@@ -242,7 +242,7 @@ class Engine:
         return await self._writing.do(change)  # type: ignore[return-value]
 
     async def _within_a_generation(
-        self, ask: Callable[[Network | None], Awaitable[Result]], needs_network: bool
+        self, ask: Callable[[LoadedModel | None], Awaitable[Result]], needs_network: bool
     ) -> Result:
         with self.admitted():
             try:
@@ -260,7 +260,7 @@ class Engine:
             raise busy(5)
 
     async def _vectors(
-        self, uploads: Sequence[Upload], network: Network | None, times: Times, flip: bool | None = None
+        self, uploads: Sequence[Upload], network: LoadedModel | None, times: Times, flip: bool | None = None
     ) -> list[Vectors]:
         """One vector for each picture, with its mirror image where calibration switched that on."""
         if network is None or not uploads:

@@ -12,7 +12,7 @@ from lookalike.errors import UserError, check, install
 from lookalike.search.items import Identity
 from lookalike.search.stores import Store, copying
 from lookalike.search.stores.postgres.address import Address, addresses, is_address
-from lookalike.search.stores.sharded.store import Shards
+from lookalike.search.stores.sharded.store import ShardedStore
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 
 Place = str | Path
@@ -26,7 +26,7 @@ def opened(place: Place, complete: bool = False) -> Store:
         return SqliteStore(Path(place))
     every = addresses(str(place))
     openers = [partial(_shard, address, number, len(every)) for number, address in enumerate(every, start=1)]
-    return openers[0]() if len(every) == 1 else Shards(openers, complete)
+    return openers[0]() if len(every) == 1 else ShardedStore(openers, complete)
 
 
 def created(place: Place, identity: Identity) -> Store:

@@ -27,12 +27,12 @@ from lookalike.search.items import Identity
 from lookalike.search.stores.fields import OWN, Names
 from lookalike.search.stores.postgres import wire
 from lookalike.search.stores.postgres.address import Address
-from lookalike.search.stores.postgres.troubles import Trouble, explained, trouble_of
+from lookalike.search.stores.postgres.troubles import FailureKind, explained, trouble_of
 
 KEPT = 8  # connections that wait for the next piece of work
 PATIENCE = 30.0  # seconds for a server that was there and is gone
 PAUSES = (0.02, 0.5)  # seconds between two tries, at first and at last
-REPEATS = {Trouble.STALE: 5, Trouble.CONFLICT: 40}  # of work whose tables were changed, or that collided
+REPEATS = {FailureKind.STALE: 5, FailureKind.CONFLICT: 40}  # of work whose tables were changed, or that collided
 TIMEOUT = 300_000  # milliseconds of a statement, where neither the address nor the server sets another time
 SLOTS = 64  # counters of changes, so that writers rarely wait for each other's
 DEFAULTS = {
@@ -130,7 +130,7 @@ class PostgresDatabase:
         except (UserError, UnicodeEncodeError):  # a column that is new, maybe; `read` says what is wrong
             return None
         except psycopg.Error as error:
-            if trouble_of(error) is Trouble.FINAL:
+            if trouble_of(error) is FailureKind.FINAL:
                 self._raise(error)
             self.close()  # with the plans they keep
             return None
@@ -188,9 +188,9 @@ class PostgresDatabase:
             except psycopg.Error as error:
                 trouble, repeats = trouble_of(error), repeats + 1
                 again = repeats < REPEATS.get(trouble, 0)
-                if trouble in (Trouble.LOST, Trouble.STALE):
+                if trouble in (FailureKind.LOST, FailureKind.STALE):
                     self.close()  # the other connections are gone, too, or their plans are of no use any more
-                if trouble is Trouble.LOST:
+                if trouble is FailureKind.LOST:
                     again = self._met = self._met and time.monotonic() < deadline
                 if not again:
                     self._raise(error)

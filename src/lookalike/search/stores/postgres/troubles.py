@@ -11,7 +11,7 @@ from lookalike.search.stores import StorageError
 from lookalike.search.stores.postgres.address import Address
 
 
-class Trouble(Enum):
+class FailureKind(Enum):
     LOST = "the connection is gone, or the server is just starting: it will be back"
     STALE = "the tables were changed in between: look again"
     CONFLICT = "two changes at once: one of them is repeated"
@@ -53,16 +53,16 @@ MEANINGS = (  # of the codes of errors, the first that fits
 VALUE = ("22", "54")  # codes of values that are wrong, or too large
 
 
-def trouble_of(error: psycopg.Error) -> Trouble:
+def trouble_of(error: psycopg.Error) -> FailureKind:
     code = error.sqlstate
     if code in STALE or (code == "0A000" and "cached plan" in str(error)):
-        return Trouble.STALE
+        return FailureKind.STALE
     if code in CONFLICT:
-        return Trouble.CONFLICT
+        return FailureKind.CONFLICT
     if isinstance(error, errors.InterfaceError) or code in LOST or (code or "").startswith("08"):
-        return Trouble.LOST
+        return FailureKind.LOST
     unconnected = isinstance(error, errors.OperationalError) and code is None
-    return Trouble.LOST if unconnected and _refusal(str(error)) is None else Trouble.FINAL
+    return FailureKind.LOST if unconnected and _refusal(str(error)) is None else FailureKind.FINAL
 
 
 def explained(address: Address, error: psycopg.Error) -> Exception:
@@ -81,7 +81,7 @@ def _meaning(error: psycopg.Error, text: str, code: str) -> str | None:
         return f"this user may not add the extension: let an administrator run CREATE EXTENSION vector there ({text})"
     if "vector" in text and code in ("0A000", "58P01", "42704"):
         return f"the server has no extension 'vector': install pgvector there ({text})"
-    if trouble_of(error) is Trouble.LOST:
+    if trouble_of(error) is FailureKind.LOST:
         return f"the server does not answer: is it running? ({text})"
     return next((f"{meaning} ({text})" for start, meaning in MEANINGS if code.startswith(start)), None)
 

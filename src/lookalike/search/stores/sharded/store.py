@@ -29,7 +29,7 @@ BLOCK = 5_000
 ATTEMPTS = 5  # to find all shards in one generation
 
 
-class Shards:
+class ShardedStore:
     """A store of stores; see `Store`."""
 
     def __init__(self, openers: Sequence[Callable[[], Store]], complete: bool = False) -> None:

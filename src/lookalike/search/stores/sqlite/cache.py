@@ -22,7 +22,7 @@ import numpy as np
 from lookalike import files
 from lookalike.errors import UserError
 from lookalike.search.scan.rounded import Rounded
-from lookalike.search.stores.sqlite.segments import Keys, Places, Segment, View
+from lookalike.search.stores.sqlite.segments import Keys, Places, Segment, SegmentView
 
 LIST, ENTRY, FORMAT = "segments.json", "segment.json", 2
 NAME = re.compile(r"\d+-\d+-\d+-[0-9a-f]{6}")  # of a segment's folder
@@ -37,7 +37,7 @@ class Cache:
 
     folder: Path
 
-    def load(self, generation: int, dim: int, spherical: bool) -> View | None:
+    def load(self, generation: int, dim: int, spherical: bool) -> SegmentView | None:
         """What the folder holds of a generation, or None where it is missing or damaged."""
         for _ in range(2):  # once more: another process may have replaced the segments in between
             try:
@@ -46,7 +46,7 @@ class Cache:
                     return None
                 segments = tuple(self._read(name, dead, dim, spherical) for name, dead in content["segments"])
                 _check(all(one.keys[-1] < other.keys[0] for one, other in pairwise(segments)), "segments overlap")
-                return View(segments, generation, int(content["change"]), str(content["token"]), spherical)
+                return SegmentView(segments, generation, int(content["change"]), str(content["token"]), spherical)
             except Exception:  # what is damaged, or a stranger's, fails in whatever way its reader does
                 continue
         return None
@@ -66,7 +66,7 @@ class Cache:
         rounded = Rounded(arrays["items"], arrays["offsets"], arrays["mean"], **rounding)
         return Segment(arrays["keys"], arrays["vectors"], rounded, np.array(dead, np.int64), name)
 
-    def save(self, view: View) -> View:
+    def save(self, view: SegmentView) -> SegmentView:
         """Write what is not on disk yet; the same view, mapped. Without space, rights or the lock nothing changes."""
         if self.folder.is_symlink():  # it came with a stranger's index and leads to a folder of the reader's
             return view
@@ -77,7 +77,7 @@ class Cache:
         except (OSError, UserError):
             return view
 
-    def _save(self, view: View) -> View:
+    def _save(self, view: SegmentView) -> SegmentView:
         files.remove_leftovers(self.folder)
         segments = tuple(
             segment if segment.name else self._write(segment, view.generation) for segment in view.segments

@@ -86,7 +86,7 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class View:
+class SegmentView:
     """Everything that can be found as of one change of the truth."""
 
     segments: tuple[Segment, ...]
@@ -102,7 +102,7 @@ class View:
     def last_key(self) -> int:
         return max((int(segment.keys[-1]) for segment in self.segments), default=0)
 
-    def advanced(self, new: Segment | None, removed: Keys, change: int, token: str) -> "View":
+    def advanced(self, new: Segment | None, removed: Keys, change: int, token: str) -> "SegmentView":
         """The view after some more changes."""
         segments = [segment.without(removed) for segment in self.segments] + ([] if new is None else [new])
         return replace(self, segments=tuple(merged(segments, self.spherical)), change=change, token=token)

@@ -11,14 +11,14 @@ from lookalike.search.items import Answer, Hit, Identity, Vectors
 from lookalike.search.stores.sqlite import rows, segments
 from lookalike.search.stores.sqlite.cache import Cache
 from lookalike.search.stores.sqlite.generations import identity_of
-from lookalike.search.stores.sqlite.segments import Candidates, Keys, View
+from lookalike.search.stores.sqlite.segments import Candidates, Keys, SegmentView
 
 
 class SegmentSearch:
     """One search within one snapshot."""
 
     def __init__(
-        self, connection: sqlite3.Connection, view: View, k: int, allowed: Keys | None, leave_out: Sequence[int]
+        self, connection: sqlite3.Connection, view: SegmentView, k: int, allowed: Keys | None, leave_out: Sequence[int]
     ) -> None:
         self.connection, self.view, self.k, self.allowed = connection, view, k, allowed
         self.leave_out = np.array(leave_out, np.int64)
@@ -61,7 +61,7 @@ def allowed(connection: sqlite3.Connection, where: Filter) -> Keys | None:
     return np.fromiter((row[0] for row in keys), np.int64)
 
 
-def refreshed(connection: sqlite3.Connection, view: View | None, cache: Cache) -> View:
+def refreshed(connection: sqlite3.Connection, view: SegmentView | None, cache: Cache) -> SegmentView:
     """The segments as of this snapshot, which is the first thing that a search looks at.
 
     They are those in memory (`view`), else those on disk, else built again; then what is new is added. Whatever is
@@ -74,7 +74,7 @@ def refreshed(connection: sqlite3.Connection, view: View | None, cache: Cache) -
         connection.execute("BEGIN")
         identity = identity_of(connection)
     if view is None or not _known(connection, view, identity):
-        view = View((), identity.generation, 0, "", identity.geometry == "sphere")
+        view = SegmentView((), identity.generation, 0, "", identity.geometry == "sphere")
     change, token = connection.execute("SELECT number, token FROM changes ORDER BY number DESC LIMIT 1").fetchone()
     if (view.change, view.token) != (change, token):
         new = _new_segment(connection, view, identity.dim)
@@ -84,7 +84,7 @@ def refreshed(connection: sqlite3.Connection, view: View | None, cache: Cache) -
     return view
 
 
-def _known(connection: sqlite3.Connection, view: View, identity: Identity) -> bool:
+def _known(connection: sqlite3.Connection, view: SegmentView, identity: Identity) -> bool:
     """Whether a view belongs to the history of this truth."""
     if view.generation != identity.generation:
         return False
@@ -92,7 +92,7 @@ def _known(connection: sqlite3.Connection, view: View, identity: Identity) -> bo
     return row is not None and row[0] == view.token
 
 
-def _new_segment(connection: sqlite3.Connection, view: View, dim: int) -> segments.Segment | None:
+def _new_segment(connection: sqlite3.Connection, view: SegmentView, dim: int) -> segments.Segment | None:
     """The items that the view does not have yet."""
     table, last = f"vectors_{view.generation}", (view.last_key,)
     count = connection.execute(f"SELECT count(*) FROM {table} WHERE key > ?", last).fetchone()[0]

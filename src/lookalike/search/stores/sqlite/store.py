@@ -25,7 +25,7 @@ from lookalike.search.stores.sqlite.filling import SqliteGenerations
 from lookalike.search.stores.sqlite.generations import identity_of, insert_vectors
 from lookalike.search.stores.sqlite.marks import SqliteMarks
 from lookalike.search.stores.sqlite.schema import FORMAT
-from lookalike.search.stores.sqlite.segments import View
+from lookalike.search.stores.sqlite.segments import SegmentView
 
 FILE = "index.sqlite"
 OWN = re.compile(rf"{re.escape(FILE)}|cache$|model$|\.")  # what the names in a folder begin with
@@ -45,7 +45,7 @@ class SqliteStore:
         self.documents = SqliteDocuments(self.database)
         self.marks = SqliteMarks(self.database)
         self.generations = SqliteGenerations(self.database)
-        self._view: View | None = None
+        self._view: SegmentView | None = None
         self._refreshing = threading.Lock()
         version = self.documents.read("format")
         check(version == FORMAT, f"'{file}' has format {version}, this version reads {FORMAT}: update lookalike")
@@ -117,7 +117,7 @@ class SqliteStore:
                 return search.answers(queries)
             return [search.grouped(query, names[group][0]) for query in queries]
 
-    def _refreshed(self, connection: sqlite3.Connection) -> View:
+    def _refreshed(self, connection: sqlite3.Connection) -> SegmentView:
         """The segments as of a snapshot that begins here, so that no other thread is ahead of it."""
         with self._refreshing:
             self._view = snapshot.refreshed(connection, self._view, self.cache)
