@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 
 MEASURES = ("rho", "rho@0", "intra", "inter", "intra_inter")
 MEANINGS = {
-    "rho": "rho (nats, without the largest value)", "rho@0": "rho (nats, all values)",
-    "intra": "intra (1 − cosine within classes)", "inter": "inter (1 − cosine between centres)",
+    "rho": "rho (nats, without the largest value)",
+    "rho@0": "rho (nats, all values)",
+    "intra": "intra (1 − cosine within classes)",
+    "inter": "inter (1 − cosine between centres)",
     "intra_inter": "intra / inter (ratio)",
-}  # fmt: skip
+}
 LEAST = 3  # runs, for a correlation
 NAMED = 10  # runs in a legend
 
@@ -72,11 +74,17 @@ def _shape(name: str, run: Finished, on_train: bool) -> Shape | None:
     vectors = normalise(torch.from_numpy(arrays["embeddings"]).float(), "sphere")
     (codes,), _ = encode(arrays["labels"].tolist())
     values = spectrum.singular_values(vectors)
-    measures = _measured(run) if on_train else {
-        "rho": spectrum.of_spectrum(values, 1), "rho@0": spectrum.of_spectrum(values, 0),
-        "intra": spread.intra(vectors, codes), "inter": spread.inter(vectors, codes),
-        "intra_inter": spread.intra_inter(vectors, codes),
-    }  # fmt: skip
+    measures = (
+        _measured(run)
+        if on_train
+        else {
+            "rho": spectrum.of_spectrum(values, 1),
+            "rho@0": spectrum.of_spectrum(values, 0),
+            "intra": spread.intra(vectors, codes),
+            "inter": spread.inter(vectors, codes),
+            "intra_inter": spread.intra_inter(vectors, codes),
+        }
+    )
     by_class = spectrum.class_spectrum(vectors, codes)
     return Shape(name, recall, "train" if on_train else "test", measures, values / values.sum(), by_class)
 
@@ -113,11 +121,16 @@ def pearson(one: Any, other: Any) -> float:
 def spectrum_numbers(runs: Sequence[Shape]) -> dict[str, Any]:
     """The numbers of table and figure."""
     rows = [
-        {"name": run.name, "recall@1": run.recall, "on": run.on, **run.measures,
-         "spectrum": None if run.values is None else run.values.tolist(),
-         "class_spectrum": None if run.class_values is None else run.class_values.tolist()}
+        {
+            "name": run.name,
+            "recall@1": run.recall,
+            "on": run.on,
+            **run.measures,
+            "spectrum": None if run.values is None else run.values.tolist(),
+            "class_spectrum": None if run.class_values is None else run.class_values.tolist(),
+        }
         for run in runs
-    ]  # fmt: skip
+    ]
     related = {name: None if np.isnan(value) else value for name, value in correlations(runs).items()}
     return {"correlation with recall@1": related, "runs": rows}
 

@@ -44,5 +44,7 @@ def run(
     if as_json:
         typer.echo(json.dumps(asdict(result)))
         return
-    typer.echo(f"{result.items:,} items in {places.shown(target)}, equal to those in {places.shown(source)} "
-               f"(digest {result.digest})")  # fmt: skip
+    typer.echo(
+        f"{result.items:,} items in {places.shown(target)}, equal to those in {places.shown(source)} "
+        f"(digest {result.digest})"
+    )

@@ -57,10 +57,18 @@ def run(
     labels, gallery_labels = several_labels(arrays)
     with bar("ranking") as progress:
         result = evaluate(
-            arrays["embeddings"], labels, gallery=arrays.get("gallery_embeddings"), gallery_labels=gallery_labels,
-            categories=arrays.get("categories"), ignore=ignored(arrays),
-            metrics=metrics or None, normalise=normalise or natural, ties=ties, seed=seed, progress=progress,  # type: ignore[arg-type]
-        )  # fmt: skip
+            arrays["embeddings"],
+            labels,
+            gallery=arrays.get("gallery_embeddings"),
+            gallery_labels=gallery_labels,
+            categories=arrays.get("categories"),
+            ignore=ignored(arrays),
+            metrics=metrics or None,
+            normalise=normalise or natural,
+            ties=ties,
+            seed=seed,
+            progress=progress,  # type: ignore[arg-type]
+        )
     breakdowns = {
         "by_class": result.by_class(by_class) if by_class else None,
         "by_category": result.by_category(by_category) if by_category else None,

@@ -24,6 +24,13 @@ def run(
 ) -> None:
     """Train as a recipe says; every key can be set from here, unknown ones are refused."""
     running.run(
-        out, as_json, tensorboard,
-        source=source, recipe=recipe, overrides=settings or [], audit=audit, resume=resume, fresh=fresh,
-    )  # fmt: skip
+        out,
+        as_json,
+        tensorboard,
+        source=source,
+        recipe=recipe,
+        overrides=settings or [],
+        audit=audit,
+        resume=resume,
+        fresh=fresh,
+    )

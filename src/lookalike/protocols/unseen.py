@@ -70,9 +70,14 @@ def judge(
         )
     queries, gallery = dataset.roles == 0, dataset.roles == 1
     result = evaluate(
-        embeddings[queries], names[queries.numpy()], gallery=embeddings[gallery], gallery_labels=names[gallery.numpy()],
-        metrics=chosen, normalise=geometry, categories=None if kinds is None else kinds[queries.numpy()],
-    )  # fmt: skip
+        embeddings[queries],
+        names[queries.numpy()],
+        gallery=embeddings[gallery],
+        gallery_labels=names[gallery.numpy()],
+        metrics=chosen,
+        normalise=geometry,
+        categories=None if kinds is None else kinds[queries.numpy()],
+    )
     return Judged(name, role, embeddings, result)
 
 

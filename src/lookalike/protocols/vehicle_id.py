@@ -61,9 +61,13 @@ def judge_repeats(
     for repeat in range(repeats):
         queries, gallery = one_per_class(labels, seed=repeat)
         result = evaluate(
-            embeddings[queries], labels[queries], gallery=embeddings[gallery], gallery_labels=labels[gallery],
-            metrics=tuple(metrics) or None, normalise=geometry,
-        )  # fmt: skip
+            embeddings[queries],
+            labels[queries],
+            gallery=embeddings[gallery],
+            gallery_labels=labels[gallery],
+            metrics=tuple(metrics) or None,
+            normalise=geometry,
+        )
         for metric, values in result.per_query.items():
             sums.setdefault(metric, np.zeros(len(labels)))[queries] += values
         times_query[queries] += 1

@@ -101,11 +101,24 @@ def loop(recipe: Recipe, model: Model, train: Dataset, features: FeatureViews | 
         pool = Pool(inputs, train.labels, prepare, recipe.seed, workers, Ranks.current())
         strategy = ChanceConstraints(network, goal, update, pool, rates.weight_decay)
     return Loop(
-        network, goal, update, recipe.schedule.over(steps_of(recipe, len(batches)), len(batches)), inputs, batches,
-        prepare, embeddings, clipping=rates.clipping, precision=recipe.train.precision, workers=workers,
-        generators=generators, unfreezing=None if recipe.model.unfreezing.epoch is None else recipe.model.unfreezing,
-        geometry=getattr(goal.loss, "normalise", "sphere"), chunk=recipe.train.chunk, mixer=mixing, strategy=strategy,
-    )  # fmt: skip
+        network,
+        goal,
+        update,
+        recipe.schedule.over(steps_of(recipe, len(batches)), len(batches)),
+        inputs,
+        batches,
+        prepare,
+        embeddings,
+        clipping=rates.clipping,
+        precision=recipe.train.precision,
+        workers=workers,
+        generators=generators,
+        unfreezing=None if recipe.model.unfreezing.epoch is None else recipe.model.unfreezing,
+        geometry=getattr(goal.loss, "normalise", "sphere"),
+        chunk=recipe.train.chunk,
+        mixer=mixing,
+        strategy=strategy,
+    )
 
 
 def _later(recipe: Recipe, embedder: Embedder, features: FeatureViews) -> nn.Module:
@@ -142,6 +155,12 @@ def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], la
     goal = objective(replace(recipe, ccp=None), classes, embedder.dim, batch_size).to(device(recipe))
     parameters = [{"params": list(embedder.head.parameters()), "lr": table.lr}, *goal.parameter_groups(table.lr)]
     return Loop(
-        embedder.head, goal, optimiser(recipe.optimiser, iter(parameters)), Schedule("cosine", table.steps),
-        FeatureViews(points[:, None], labels), batches, generators=generators_of(goal), ranks=Ranks(),
-    )  # fmt: skip
+        embedder.head,
+        goal,
+        optimiser(recipe.optimiser, iter(parameters)),
+        Schedule("cosine", table.steps),
+        FeatureViews(points[:, None], labels),
+        batches,
+        generators=generators_of(goal),
+        ranks=Ranks(),
+    )

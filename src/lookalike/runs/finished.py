@@ -128,9 +128,13 @@ def _measure(path: Path, geometry: Any) -> Result:
     arrays = read_embeddings(path)
     gallery, labels = arrays.get("gallery_embeddings"), arrays.get("gallery_labels")
     return evaluate(
-        arrays["embeddings"], arrays["labels"].tolist(), gallery=gallery,
-        gallery_labels=None if labels is None else labels.tolist(), metrics=METRICS, normalise=geometry,
-    )  # fmt: skip
+        arrays["embeddings"],
+        arrays["labels"].tolist(),
+        gallery=gallery,
+        gallery_labels=None if labels is None else labels.tolist(),
+        metrics=METRICS,
+        normalise=geometry,
+    )
 
 
 def read_toml(path: Path) -> Tree:

@@ -55,14 +55,20 @@ def joined(own: Content, before: Content) -> dict[str, Any]:
     rows = []
     for row in own["rows"]:
         name, parts = row["name"], [earlier.get(row["name"], {}), row]
-        rows.append(row | {
-            "seeds": [seed for seed, _ in runs[name]],
-            "seconds": [run["seconds"] for run in runs[name].values()],
-            "runs": list(runs[name].values()),
-            "metrics": {metric: _spread(values.values(), _parts(parts, "metrics", metric))
-                        for metric in own["metrics"] if (values := _values(runs[name], metric))},
-            "differences": {} if base in (None, name) else _gaps(runs[name], runs[base], parts, own["metrics"]),
-        })  # fmt: skip
+        rows.append(
+            row
+            | {
+                "seeds": [seed for seed, _ in runs[name]],
+                "seconds": [run["seconds"] for run in runs[name].values()],
+                "runs": list(runs[name].values()),
+                "metrics": {
+                    metric: _spread(values.values(), _parts(parts, "metrics", metric))
+                    for metric in own["metrics"]
+                    if (values := _values(runs[name], metric))
+                },
+                "differences": {} if base in (None, name) else _gaps(runs[name], runs[base], parts, own["metrics"]),
+            }
+        )
     known = {(pair["row"], pair["against"]): pair for pair in before["compare"]}
     compare = []
     for pair in own["compare"]:

@@ -37,9 +37,22 @@ from lookalike.report.compare.methods import slug
 
 Tree = Mapping[str, Any]
 KEYS = (
-    "title", "like", "recipe", "data", "seeds", "folds", "baseline", "compare", "metrics", "note", "change", "rows",
-    "variants", "grid", "published",
-)  # fmt: skip
+    "title",
+    "like",
+    "recipe",
+    "data",
+    "seeds",
+    "folds",
+    "baseline",
+    "compare",
+    "metrics",
+    "note",
+    "change",
+    "rows",
+    "variants",
+    "grid",
+    "published",
+)
 METRICS = ("recall@1", "map@r")
 NONE = "none"  # in the place of a row or variant: without it
 PARTS = {  # before the colon of a metric, and how the name of the result begins, or what is in it
@@ -164,9 +177,15 @@ def read(
                 refused[row] = str(mistake)
     published = _published(values.get("published", {}), metrics, rows)
     whole = Study(
-        values.get("title", path.stem), str(where), tuple(cells), baseline, metrics, tuple(pairs), published,
+        values.get("title", path.stem),
+        str(where),
+        tuple(cells),
+        baseline,
+        metrics,
+        tuple(pairs),
+        published,
         values.get("note", ""),
-    )  # fmt: skip
+    )
     return without(whole, refused)
 
 

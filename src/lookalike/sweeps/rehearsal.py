@@ -60,15 +60,23 @@ def in_short(recipe: Recipe) -> Recipe:
     return replace(
         recipe,
         protocol=replace(
-            table, seeds=1, models=None, fold=(table.fold or 1) if crossed else None,
-            name="class_disjoint" if lists else table.name, gallery="all" if lists else table.gallery,
+            table,
+            seeds=1,
+            models=None,
+            fold=(table.fold or 1) if crossed else None,
+            name="class_disjoint" if lists else table.name,
+            gallery="all" if lists else table.gallery,
         ),
         memory=replace(recipe.memory, start=0),
         train=replace(
-            recipe.train, steps=1, epochs=None, minutes=None, validate_epochs=None,
+            recipe.train,
+            steps=1,
+            epochs=None,
+            minutes=None,
+            validate_epochs=None,
             plan=replace(recipe.train.plan, validate_every=1),
         ),
-    )  # fmt: skip
+    )
 
 
 def thinned(dataset: Dataset) -> Dataset:

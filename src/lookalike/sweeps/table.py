@@ -18,8 +18,13 @@ from lookalike.sweeps.grid import PARTS, Cell, Study, part_of
 from lookalike.sweeps.study import done, failure, folder_of
 
 INSTANCE = (
-    "instance", "step", "covering_radius", "between_classes", "unseen_covering_radius", "unseen_between_classes",
-)  # fmt: skip
+    "instance",
+    "step",
+    "covering_radius",
+    "between_classes",
+    "unseen_covering_radius",
+    "unseen_between_classes",
+)
 
 
 def gather(study: Study, out: Path) -> dict[str, Any]:
@@ -58,16 +63,29 @@ def _own(study: Study, out: Path) -> dict[str, Any]:
                 row["differences"] |= _gap(own, results[study.baseline][metric], metric)
         rows.append(row)
     pairs = [
-        {"row": one, "against": other} | {
-            "differences": {key: gap for metric in study.metrics
-                            for key, gap in _gap(results[one][metric], results[other][metric], metric).items()}}
+        {"row": one, "against": other}
+        | {
+            "differences": {
+                key: gap
+                for metric in study.metrics
+                for key, gap in _gap(results[one][metric], results[other][metric], metric).items()
+            }
+        }
         for one, other in study.compare
-    ]  # fmt: skip
+    ]
     return {
-        "title": study.title, "data": study.source, "digest": study.digest, "baseline": study.baseline,
-        "metrics": list(study.metrics), "cells": len(study.cells), "done": len(finished), "rows": rows,
-        "compare": pairs, "note": study.note, "refused": dict(study.refused),
-    }  # fmt: skip
+        "title": study.title,
+        "data": study.source,
+        "digest": study.digest,
+        "baseline": study.baseline,
+        "metrics": list(study.metrics),
+        "cells": len(study.cells),
+        "done": len(finished),
+        "rows": rows,
+        "compare": pairs,
+        "note": study.note,
+        "refused": dict(study.refused),
+    }
 
 
 def _gap(own: dict[int, Result], other: dict[int, Result], metric: str) -> dict[str, Any]:
@@ -150,8 +168,16 @@ def as_text(content: dict[str, Any]) -> str:
 
 def _head(content: dict[str, Any], metric: str, printed: bool) -> list[str]:
     base = f"− {content['baseline']}" if content["baseline"] else ""
-    return [metric, "mean ± std", *(["paper", "− paper"] * printed), "over runs", "over queries", base,
-            *(["over runs", "over queries"] * bool(base) or ["", ""]), ""]  # fmt: skip
+    return [
+        metric,
+        "mean ± std",
+        *(["paper", "− paper"] * printed),
+        "over runs",
+        "over queries",
+        base,
+        *(["over runs", "over queries"] * bool(base) or ["", ""]),
+        "",
+    ]
 
 
 def _line(row: dict[str, Any], metric: str, printed: bool) -> list[str]:

@@ -121,10 +121,13 @@ def search(task: Search, trials: int, tell: Watcher, stop: Stop = lambda: False)
 def _study(task: Search, database: Any) -> Any:
     optuna = storage.library()
     study = optuna.create_study(
-        storage=database, study_name=task.name, direction="maximize", load_if_exists=True,
+        storage=database,
+        study_name=task.name,
+        direction="maximize",
+        load_if_exists=True,
         # who is slow at first may be best in the end, as CCP is: no trial is pruned before its first fold is through
         pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=FOLD),
-    )  # fmt: skip
+    )
     text = task.text()
     known = study.user_attrs.get("search", text)
     check(known == text, f"the search '{task.name}' is about another recipe: choose another --name or --out")
@@ -201,12 +204,16 @@ class _Point:
 def _result(task: Search, study: Any) -> SearchResult:
     optuna = storage.library()
     records = [
-        {"number": trial.number, "state": trial.state.name.lower(),
-         "value": trial.value if trial.state.name == "COMPLETE" else None,  # a pruned one has not seen all folds
-         "params": {key: _plain(value) for key, value in trial.params.items()},
-         "seconds": trial.duration.total_seconds() if trial.duration else None, **trial.user_attrs}
+        {
+            "number": trial.number,
+            "state": trial.state.name.lower(),
+            "value": trial.value if trial.state.name == "COMPLETE" else None,  # a pruned one has not seen all folds
+            "params": {key: _plain(value) for key, value in trial.params.items()},
+            "seconds": trial.duration.total_seconds() if trial.duration else None,
+            **trial.user_attrs,
+        }
         for trial in study.trials
-    ]  # fmt: skip
+    ]
     complete = [trial for trial in study.trials if trial.state.name == "COMPLETE"]
     check(bool(complete), "no trial was completed, so none is the best: give more --trials")
     best = max(complete, key=lambda trial: trial.value)

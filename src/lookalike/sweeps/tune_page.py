@@ -80,12 +80,16 @@ def _history(complete: Trials) -> Chart:
     numbers, values = [float(trial["number"]) for trial in complete], [float(trial["value"]) for trial in complete]
     best = [max(values[: place + 1]) for place in range(len(values))]
     return Chart(
-        "history", "History of the search",
+        "history",
+        "History of the search",
         "A line that has been flat for long says that more trials will hardly help.",
-        Axis("trial", -0.5, max(numbers) + 0.5), _values(values),
-        (Series("trials", tuple(numbers), tuple(values), "dots", 1),
-         Series("best so far", tuple(numbers), tuple(best), "line", 0)),
-    )  # fmt: skip
+        Axis("trial", -0.5, max(numbers) + 0.5),
+        _values(values),
+        (
+            Series("trials", tuple(numbers), tuple(values), "dots", 1),
+            Series("best so far", tuple(numbers), tuple(best), "line", 0),
+        ),
+    )
 
 
 def _alone(each: Range, complete: Trials) -> Chart | None:
@@ -128,7 +132,11 @@ def _landscape(one: Range, other: Range, complete: Trials) -> Chart | None:
         xs, ys = (tuple(float(trial["params"][each.key]) for trial in part) for each in (one, other))
         series.append(Series(name, xs, ys, "dots", colour))
     return Chart(
-        f"landscape_{one.key}_{other.key}".replace(".", "_"), f"{one.key} and {other.key}",
+        f"landscape_{one.key}_{other.key}".replace(".", "_"),
+        f"{one.key} and {other.key}",
         "Where the best quarter gathers is a good region; if it touches an edge, widen that range.",
-        _axis(one), _axis(other), tuple(series), extra={"values": [float(trial["value"]) for trial in ranked]},
-    )  # fmt: skip
+        _axis(one),
+        _axis(other),
+        tuple(series),
+        extra={"values": [float(trial["value"]) for trial in ranked]},
+    )

@@ -14,8 +14,13 @@ FINE = 2 * SCALE  # drawn at this scale and reduced, which smooths the edges
 LETTERS = 12  # height of the letters
 SERIES = ("#0b5fa5", "#b3541e", "#00735c", "#7a3e9d")  # as in chart.css, light
 INK, SOFT = "#1b1f24", "#545d68"
-LINES = {"grid": ("#e3e7ec", 1.0), "axis": ("#8a939e", 1.0), "mark": (SOFT, 1.2), "query frame": (INK, 3.0),
-         "plain frame": ("#8a939e", 3.0)}  # fmt: skip
+LINES = {
+    "grid": ("#e3e7ec", 1.0),
+    "axis": ("#8a939e", 1.0),
+    "mark": (SOFT, 1.2),
+    "query frame": (INK, 3.0),
+    "plain frame": ("#8a939e", 3.0),
+}
 WIDTHS = {"path": 2.0, "path faint": 1.0, "whisker": 2.0, "frame": 3.0}
 FAINT, BAND = 0x59, 0x29  # opacity
 

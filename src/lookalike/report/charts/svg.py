@@ -15,9 +15,14 @@ def draw(drawing: Drawing) -> Html:
     pen = SvgPen()
     drawing.paint(pen)
     return element(
-        "svg", *pen.parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {drawing.width:g} {drawing.height:g}",
-        class_="chart", role="img", aria_label=drawing.title,
-    )  # fmt: skip
+        "svg",
+        *pen.parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {drawing.width:g} {drawing.height:g}",
+        class_="chart",
+        role="img",
+        aria_label=drawing.title,
+    )
 
 
 def standalone(drawing: Drawing) -> str:
@@ -66,9 +71,16 @@ class SvgPen:
     ) -> None:
         turn = f"rotate(-90 {x:.1f} {y:.1f})" if upwards else None
         self.parts.append(
-            element("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=None if anchor == "start" else anchor,
-                    class_=kind or None, transform=turn)
-        )  # fmt: skip
+            element(
+                "text",
+                words,
+                x=f"{x:.1f}",
+                y=f"{y:.1f}",
+                text_anchor=None if anchor == "start" else anchor,
+                class_=kind or None,
+                transform=turn,
+            )
+        )
 
     def picture(self, pixels: Pixels, x: float, y: float, side: float) -> None:
         self.parts.append(element("image", href=data_address(pixels), x=x, y=y, width=side, height=side))

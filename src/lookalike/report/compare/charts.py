@@ -10,8 +10,11 @@ from lookalike.report.run.figures import results_chart
 from lookalike.report.run.training_figures import STEPS, column
 
 COLOURED = 4  # lines that a reader can tell apart; the others stand behind them
-COSTS = {"seconds": ("training time per run (minutes)", 60.0), "steps": ("training steps per run", 1.0),
-         "memory": ("peak memory (GB)", 1e9)}  # fmt: skip
+COSTS = {
+    "seconds": ("training time per run (minutes)", 60.0),
+    "steps": ("training steps per run", 1.0),
+    "memory": ("peak memory (GB)", 1e9),
+}
 
 
 def charts(content: MethodComparison) -> list[Chart]:
@@ -32,10 +35,13 @@ def _results(content: MethodComparison) -> Chart:
     rows: list[dict[str, Any]] = []
     for row in content.rows:
         intervals = {name: spread.over_seeds or spread.over_queries for name, spread in row.metrics.items()}
-        rows.append({
-            "name": row.name, "metrics": {name: spread.mean for name, spread in row.metrics.items()},
-            "intervals": {name: _within(ends) for name, ends in intervals.items() if ends is not None},
-        })  # fmt: skip
+        rows.append(
+            {
+                "name": row.name,
+                "metrics": {name: spread.mean for name, spread in row.metrics.items()},
+                "intervals": {name: _within(ends) for name, ends in intervals.items() if ends is not None},
+            }
+        )
     return results_chart(rows)
 
 
@@ -57,12 +63,14 @@ def _gaps(gaps: Sequence[MethodGap], metric: str) -> Chart | None:
             means, lows, highs = zip(*((gaps[place].spread.mean, *spans[place]) for place in places), strict=True)
             series.append(Series(name, means, tuple(map(float, places)), "intervals", colour, lows, highs))
     return Chart(
-        f"difference_{metric.replace('@', '_at_')}", f"{metric}: difference from {gaps[0].against}",
+        f"difference_{metric.replace('@', '_at_')}",
+        f"{metric}: difference from {gaps[0].against}",
         "Right of 0 is better; where the whiskers (95 % intervals of paired differences) cross 0, it may be chance.",
         Axis(f"difference in {metric} (percentage points)", low, high, percent=True),
         Axis("", -0.6, len(gaps) - 0.4, names=tuple(gap.name for gap in gaps)),
-        tuple(series), (ReferenceLine(0.0, ""),),
-    )  # fmt: skip
+        tuple(series),
+        (ReferenceLine(0.0, ""),),
+    )
 
 
 def widest(gap: MethodGap) -> tuple[float, float]:
@@ -85,14 +93,21 @@ def _curves(content: MethodComparison, event: str, name: str) -> Chart | None:
     steps = Axis(STEPS, 0.0, max(1.0, *(x for part in series for x in part.x)))
     if event == "step":
         return Chart(
-            "curves_loss", "Training loss", f"How fast each loss falls; different losses have different scales{rest}.",
-            steps, Axis("loss", low, high), tuple(series),
-        )  # fmt: skip
+            "curves_loss",
+            "Training loss",
+            f"How fast each loss falls; different losses have different scales{rest}.",
+            steps,
+            Axis("loss", low, high),
+            tuple(series),
+        )
     return Chart(
-        "curves_validation", f"Learning curves: {name} on validation classes",
+        "curves_validation",
+        f"Learning curves: {name} on validation classes",
         f"Which method is ahead, and from which step; one line per run{rest}.",
-        steps, Axis(f"validation {name} (%)", max(0.0, low), min(1.0, high), percent=True), tuple(series),
-    )  # fmt: skip
+        steps,
+        Axis(f"validation {name} (%)", max(0.0, low), min(1.0, high), percent=True),
+        tuple(series),
+    )
 
 
 def _lines(method: Method, event: str, name: str, coloured: list[str]) -> list[Series]:
@@ -112,11 +127,15 @@ def _cost(rows: Sequence[MethodRow], cost: str, metric: str) -> Chart | None:
         return None  # equal costs say nothing
     label, unit = COSTS[cost]
     points = {row.name: (row.cost[cost] / unit, row.metrics[metric].mean) for row in known}
-    best = [name for name, (price, value) in points.items()
-            if not any(other <= price and more > value for other, more in points.values())]  # fmt: skip
+    best = [
+        name
+        for name, (price, value) in points.items()
+        if not any(other <= price and more > value for other, more in points.values())
+    ]
     series = []
-    for colour, (title, names) in enumerate((("no cheaper one is better", best),
-                                             ("others", [name for name in points if name not in best]))):  # fmt: skip
+    for colour, (title, names) in enumerate(
+        (("no cheaper one is better", best), ("others", [name for name in points if name not in best]))
+    ):
         if names:
             dots = columns([points[name] for name in names])
             series.append(Series(title, *dots, "dots", colour, names=tuple(names)))
@@ -124,9 +143,11 @@ def _cost(rows: Sequence[MethodRow], cost: str, metric: str) -> Chart | None:
     low, high = around(values, least=0.02, margin=0.15)
     cheapest, dearest = around(prices, least=1e-6, margin=0.1)
     return Chart(
-        f"cost_{cost}", f"{metric} against {label.split(' (')[0]}",
+        f"cost_{cost}",
+        f"{metric} against {label.split(' (')[0]}",
         "Up and to the left is better; a method that no cheaper one beats is worth its cost.",
         Axis(label, max(0.0, cheapest), dearest),
-        Axis(f"{metric} (%)", max(0.0, low), min(1.0, high), percent=True), tuple(series),
+        Axis(f"{metric} (%)", max(0.0, low), min(1.0, high), percent=True),
+        tuple(series),
         extra={"names": list(points), "cost": list(prices), "value": list(values)},
-    )  # fmt: skip
+    )

@@ -71,16 +71,24 @@ class MethodComparison:
     def as_json(self) -> dict[str, Any]:
         """For other programs."""
         return {
-            "title": self.collection.title, "baseline": self.collection.baseline.name, "metrics": list(self.metrics),
+            "title": self.collection.title,
+            "baseline": self.collection.baseline.name,
+            "metrics": list(self.metrics),
             "differing": self.collection.differing(),
             "rows": [
-                {"name": row.name, "seeds": list(row.seeds), "optimistic": row.optimistic, "cost": row.cost,
-                 "metrics": {name: each.as_json() for name, each in row.metrics.items()}}
+                {
+                    "name": row.name,
+                    "seeds": list(row.seeds),
+                    "optimistic": row.optimistic,
+                    "cost": row.cost,
+                    "metrics": {name: each.as_json() for name, each in row.metrics.items()},
+                }
                 for row in self.rows
             ],
-            "differences": [gap.as_json() for gap in self.gaps], "pairs": [gap.as_json() for gap in self.pairs],
+            "differences": [gap.as_json() for gap in self.gaps],
+            "pairs": [gap.as_json() for gap in self.pairs],
             "published": [row.as_json() for row in self.published],
-        }  # fmt: skip
+        }
 
 
 def compare(

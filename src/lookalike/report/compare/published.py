@@ -76,10 +76,20 @@ def _row(row: dict[str, Any], paper: dict[str, str]) -> PublishedRow:
     labels = [f"{name} of {kind}" for name, kind in row.get("labels", {}).items()]
     note = "; ".join([*words, *batch, *labels, *doubtful, *([row["note"]] if "note" in row else [])])
     return PublishedRow(
-        row["method"], paper["short"], paper["title"], paper["document"], row["table"], row["dataset"],
-        row["protocol"], row.get("backbone", "not named"), row.get("dim"), row["metrics"], row.get("std", {}),
-        row.get("loss"), note,
-    )  # fmt: skip
+        row["method"],
+        paper["short"],
+        paper["title"],
+        paper["document"],
+        row["table"],
+        row["dataset"],
+        row["protocol"],
+        row.get("backbone", "not named"),
+        row.get("dim"),
+        row["metrics"],
+        row.get("std", {}),
+        row.get("loss"),
+        note,
+    )
 
 
 def _content() -> dict[str, Any]:

@@ -36,24 +36,38 @@ def page(title: str, subtitle: str, sections: list[Section], data: Html | str = 
     top = element("header", element("h1", title), element("p", subtitle, class_="subtitle"))
     body = [element("section", element("h2", section.title), section.body, id=section.name) for section in present]
     foot = element("footer", footer)
-    return "<!doctype html>\n" + element(
-        "html", _head(title, script),
-        element("body", top, element("nav", *links, aria_label="Sections"), element("main", *body), foot,
-                data, Html(f"<script>{script}</script>")),
-        lang="en",
-    ) + "\n"  # fmt: skip
+    return (
+        "<!doctype html>\n"
+        + element(
+            "html",
+            _head(title, script),
+            element(
+                "body",
+                top,
+                element("nav", *links, aria_label="Sections"),
+                element("main", *body),
+                foot,
+                data,
+                Html(f"<script>{script}</script>"),
+            ),
+            lang="en",
+        )
+        + "\n"
+    )
 
 
 def _head(title: str, script: str) -> Html:
     seal = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{seal}'"
     return element(
-        "head", element("meta", charset="utf-8"),
+        "head",
+        element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("title", title), Html(f"<style>{svg.style()}{_resource('page.css')}</style>"),
-    )  # fmt: skip
+        element("title", title),
+        Html(f"<style>{svg.style()}{_resource('page.css')}</style>"),
+    )
 
 
 def _resource(name: str) -> str:

@@ -21,10 +21,15 @@ def sortable(name: str, caption: str, heads: Sequence[str], rows: Sequence[Seque
     """A table of class `name`; `rising` is the heading by which the rows are in rising order already."""
     numeric = [any(isinstance(row[place], Number) for row in rows) for place in range(len(heads))]
     top = [
-        element("th", element("button", head, type="button"), scope="col", class_="number" if number else None,
-                aria_sort="ascending" if head == rising else "none")
+        element(
+            "th",
+            element("button", head, type="button"),
+            scope="col",
+            class_="number" if number else None,
+            aria_sort="ascending" if head == rising else "none",
+        )
         for head, number in zip(heads, numeric, strict=True)
-    ]  # fmt: skip
+    ]
     body = [element("tr", *(_cell(cell) for cell in row)) for row in rows]
     return scrolling(f"sortable {name}", caption, top, body)
 
@@ -32,9 +37,12 @@ def sortable(name: str, caption: str, heads: Sequence[str], rows: Sequence[Seque
 def scrolling(kind: str | None, caption: str, heads: Sequence[Html], rows: Sequence[Html]) -> Html:
     """A table in a frame of limited height, which the keyboard can scroll."""
     table = element(
-        "table", element("caption", caption), element("thead", element("tr", *heads)), element("tbody", *rows),
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *heads)),
+        element("tbody", *rows),
         class_=kind,
-    )  # fmt: skip
+    )
     return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 

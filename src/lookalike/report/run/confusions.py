@@ -73,11 +73,18 @@ def select(test: UnseenImages, sample: Result, confusions: list[Confusion]) -> l
         one_rows, other_rows = rows[one][:PICTURES], rows[other][:PICTURES]
         pairs.append(
             ConfusedPair(
-                one, other, directed.get((one, other), 0), directed.get((other, one), 0),
-                queries[one], queries[other], one_rows, other_rows,
-                [test.path(row) for row in one_rows], [test.path(row) for row in other_rows],
+                one,
+                other,
+                directed.get((one, other), 0),
+                directed.get((other, one), 0),
+                queries[one],
+                queries[other],
+                one_rows,
+                other_rows,
+                [test.path(row) for row in one_rows],
+                [test.path(row) for row in other_rows],
             )
-        )  # fmt: skip
+        )
     return pairs
 
 
@@ -87,10 +94,14 @@ def draw(pairs: list[ConfusedPair], addresses: Mapping[int, str]) -> Html:
 
 def _pair(pair: ConfusedPair, addresses: Mapping[int, str]) -> Html:
     sides = [
-        element("div", element("strong", side[0].label),
-                element("div", *(tile(shown, addresses) for shown in side), class_="answers"), class_="side")
+        element(
+            "div",
+            element("strong", side[0].label),
+            element("div", *(tile(shown, addresses) for shown in side), class_="answers"),
+            class_="side",
+        )
         for side in pair.sides()
-    ]  # fmt: skip
+    ]
     words = f"{pair.forth} of {pair.of_one} queries of {pair.one} are nearest to {pair.other}"
     back = f"; {pair.back} of {pair.of_other} the other way" if pair.back else "; none the other way"
     return element("div", *sides, element("div", words + back, file_names(pair.tiles()), class_="words"), class_="pair")

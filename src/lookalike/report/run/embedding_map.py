@@ -75,9 +75,13 @@ def _pca(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 def _tsne(vectors: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     perplexity = min(30, (len(vectors) - 1) // 3)
     method = import_module("openTSNE").TSNE(
-        perplexity=perplexity, initialization="pca", neighbors="exact", random_state=seed, n_jobs=1,
+        perplexity=perplexity,
+        initialization="pca",
+        neighbors="exact",
+        random_state=seed,
+        n_jobs=1,
         negative_gradient_method="bh",
-    )  # fmt: skip
+    )
     return np.asarray(method.fit(vectors), np.float64)
 
 
@@ -90,11 +94,14 @@ def chart(shown: EmbeddingMap) -> Chart:
             series.append(Series(name, xs, ys, "dots", state))
     ends = [around(shown.points[:, axis].tolist()) for axis in (0, 1)]
     return Chart(
-        "map", "Map of the embedding",
+        "map",
+        "Map of the embedding",
         "Each point is an image; tight, separate islands are classes the model tells apart, mixed ones it confuses.",
-        Axis(f"first {shown.method} axis", *ends[0]), Axis(f"second {shown.method} axis", *ends[1]),
-        tuple(series), extra={"rows": shown.rows, "method": shown.method},
-    )  # fmt: skip
+        Axis(f"first {shown.method} axis", *ends[0]),
+        Axis(f"second {shown.method} axis", *ends[1]),
+        tuple(series),
+        extra={"rows": shown.rows, "method": shown.method},
+    )
 
 
 def for_script(shown: EmbeddingMap, test: UnseenImages, cells: Mapping[int, int], address: str) -> dict[str, Any]:
@@ -136,15 +143,21 @@ def map_view(shown: EmbeddingMap, test: UnseenImages, pictured: bool) -> Html:
         element("button", sign, type="button", id=f"map-{name}", aria_label=words) for name, sign, words in BUTTONS
     ]
     canvas = element(
-        "canvas", "The map is drawn by a script; figures/map.svg shows it without one.", id="map-canvas", tabindex="0",
-        role="img", aria_label=f"Map of the embedding by {shown.method}. Arrow keys go from image to image.",
+        "canvas",
+        "The map is drawn by a script; figures/map.svg shows it without one.",
+        id="map-canvas",
+        tabindex="0",
+        role="img",
+        aria_label=f"Map of the embedding by {shown.method}. Arrow keys go from image to image.",
         aria_describedby="map-panel",
-    )  # fmt: skip
+    )
     hint = "Zoom in to see the images themselves." if pictured else "Point at a dot to see its class."
     caption = element(
-        "figcaption", element("strong", "Map of the embedding"), " Tight, separate islands are classes the model tells "
+        "figcaption",
+        element("strong", "Map of the embedding"),
+        " Tight, separate islands are classes the model tells "
         f"apart, mixed ones it confuses. {hint} Wheel, pinch or buttons zoom; drag moves.",
-    )  # fmt: skip
+    )
     return join(
         note(words),
         element(
@@ -152,7 +165,9 @@ def map_view(shown: EmbeddingMap, test: UnseenImages, pictured: bool) -> Html:
             element("div", element("label", "Colour by ", choose), element("span", *buttons), class_="tools"),
             element("div", canvas, element("div", id="map-panel", aria_live="polite"), class_="map"),
             element("div", id="map-legend"),
-            element("p", f"→ first {shown.method} axis, ↑ second", class_="axes"), caption, class_="wide",
+            element("p", f"→ first {shown.method} axis, ↑ second", class_="axes"),
+            caption,
+            class_="wide",
             id="figure-map",
         ),
-    )  # fmt: skip
+    )

@@ -79,12 +79,17 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Chart | None:
     marks += [ReferenceLine(maybe, "maybe")] if maybe != sure else []
     score = "chance that the best hit is right" if calibration.get("weights") else "similarity of the best hit"
     return Chart(
-        "calibration", "When to believe an answer", "Answers from a threshold on: how many are right, how many remain.",
-        Axis(score, *around(thresholds, 1e-6)), Axis("share", 0.0, 1.0, percent=True),
-        (Series("right among them", thresholds, right),
-         Series("answered rightly, of all that could be", thresholds, answered, colour=1)),
+        "calibration",
+        "When to believe an answer",
+        "Answers from a threshold on: how many are right, how many remain.",
+        Axis(score, *around(thresholds, 1e-6)),
+        Axis("share", 0.0, 1.0, percent=True),
+        (
+            Series("right among them", thresholds, right),
+            Series("answered rightly, of all that could be", thresholds, answered, colour=1),
+        ),
         tuple(marks),
-    )  # fmt: skip
+    )
 
 
 def spectrum_chart(values: Tensor, rho: float | None) -> Chart | None:
@@ -96,9 +101,10 @@ def spectrum_chart(values: Tensor, rho: float | None) -> Chart | None:
     flatness = "" if rho is None else f"; rho is {rho:.3f}, where 0 is perfectly flat"
     points = [(float(rank), max(low, share)) for rank, share in enumerate(shares, 1)]
     return Chart(
-        "spectrum", "Spectrum of the embeddings",
+        "spectrum",
+        "Spectrum of the embeddings",
         f"Flatter uses more directions, which helps on unseen classes; a cliff means collapsed dimensions{flatness}.",
         Axis("rank of the singular value", 1.0, float(len(shares))),
         Axis("share of the sum", low, max(shares) * 1.25, log=True),
         (Series("singular values", *columns(points)),),
-    )  # fmt: skip
+    )

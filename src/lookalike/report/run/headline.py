@@ -18,10 +18,11 @@ MEANINGS = {
 def results_of(run: RunRecord, result: Result) -> list[dict[str, Any]]:
     """What the run measured, the model first; where it says nothing, what the embeddings say."""
     own = {
-        "name": "this model", "role": "model",
+        "name": "this model",
+        "role": "model",
         "metrics": {name: result[name] for name in (*MAIN, "r_precision", "mrr", "recall@10")},
         "intervals": {name: list(result.interval(name)) for name in MAIN},
-    }  # fmt: skip
+    }
     rows = [dict(row) for row in run.result.get("results") or []]
     if not any(row.get("role") == "model" for row in rows):
         rows.insert(0, own)
@@ -46,10 +47,14 @@ def _card(metric: str, row: Mapping[str, Any], differences: Sequence[Mapping[str
     span = f"95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %" if ends else ""
     gains = [_gain(difference) for difference in differences if difference.get("metric") == metric]
     return element(
-        "div", element("h3", metric), element("p", f"{100 * row['metrics'][metric]:.1f} %", class_="figure"),
-        element("p", span, class_="interval"), element("p", MEANINGS[metric], class_="meaning"),
-        element("ul", *gains) if gains else Html(), class_="card",
-    )  # fmt: skip
+        "div",
+        element("h3", metric),
+        element("p", f"{100 * row['metrics'][metric]:.1f} %", class_="figure"),
+        element("p", span, class_="interval"),
+        element("p", MEANINGS[metric], class_="meaning"),
+        element("ul", *gains) if gains else Html(),
+        class_="card",
+    )
 
 
 def _gain(difference: Mapping[str, Any]) -> Html:

@@ -54,14 +54,18 @@ def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
             f"right of the line 9 of 10 pairs are of one class, which finds {share(marked[0].recall)} of all such pairs"
         )
     return Chart(
-        "similarity", "Similarity of pairs", f"The less the two overlap, the better; {reading}.",
+        "similarity",
+        "Similarity of pairs",
+        f"The less the two overlap, the better; {reading}.",
         Axis(score_name(geometry), float(edges[0]), float(edges[-1])),
         Axis("pairs of each kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
-        (Series("same class", middles, tuple(same.tolist()), "area", 0),
-         Series("different classes", middles, tuple(other.tolist()), "area", 1)),
+        (
+            Series("same class", middles, tuple(same.tolist()), "area", 0),
+            Series("different classes", middles, tuple(other.tolist()), "area", 1),
+        ),
         tuple(ReferenceLine(row.threshold, f"{100 * row.target:.0f} % precise") for row in marked),
         {"thresholds": [row._asdict() for row in table]},
-    )  # fmt: skip
+    )
 
 
 def share(value: float) -> str:
@@ -98,13 +102,14 @@ def precision_recall_chart(tally: Tally) -> Chart:
     places = evenly(tally.recall)
     area = pair_curves.pr_area(tally)
     return Chart(
-        "precision_recall", "Precision and recall of pairs",
+        "precision_recall",
+        "Precision and recall of pairs",
         f"Nearer to the top right corner is better; area {area:.3f}, by chance {tally.precision[-1]:.4f}.",
         Axis("recall (% of same-class pairs)", 0.0, 1.0, percent=True),
         Axis("precision (% of accepted pairs)", 0.0, 1.0, percent=True),
         (Series("all thresholds", _at(tally.recall, places), _at(tally.precision, places)),),
         extra={"area": area, "threshold": _at(tally.threshold, places)},
-    )  # fmt: skip
+    )
 
 
 def roc_chart(tally: Tally) -> Chart:
@@ -114,11 +119,14 @@ def roc_chart(tally: Tally) -> Chart:
     rates, recall = tally.far[positive], tally.recall[positive]
     low = 10.0 ** np.floor(np.log10(rates[0])) if len(rates) and rates[0] < 0.5 else 0.1
     return Chart(
-        "roc", "ROC of pairs", f"Higher at the left is better: more hits at few false alarms; area {area:.4f}.",
-        Axis("false-accept rate", max(float(low), 1e-7), 1.0, log=True), Axis("true-accept rate", 0.0, 1.0),
+        "roc",
+        "ROC of pairs",
+        f"Higher at the left is better: more hits at few false alarms; area {area:.4f}.",
+        Axis("false-accept rate", max(float(low), 1e-7), 1.0, log=True),
+        Axis("true-accept rate", 0.0, 1.0),
         (Series("all thresholds", _at(np.maximum(rates, 1e-7), places), _at(recall, places)),),
         extra={"area": area, "threshold": _at(tally.threshold[positive], places)},
-    )  # fmt: skip
+    )
 
 
 def evenly(values: Values) -> Codes:

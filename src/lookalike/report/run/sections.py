@@ -128,10 +128,13 @@ def _threshold_table(reached: Mapping[float, Threshold]) -> Html:
 
 def _shape(content: Content) -> Html:
     rows = [
-        element("div", element("dt", name.replace("_", " / ")),
-                element("dd", element("strong", f"{value:.3f}"), " ", MEANINGS[name]))
+        element(
+            "div",
+            element("dt", name.replace("_", " / ")),
+            element("dd", element("strong", f"{value:.3f}"), " ", MEANINGS[name]),
+        )
         for name, value in content.measures.shape.items()
-    ]  # fmt: skip
+    ]
     some, whole = content.measures.spectrum_of, len(content.run.test.all_labels)
     words = "" if some == whole else f"Spectrum and rho of {some:,} of {whole:,} vectors, drawn at random."
     spectrum = figure(content.charts["spectrum"]) if "spectrum" in content.charts else Html()

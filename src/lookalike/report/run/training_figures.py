@@ -20,11 +20,21 @@ def training_charts(run: RunRecord) -> list[Chart]:
     charts = [
         _loss(column(steps, "loss"), marks),
         _validation(checks, marks),
-        _level(column(steps, "lr"), "learning_rate", "Learning rate", "learning rate",
-               "The schedule as it was run; compare its bends with those of the loss."),
-        _level(column(steps, "images_per_second"), "speed", "Speed", "images per second",
-               "Should be level; dips are a busy machine or slow reading of images."),
-    ]  # fmt: skip
+        _level(
+            column(steps, "lr"),
+            "learning_rate",
+            "Learning rate",
+            "learning rate",
+            "The schedule as it was run; compare its bends with those of the loss.",
+        ),
+        _level(
+            column(steps, "images_per_second"),
+            "speed",
+            "Speed",
+            "images per second",
+            "Should be level; dips are a busy machine or slow reading of images.",
+        ),
+    ]
     return [chart for chart in charts if chart is not None]
 
 
@@ -65,9 +75,14 @@ def _loss(points: Column, marks: tuple[ReferenceLine, ...]) -> Chart | None:
     raw = Series("each step", *columns(points), faint=True)
     smooth = Series("running mean", *columns(_smooth(points)))
     return Chart(
-        "loss", "Training loss", "Should fall and level off; a rise or a jump means the learning rate is too high.",
-        _steps(points, marks), Axis("loss", *around([y for _, y in points])), (raw, smooth), marks,
-    )  # fmt: skip
+        "loss",
+        "Training loss",
+        "Should fall and level off; a rise or a jump means the learning rate is too high.",
+        _steps(points, marks),
+        Axis("loss", *around([y for _, y in points])),
+        (raw, smooth),
+        marks,
+    )
 
 
 def _validation(checks: Sequence[dict[str, Any]], marks: tuple[ReferenceLine, ...]) -> Chart | None:
@@ -86,10 +101,14 @@ def _validation(checks: Sequence[dict[str, Any]], marks: tuple[ReferenceLine, ..
         on, title = "validation", "Validation, on classes kept out of training"
         caption = "Should rise and level off; a fall after the best step is overfitting, which the saved model avoids."
     return Chart(
-        "validation", title, caption,
-        _steps(points, marks), Axis(f"{on} metric (%)", max(0.0, low), min(1.0, high), percent=True),
-        tuple(series), marks,
-    )  # fmt: skip
+        "validation",
+        title,
+        caption,
+        _steps(points, marks),
+        Axis(f"{on} metric (%)", max(0.0, low), min(1.0, high), percent=True),
+        tuple(series),
+        marks,
+    )
 
 
 def _level(points: Column, name: str, title: str, label: str, caption: str) -> Chart | None:

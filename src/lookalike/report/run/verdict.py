@@ -29,7 +29,7 @@ def draw(verdict: Mapping[str, Any]) -> Html:
         _list("What would help next", "next", verdict.get("next") or []),
         _table(candidates) if candidates else Html(),
         _networks(verdict.get("networks") or []),
-    )  # fmt: skip
+    )
 
 
 def _list(title: str, kind: str, sentences: Sequence[str]) -> Html:
@@ -63,10 +63,13 @@ def networks_chart(verdict: Mapping[str, Any]) -> Chart | None:
     series = [_line(number, name, rows) for number, name in enumerate(backbones)]
     times, gaps = [x for line in series for x in line.x], [y for line in series for y in line.y]
     return Chart(
-        "networks", "Networks and sizes", "Higher is better, farther left is quicker; measured on train classes.",
-        Axis("milliseconds per image", *around(times)), Axis("map@r less that of the best", *around(gaps, least=0.01)),
+        "networks",
+        "Networks and sizes",
+        "Higher is better, farther left is quicker; measured on train classes.",
+        Axis("milliseconds per image", *around(times)),
+        Axis("map@r less that of the best", *around(gaps, least=0.01)),
         tuple(series),
-    )  # fmt: skip
+    )
 
 
 def _line(number: int, backbone: str, rows: Sequence[Mapping[str, Any]]) -> Series:
@@ -89,9 +92,14 @@ def _networks(rows: Sequence[Mapping[str, Any]]) -> Html:
 def _network(row: Mapping[str, Any]) -> list[Cell]:
     name = element("strong", f"✓ {row['backbone']} (chosen)") if row.get("chosen") else str(row["backbone"])
     return [
-        name, _number(row["size"], "{}"), str(row["reading"]), *_metrics(row), _difference(row["difference"]),
-        _number(row["milliseconds_per_image"], "{:,.1f}"), _number(row["images"], "{:,}"),
-    ]  # fmt: skip
+        name,
+        _number(row["size"], "{}"),
+        str(row["reading"]),
+        *_metrics(row),
+        _difference(row["difference"]),
+        _number(row["milliseconds_per_image"], "{:,.1f}"),
+        _number(row["images"], "{:,}"),
+    ]
 
 
 def _difference(ends: Sequence[float]) -> Cell:
