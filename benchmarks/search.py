@@ -80,7 +80,7 @@ def ours(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The scan alone, and the whole store around it."""
     rows = []
-    view = segments.View((segments.build(np.arange(len(items)), items, True),), 1, 1, "", True)
+    view = segments.SegmentView((segments.build(np.arange(len(items)), items, True),), 1, 1, "", True)
     for threads in (1, 2):
         certified: list[bool] = []
 

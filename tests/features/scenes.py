@@ -42,7 +42,7 @@ def main(die_after: int) -> None:
     With MEET in the environment, two processes meet in that folder before they begin and after their first files.
     """
     store.BLOCK = 16
-    write, written = store.Store._write, []
+    write, written = store.FeatureStore._write, []
 
     def counted(self, bucket, digests, vectors):
         written.extend(digests)
@@ -53,7 +53,7 @@ def main(die_after: int) -> None:
         if done >= die_after:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    store.Store._write = counted
+    store.FeatureStore._write = counted
     network, data = model(), dataset()
     meet("ready")
     extract(network, data, progress=progress)

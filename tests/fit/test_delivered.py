@@ -15,7 +15,7 @@ from lookalike.fit import fit
 from lookalike.fit.best_model import by_folds, choose, doubts
 from lookalike.fit.candidates import AS_IT_WAS, TRAINED, Candidate, Seen, Untrained
 from lookalike.fit.defaults import default
-from lookalike.fit.readings import FITTED
+from lookalike.fit.readouts import FITTED
 from lookalike.fit.train_model import weights
 from lookalike.fit.verdict import _tied
 from lookalike.models import Architecture, Model
@@ -67,7 +67,7 @@ def test_bad_minutes_are_refused_before_anything_is_read(tmp_path, minutes, reci
 def test_a_refused_run_does_not_block_its_folder(characters, tmp_path):
     """A fixed method trains or is refused; the second attempt is refused for the same reason, not for the first one."""
     for _ in range(2):
-        with pytest.raises(UserError, match="do not suffice for a few steps"):
+        with pytest.raises(UserError, match="are too few for ten training steps"):
             fit(characters, tmp_path / "run", overrides=["train.deliver=trained", "train.minutes=0.001"], audit=False)
 
 
@@ -137,7 +137,7 @@ def test_most_dimensions(characters, tmp_path):
     assert json.loads((tmp_path / "run" / "model" / "model.json").read_text())["dim"] <= 12
 
 
-def candidate(name, departure, values, dim=8, recall=0.5):
+def candidate(name, complexity, values, dim=8, recall=0.5):
     """A candidate with these values of map@r, one per class of four queries."""
     labels = [number for number in range(len(values)) for _ in range(4)]
     queries = np.repeat(np.array(values, dtype=float), 4)
@@ -146,7 +146,7 @@ def candidate(name, departure, values, dim=8, recall=0.5):
         {"map@r": float(queries.mean()), "recall@1": float(recall.mean())},
         {"map@r": queries, "recall@1": recall}, labels, {},
     )  # fmt: skip
-    return Candidate(name, departure, dim, 1.0, result, lambda: None)
+    return Candidate(name, complexity, dim, 1.0, result, lambda: None)
 
 
 def test_ties_go_to_what_was_there():
@@ -172,7 +172,7 @@ def test_doubts(characters):
     enough = Parts(characters, characters, characters)
     good, better = [candidate("one", AS_IT_WAS, [0.99] * 3)], [candidate("other", TRAINED, [1.0] * 3)]
     assert any("saturated" in warning for warning in doubts(good, better, three))
-    assert any("3 classes that did not teach can tell only" in warning for warning in doubts(good, better, three))
+    assert any("3 held-out classes can tell only" in warning for warning in doubts(good, better, three))
     assert doubts([candidate("one", AS_IT_WAS, [0.5] * 3)], [], enough) == []
 
 

@@ -64,10 +64,10 @@ def run(
             categories=arrays.get("categories"),
             ignore=ignored(arrays),
             metrics=metrics or None,
-            normalise=normalise or natural,
-            ties=ties,
+            normalise=normalise or natural,  # type: ignore[arg-type]
+            ties=ties,  # type: ignore[arg-type]
             seed=seed,
-            progress=progress,  # type: ignore[arg-type]
+            progress=progress,
         )
     breakdowns = {
         "by_class": result.by_class(by_class) if by_class else None,

@@ -16,7 +16,7 @@ def run(
         str | None, typer.Argument(metavar="[INDEX]", help="A folder or postgresql:// address. Default: the demo's.")
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")] = 8000,
     token: Annotated[
         str | None,
         typer.Option(

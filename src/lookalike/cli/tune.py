@@ -28,7 +28,12 @@ def run(
     name: Annotated[str | None, typer.Option("--name", help="Name in the storage; default: RECIPE.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search, not of the training.")] = 0,
     heartbeat: Annotated[
-        int, typer.Option("--heartbeat", min=1, help="Seconds between signs of life; 3 missed: dead.")
+        int,
+        typer.Option(
+            "--heartbeat",
+            min=1,
+            help="Seconds between signs of life; a trial that misses three of them counts as dead.",
+        ),
     ] = 30,
     as_json: Annotated[bool, typer.Option("--json", help="Print all trials as JSON.")] = False,
 ) -> None:

@@ -72,5 +72,5 @@ def _reason(dataset: Dataset, images: int) -> str:
             f"{dataset.present} classes: half of them test, and of the others up to a third validate; more would help"
         )
     if images < FEW_IMAGES:
-        return f"{images} images per class in the middle: more of them would help"
+        return f"{images} images in the median class: more of them would help"
     return "enough classes and images to learn from and to tell whether it helped"

@@ -36,9 +36,7 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     before = weights(model)
     cheap = candidates.untrained(recipe, model, parts, run.stage("judging what needs no training"))
     best = choose(_small_enough(cheap, recipe) or [min(cheap, key=lambda each: each.dim)], by_folds)
-    run.note(
-        f"best without training: {best.name}, map@r {by_folds(best)['map@r']:.3f} on classes that did not teach it"
-    )
+    run.note(f"best without training: {best.name}, map@r {by_folds(best)['map@r']:.3f} on held-out classes")
     first = _created(best, parts)
     if not run.folder.model.exists():
         first.save(run.folder.model)  # from here on there is a model, whatever becomes of the run
@@ -63,7 +61,7 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     run.note(f"delivered: {winner.name}")
     delivered = first if winner is best else _created(winner, parts)
     return trained._replace(
-        delivered=delivered, choice=choice, departed=winner.departure == TRAINED, refit=winner.refit
+        delivered=delivered, choice=choice, uses_training=winner.complexity == TRAINED, refit=winner.refit
     )
 
 
@@ -126,8 +124,8 @@ def choose(candidates: Sequence[Candidate], judged: Judgement = by_validation) -
     Among those that depart as far, the smallest is taken that gives away nothing that matters.
     """
     alike: list[Candidate] = []
-    for departure in sorted({each.departure for each in candidates}):
-        further = [each for each in candidates if each.departure == departure]
+    for complexity in sorted({each.complexity for each in candidates}):
+        further = [each for each in candidates if each.complexity == complexity]
         better = [each for each in further if not alike or _surely_better(each, _top(alike, judged), judged)]
         alike = better or alike
     top = _top(alike, judged)
@@ -166,7 +164,7 @@ def doubts(cheap: Sequence[Candidate], tuned: Sequence[Candidate], parts: Parts)
     classes = 0 if parts.validation is None else usable(parts.validation)
     judges = classes if cheap[0].folds is None else len(set(cheap[0].folds.labels))
     if judges < TELLING:
-        result.append(f"{judges} classes that did not teach can tell only large differences between candidates")
+        result.append(f"{judges} held-out classes can tell only large differences between candidates")
     elif tuned and classes < TELLING:
         result.append(f"{classes} validation classes can tell only whether training helped a lot")
     return result
@@ -177,6 +175,6 @@ def _training_helped(winner: Candidate, before: Candidate, tuned: Sequence[Candi
         return reason or "Nothing was trained."
     after = max(tuned, key=lambda each: each.value)
     figures = f"validation map@r {after.value:.3f} against {before.value:.3f} without it ({before.name})"
-    if winner.departure == TRAINED:
+    if winner.complexity == TRAINED:
         return f"Training helped: {figures}."
-    return f"Training did not help enough to be sure of it: {figures}; so what was there is delivered."
+    return f"Training did not help enough to be sure of it: {figures}; so the untrained candidate is delivered."

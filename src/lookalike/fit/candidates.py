@@ -1,6 +1,6 @@
-"""What a run can deliver, judged alike: on the same queries of classes that did not teach it, by the same measure.
+"""The candidates of a run, judged alike: by one measure, on the same queries of held-out classes.
 
-Some candidates leave the network as it was: raw pixels, its features, and every reading of them (`readings`). Others
+Some candidates leave the network as it was: raw pixels, its features, and every readout of them (`readouts`). Others
 read the trained network. Whatever wins is one `Model`.
 """
 
@@ -17,10 +17,10 @@ from torch import Tensor
 from lookalike.data import Dataset
 from lookalike.evaluation import Result, evaluate
 from lookalike.features import embed, extract, features
-from lookalike.fit import readings
+from lookalike.fit import readouts
 from lookalike.fit.folds import fold_count, judge_by_folds
 from lookalike.fit.plan import AFTER
-from lookalike.fit.readings import FITTED, Reading
+from lookalike.fit.readouts import FITTED, FittedReadout
 from lookalike.fit.sample import evenly
 from lookalike.fit.train_model import Weights, cached_features, weights, weights_of
 from lookalike.geometry import Geometry
@@ -29,9 +29,9 @@ from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe
 
 METRICS = ("map@r", "recall@1")
-AS_IT_WAS, TRAINED = 0, 3  # how far a candidate is from what was there before; between them: readings of the network
+AS_IT_WAS, TRAINED = 0, 3  # how far a candidate is from what was there before; between them: readouts of the network
 TIMED = 32  # images
-MOST = 8192  # train images that readings are fitted to
+MOST = 8192  # train images that readouts are fitted to
 Refit = Callable[[Model, Dataset], Model]
 
 
@@ -39,12 +39,12 @@ Refit = Callable[[Model, Dataset], Model]
 class Candidate:
     """A model that could be delivered: `create` makes it, `result` is what the validation classes say of it.
 
-    `folds` is what all classes but the test classes say, each by a reading that was fitted to the other folds. `refit`
+    `folds` is what all classes but the test classes say, each by a readout that was fitted to the other folds. `refit`
     makes the same of a network, trained or not as this one's was, and of other images.
     """
 
     name: str
-    departure: int  # from AS_IT_WAS to TRAINED
+    complexity: int  # from AS_IT_WAS to TRAINED
     dim: int
     milliseconds: float  # per image
     result: Result
@@ -104,33 +104,33 @@ class Untrained:
     def candidates(self) -> list[Candidate]:
         pretrained, seen = self.recipe.model.weights is not None, self.seen
         what = "frozen features" if pretrained else "untrained network"
-        fit = self.readings if pretrained else lambda _: []  # random features are not worth a reading
+        fit = self.readouts if pretrained else lambda _: []  # random features are not worth a readout
         cost, folds = _milliseconds(self.model.headless(), seen.judges), self._by_folds(self.points, fit)
-        departure = AS_IT_WAS if pretrained else FITTED  # a random network is nothing that anybody had
-        bare = self._judged(what, departure, self._judging(self.points), cost, partial(self._create, None), folds)
+        complexity = AS_IT_WAS if pretrained else FITTED  # a random network is no starting point
+        bare = self._judged(what, complexity, self._judging(self.points), cost, partial(self._create, None), folds)
         rows = [replace(bare, refit=lambda model, _: self._bare(model))]
-        for reading in fit(slice(0, len(seen.train))) if folds or seen.held is not None else []:
-            if folds and reading.name not in folds:  # a fold has too few images to fit it
+        for readout in fit(slice(0, len(seen.train))) if folds or seen.held is not None else []:
+            if folds and readout.name not in folds:  # a fold has too few images to fit it
                 continue
-            vectors = reading.vectors(self.model, self._judging(self.points))
-            create = partial(self._create, reading.name)
-            row = self._judged(f"{what}, {reading.name}", reading.departure, vectors, cost, create, folds)
-            rows.append(replace(row, refit=partial(_reread, self.recipe, reading.name)))
+            vectors = readout.vectors(self.model, self._judging(self.points))
+            create = partial(self._create, readout.name)
+            row = self._judged(f"{what}, {readout.name}", readout.complexity, vectors, cost, create, folds)
+            rows.append(replace(row, refit=partial(_fitted_to, self.recipe, readout.name)))
         thumbnails = _pixels(self.model)
         pixels = seen.read(lambda part: extract(thumbnails, part))
         cost, folds = _milliseconds(thumbnails, seen.judges), self._by_folds(pixels, lambda _: [])
-        departure = FITTED if pretrained else AS_IT_WAS
-        raw = self._judged("raw pixels", departure, self._judging(pixels), cost, lambda: thumbnails, folds)
+        complexity = FITTED if pretrained else AS_IT_WAS
+        raw = self._judged("raw pixels", complexity, self._judging(pixels), cost, lambda: thumbnails, folds)
         return [*rows, replace(raw, refit=lambda *_: thumbnails)]
 
-    def readings(self, rows: Any) -> list[Reading]:
-        with readings.one_thread():
-            return list(readings.with_own_head(self.recipe, self.model, self.points[rows], self.seen.labels[rows]))
+    def readouts(self, rows: Any) -> list[FittedReadout]:
+        with readouts.one_thread():
+            return list(readouts.with_own_head(self.recipe, self.model, self.points[rows], self.seen.labels[rows]))
 
     def _judging(self, points: Tensor) -> Tensor:
         return points[-len(self.seen.judges) :]
 
-    def _by_folds(self, points: Tensor, fit: Callable[[Tensor], Sequence[Reading]]) -> dict[str, Result]:
+    def _by_folds(self, points: Tensor, fit: Callable[[Tensor], Sequence[FittedReadout]]) -> dict[str, Result]:
         count = fold_count(int((self.seen.labels.bincount() > 1).sum()), self.recipe.train.minutes)
         if count == 1:
             return {}
@@ -140,19 +140,19 @@ class Untrained:
 
         return judge_by_folds(self.seen.labels, count, self.recipe.seed, vectors, METRICS)
 
-    def _create(self, reading: str | None) -> Model:
-        """The network as it was, whatever training has made of it since. What has judged a reading may teach it now."""
+    def _create(self, readout: str | None) -> Model:
+        """The network as it was, whatever training has made of it since. What has judged a readout may teach it now."""
         with weights_of(self.model.embedder, self.before):
-            if reading is None:
+            if readout is None:
                 return self._bare(self.model)
-            return next(each for each in self.readings(slice(None)) if each.name == reading).model(self.model)
+            return next(each for each in self.readouts(slice(None)) if each.name == readout).model(self.model)
 
     @staticmethod
     def _bare(model: Model) -> Model:
         return replace(model.headless(), geometry="sphere")
 
     def _judged(
-        self, name: str, departure: int, vectors: Tensor, cost: float, create: Callable[[], Model],
+        self, name: str, complexity: int, vectors: Tensor, cost: float, create: Callable[[], Model],
         folds: Mapping[str, Result],
     ) -> Candidate:  # fmt: skip
         over_folds = folds.get(name.partition(", ")[2])
@@ -160,7 +160,9 @@ class Untrained:
             result = over_folds
         else:
             result = evaluate(vectors, self.seen.judges.labels, metrics=METRICS, normalise="sphere")
-        return Candidate(f"{name}, {vectors.shape[1]}-D", departure, vectors.shape[1], cost, result, create, over_folds)
+        return Candidate(
+            f"{name}, {vectors.shape[1]}-D", complexity, vectors.shape[1], cost, result, create, over_folds
+        )
 
 
 def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
@@ -173,11 +175,11 @@ def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list
     return Untrained(recipe, model, seen, points, weights(model)).candidates()
 
 
-def _reread(recipe: Recipe, reading: str, model: Model, images: Dataset) -> Model:
-    """A reading of a network that is not trained, fitted to images."""
+def _fitted_to(recipe: Recipe, readout: str, model: Model, images: Dataset) -> Model:
+    """A readout of a network that is not trained, fitted to images."""
     seen = Seen(evenly(images, MOST, recipe.seed), None)
     points = seen.read(lambda part: cached_features(model, part))
-    return Untrained(recipe, model, seen, points, weights(model))._create(reading)
+    return Untrained(recipe, model, seen, points, weights(model))._create(readout)
 
 
 def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
@@ -187,34 +189,34 @@ def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[C
     points, own = features(model, judges, progress), _of_trained(recipe, model, parts.train, progress)
     cost = _milliseconds(model, judges)
 
-    def judged(name: str, vectors: Tensor, reading: Reading | None, geometry: Geometry = "sphere") -> Candidate:
+    def judged(name: str, vectors: Tensor, readout: FittedReadout | None, geometry: Geometry = "sphere") -> Candidate:
         result = evaluate(vectors, judges.labels, metrics=METRICS, normalise=geometry)
         whole = Candidate(f"{name}, {vectors.shape[1]}-D", TRAINED, vectors.shape[1], cost, result, lambda: model)
-        if reading is None:
+        if readout is None:
             return whole
-        refit = partial(_reread_trained, recipe, reading.name)
-        return replace(whole, create=partial(reading.model, model), refit=refit)
+        refit = partial(_fitted_to_trained, recipe, readout.name)
+        return replace(whole, create=partial(readout.model, model), refit=refit)
 
-    head = Reading("head", TRAINED, Readout(), own[0].mean).vectors(model, points)
+    head = FittedReadout("head", TRAINED, Readout(), own[0].mean).vectors(model, points)
     return [
         judged("trained network", head, None, model.geometry),
         *(judged(f"trained network, {each.name}", each.vectors(model, points), each) for each in own),
     ]
 
 
-def _of_trained(recipe: Recipe, model: Model, train: Dataset, progress: Any = None) -> list[Reading]:
-    """All readings of a trained network, fitted to some of the images."""
+def _of_trained(recipe: Recipe, model: Model, train: Dataset, progress: Any = None) -> list[FittedReadout]:
+    """All readouts of a trained network, fitted to some of the images."""
     sample = evenly(train, AFTER, recipe.seed)
     points = features(model, sample, progress)
-    with readings.one_thread():
-        own = list(readings.of_features(recipe, points, sample.labels))
+    with readouts.one_thread():
+        own = list(readouts.of_features(recipe, points, sample.labels))
     if model.architecture is not None and model.architecture.dim is not None:
-        own += [each for reading in own[:2] for each in readings.beside(None, reading, TRAINED)]
+        own += [each for readout in own[:2] for each in readouts.beside(None, readout, TRAINED)]
     return own
 
 
-def _reread_trained(recipe: Recipe, reading: str, model: Model, images: Dataset) -> Model:
-    return next(each for each in _of_trained(recipe, model, images) if each.name == reading).model(model)
+def _fitted_to_trained(recipe: Recipe, readout: str, model: Model, images: Dataset) -> Model:
+    return next(each for each in _of_trained(recipe, model, images) if each.name == readout).model(model)
 
 
 def _pixels(like: Model) -> Model:

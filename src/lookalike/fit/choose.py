@@ -86,7 +86,7 @@ def check_possible(recipe: Recipe, dataset: Dataset) -> Model:
     """
     check_recipe(recipe)
     for backbone in recipe.networks.backbones[1:] if recipe.networks is not None else ():
-        build.model(networks.at(recipe, networks.Cell(backbone, networks.cell_of(recipe).size)))
+        build.model(networks.at(recipe, networks.NetworkAtSize(backbone, networks.cell_of(recipe).size)))
     if dataset.sets is not None:
         check_sets(recipe, dataset.name)
     OF_PROTOCOL.get(recipe.protocol.name, check_classes)(dataset)

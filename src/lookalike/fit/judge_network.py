@@ -1,7 +1,6 @@
 """One network at one size, judged without training: by the better of its features as they are and whitened.
 
-Folds of train classes judge it, each by a whitening that the others taught: the value is map@r on classes that did not
-teach it.
+Folds of train classes judge it, each by a whitening fitted to the other folds: the value is map@r on held-out classes.
 """
 
 import time
@@ -21,7 +20,7 @@ from lookalike.features import embed, extract
 from lookalike.fit import stages
 from lookalike.fit.folds import judge_by_folds
 from lookalike.fit.networks import NetworkAtSize, cell_of
-from lookalike.fit.readings import one_thread
+from lookalike.fit.readouts import one_thread
 from lookalike.geometry import normalise
 from lookalike.models import Model, Readout
 from lookalike.models.backends import BackendName
@@ -37,7 +36,7 @@ TIMED = 8  # images
 
 @dataclass(frozen=True)
 class Measured:
-    """A cell on some images: its better reading, and what an image takes.
+    """A cell on some images: its better readout, and what an image takes.
 
     learnt: map@r that twice as many images gave to the whitening.
     embedding, decoding: seconds per image, the former by torch.
@@ -45,7 +44,7 @@ class Measured:
     """
 
     cell: NetworkAtSize
-    reading: str
+    readout: str
     result: Result
     learnt: float
     embedding: float
@@ -65,7 +64,7 @@ class Measured:
         """A row of the table of networks; the difference is from the best on the same images."""
         gap = self.minus(best, 0.95)
         return {
-            "backbone": self.cell.backbone, "size": self.cell.size, "reading": self.reading, "images": images,
+            "backbone": self.cell.backbone, "size": self.cell.size, "readout": self.readout, "images": images,
             "metrics": {name: self.result[name] for name in METRICS}, "difference": [gap.difference, gap.low, gap.high],
             "milliseconds_per_image": 1000 * self.embedding, "learnt": self.learnt,
         }  # fmt: skip
@@ -82,14 +81,14 @@ def measure(recipe: Recipe, sample: Dataset, backend: BackendName, embedding: fl
     points = extract(model.headless(), images, backend=backend)
     with one_thread():
         results = judge(points, images.labels, recipe.seed)
-    reading = max((FROZEN, WHITENED), key=lambda name: results[name]["map@r"])
-    learnt = max(0.0, results[reading]["map@r"] - results[HALF]["map@r"]) if reading == WHITENED else 0.0
+    readout = max((FROZEN, WHITENED), key=lambda name: results[name]["map@r"])
+    learnt = max(0.0, results[readout]["map@r"] - results[HALF]["map@r"]) if readout == WHITENED else 0.0
     each = (
         min(_seconds(model, images) for _ in range(2)) if embedding is None else embedding
     )  # the first pays for memory
     each, decoding = Ranks.current().from_first(lambda: (each, decoding))
-    ready = replace(_read(model, points, images, reading), classes=sample.label_names)
-    return Measured(cell_of(recipe), reading, results[reading], learnt, each, decoding, ready)
+    ready = replace(_read(model, points, images, readout), classes=sample.label_names)
+    return Measured(cell_of(recipe), readout, results[readout], learnt, each, decoding, ready)
 
 
 def _seconds(model: Model, images: Dataset) -> float:
@@ -121,9 +120,9 @@ def judge(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"], seed:
     return judge_by_folds(labels, count, seed, vectors, METRICS)
 
 
-def _read(model: Model, points: Tensor, images: Dataset, reading: str) -> Model:
+def _read(model: Model, points: Tensor, images: Dataset, readout: str) -> Model:
     """The network with its features read in this way."""
-    if reading == FROZEN:
+    if readout == FROZEN:
         return replace(model.headless(), geometry="sphere")
     directions = normalise(points, "sphere")
     mean = directions.mean(0)

@@ -66,10 +66,10 @@ def contention() -> float:
 
 
 class NotEnoughTimeError(UserError):
-    """The minutes of a run do not suffice for a few steps; in `needed` of them it would learn something."""
+    """The minutes of a run are too few to train; `needed` of them would be enough."""
 
     def __init__(self, minutes: float, needed: int) -> None:
-        super().__init__(f"{minutes:g} minutes do not suffice for a few steps and the evaluation: give more")
+        super().__init__(f"{minutes:g} minutes are too few for ten training steps and the evaluation: give more")
         self.needed = needed
 
 

@@ -114,7 +114,7 @@ def _vectors(trained: TrainedModel, model: Model, dataset: Dataset, progress: Pr
     """The embeddings of a data set by the fastest way that gives them."""
     if trained.choice is None:
         return embeddings(trained.recipe, model, dataset, progress)
-    if not trained.departed:  # then the features were computed before training
+    if not trained.uses_training:  # then the features were computed before training
         return embed_features(model, cached_features(model, dataset, progress))
     return embed(model, dataset, progress, "auto" if len(dataset) >= WORTH_EXPORTING else "torch")
 

@@ -21,10 +21,10 @@ SENTENCE = (
 
 
 def refit(trained: TrainedModel, everything: Dataset, parts: Parts, run: OpenRun, stop: Stop) -> Model:
-    """The delivered model as `everything` makes it: as many steps, the same blend, the same reading."""
+    """The delivered model as `everything` makes it: as many steps, the same blend, the same readout."""
     whole = everything.dense()
     run.note(f"once more with all {whole.present:,} classes, {len(whole):,} images")
-    if trained.departed and trained.ending.steps:
+    if trained.uses_training and trained.ending.steps:
         network = _trained(trained, parts._replace(train=whole, validation=None), run, stop)
     else:
         network = build.model(trained.recipe)

@@ -52,7 +52,7 @@ class TrainedModel(NamedTuple):
     ending: Ending
     delivered: Model | None = None
     choice: "Choice | None" = None
-    departed: bool = True  # whether what is delivered reads the trained network; else its features are known
+    uses_training: bool = True  # else an untrained candidate won, whose features are known
     share: float = 1.0  # of the trained weights, the rest being those before training
     refit: Callable[[Model, Dataset], Model] = lambda model, _: (
         model

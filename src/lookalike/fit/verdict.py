@@ -126,7 +126,7 @@ def _chosen(networks: Rows) -> list[str]:
     row = next(each for each in networks if each["chosen"])
     return [
         f"Chosen: {row['backbone']} at {row['size']} pixels, of {len(networks)} networks and sizes measured on train "
-        f"photos: map@r {row['metrics']['map@r']:.3f} on {row['images']} of them with {row['reading']}, "
+        f"photos: map@r {row['metrics']['map@r']:.3f} on {row['images']} of them with {row['readout']}, "
         f"{row['milliseconds_per_image']:.0f} ms per image."
     ]
 

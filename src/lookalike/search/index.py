@@ -98,7 +98,7 @@ class Index:
         return places.shown(self.place)
 
     def close(self) -> None:
-        """Let go of its files or connections."""
+        """Close its files or connections."""
         self.store.close()
 
     def __len__(self) -> int:

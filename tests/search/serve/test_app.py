@@ -78,7 +78,7 @@ MISTAKES = [
     (HTTPException(405, headers={"Allow": "GET"}), 405, "wrong_method", "This address does not take that method."),
     (HTTPException(418, "a teapot"), 418, "error", "a teapot."),
     (RequestValidationError([{"loc": ("path", "number"), "msg": "no number"}]), 422, "bad_value",
-     "'path.number' is not as it should be: no number."),
+     "'path.number' is not valid: no number."),
     (ClientDisconnect(), 499, "gone", "The caller closed the connection"),
     (KeyError("inside"), 500, "internal", "Something went wrong inside the server."),
 ]  # fmt: skip

@@ -193,8 +193,8 @@ def test_json_that_is_wrong_is_refused():
     assert answer(b"{") == (400, "The body is not JSON.")
     assert answer(b"[" * 60_000) == (400, "The body is not JSON.")
     assert answer(b'{"k": 0}')[0] == 422
-    assert answer(b'{"k": 0}')[1].startswith("'k' is not as it should be: ")
-    assert answer(b"[]")[1].startswith("'the body' is not as it should be: ")
+    assert answer(b'{"k": 0}')[1].startswith("'k' is not valid: ")
+    assert answer(b"[]")[1].startswith("'the body' is not valid: ")
     assert answer(b" " * (JSON + 1))[0] == 413
     fits = b'{"k": 1}'.ljust(JSON)
     assert asyncio.run(json_of(request(fits, "application/json"), SearchRequest)).k == 1

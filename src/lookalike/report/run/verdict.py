@@ -3,7 +3,7 @@
 It is `verdict` in result.json: {"delivered": name, "sentences": […], "warnings": […], "next": […], "candidates": […]}.
 A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), where there are
 `folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Where the
-network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `reading`, `metrics` on so many
+network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `readout`, `metrics` on so many
 `images` of train classes, the `difference` from the best on the same images with its interval, `milliseconds_per_image`
 and `chosen`. Whatever is missing is left out.
 """
@@ -94,7 +94,7 @@ def _network(row: Mapping[str, Any]) -> list[Cell]:
     return [
         name,
         _number(row["size"], "{}"),
-        str(row["reading"]),
+        str(row["readout"]),
         *_metrics(row),
         _difference(row["difference"]),
         _number(row["milliseconds_per_image"], "{:,.1f}"),

@@ -51,7 +51,7 @@ class Update:
 
 @dataclass(frozen=True)
 class _Read:
-    """An entry that was looked at: pixels where it must be embedded, else the item as it should be."""
+    """An entry that was read: pixels where it must be embedded, else the item to store."""
 
     item: Item
     pixels: Any = None

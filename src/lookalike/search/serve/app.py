@@ -101,7 +101,7 @@ async def _refused(request: Request, error: Exception) -> Response:
         refusal = Refusal(error.status_code, MESSAGES.get(error.status_code, f"{error.detail}."), error.headers or {})
     elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
-        refusal = Refusal(422, f"'{'.'.join(map(str, first['loc']))}' is not as it should be: {first['msg']}.")
+        refusal = Refusal(422, f"'{'.'.join(map(str, first['loc']))}' is not valid: {first['msg']}.")
     elif isinstance(error, ClientDisconnect):
         refusal = Refusal(499, "The caller closed the connection before the request was complete.")  # for the log
     else:

@@ -1,4 +1,4 @@
-"""Connections that must say what they want soon and briefly, and take what they are given.
+"""Connections with limits: on the time and size of a request, and on the time a client takes to read its answer.
 
 uvicorn by itself waits for headers and for readers for ever, and keeps every request that is sent ahead.
 """

@@ -35,7 +35,7 @@ class Decoders:
         *arguments: Arguments.args,
         **settings: Arguments.kwargs,
     ) -> Result:
-        """The result of `work` on a picture whose header is as it should be."""
+        """The result of `work` on a picture whose header is sound."""
         loop = asyncio.get_running_loop()
 
         def job() -> Result:

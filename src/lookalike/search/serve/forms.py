@@ -101,7 +101,7 @@ async def json_of(request: Request, form: type[Form]) -> Form:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the body"
-        raise Refusal(422, f"'{shortened(place)}' is not as it should be: {first['msg']}.") from None
+        raise Refusal(422, f"'{shortened(place)}' is not valid: {first['msg']}.") from None
 
 
 def checked_text(text: str, name: str) -> str:

@@ -15,7 +15,7 @@ class GenerationError(Exception):
 
 
 class StorageError(UserError):
-    """Trouble of a store itself (not there, no rights, no room): nothing is wrong with what was asked."""
+    """The store itself failed (missing, no permission, disk full): nothing is wrong with the request."""
 
 
 class UnknownItemError(UserError):

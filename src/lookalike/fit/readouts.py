@@ -20,16 +20,16 @@ from lookalike.recipe import Recipe
 from lookalike.recipe.network import embedder_of
 from lookalike.recipe.settings import HeadOnly
 
-FITTED, WITH_HEAD = 1, 2  # how far a reading departs from the features themselves
+FITTED, WITH_HEAD = 1, 2  # how far a readout departs from the features themselves
 WEIGHTS = (0.3, 0.5, 0.7)  # of the head beside the features
 HEAD = HeadOnly(steps=400, lr=1e-3, batch_size=64)  # beyond that, a head on frozen features learns its classes by heart
 
 
-class Reading(NamedTuple):
+class FittedReadout(NamedTuple):
     """A readout with what it needs from train images; `head` is None where the network's own is read."""
 
     name: str
-    departure: int
+    complexity: int
     readout: Readout
     mean: Float[Tensor, " width"]
     directions: Float[Tensor, "k width"] | None = None
@@ -61,46 +61,48 @@ class Reading(NamedTuple):
         return replace(own, geometry="sphere")
 
 
-def of_features(recipe: Recipe, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Iterator[Reading]:
+def of_features(
+    recipe: Recipe, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]
+) -> Iterator[FittedReadout]:
     """The centred features, whole and whitened, and as many components of both as the head has dimensions."""
     directions = normalise(points, "sphere")
     mean = directions.mean(0)
     centred, width, whole = directions - mean, points.shape[1], Readout("features")
-    yield Reading("centred features", FITTED, whole, mean)
+    yield FittedReadout("centred features", FITTED, whole, mean)
     whiten = whitening(centred, labels)
-    yield Reading("whitened features", FITTED, replace(whole, components=width), mean, whiten)
+    yield FittedReadout("whitened features", FITTED, replace(whole, components=width), mean, whiten)
     count = dimensions(recipe)
     if count < min(points.shape):
         few = replace(whole, components=count)
-        yield Reading("principal components", FITTED, few, mean, principal_axes(centred, count))
-        yield Reading("whitened components", FITTED, few, mean, whitened_axes(centred, whiten, count))
+        yield FittedReadout("principal components", FITTED, few, mean, principal_axes(centred, count))
+        yield FittedReadout("whitened components", FITTED, few, mean, whitened_axes(centred, whiten, count))
 
 
 def dimensions(recipe: Recipe) -> int:
-    """Of a head, and of readings in few components."""
+    """Of a head, and of readouts in few components."""
     most = recipe.train.dim
     return most if isinstance(most, int) else recipe.model.architecture.dim or 128
 
 
-def beside(head: nn.Sequential | None, features: Reading, departure: int) -> Iterator[Reading]:
+def beside(head: nn.Sequential | None, features: FittedReadout, complexity: int) -> Iterator[FittedReadout]:
     """A head side by side with features."""
     for weight in WEIGHTS:
         readout = Readout("both", features.readout.components, weight)
         name = f"head and {features.name}, {weight:.0%} head"
-        yield Reading(name, departure, readout, features.mean, features.directions, head)
+        yield FittedReadout(name, complexity, readout, features.mean, features.directions, head)
 
 
 def with_own_head(
     recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]
-) -> Iterator[Reading]:
-    """All readings of a network that is not trained: of its features, and by a head that is trained on them."""
-    readings = list(of_features(recipe, points, labels))
-    yield from readings
+) -> Iterator[FittedReadout]:
+    """All readouts of a network that is not trained: of its features, and by a head that is trained on them."""
+    readouts = list(of_features(recipe, points, labels))
+    yield from readouts
     if recipe.model.architecture.dim is None or recipe.model.architecture.dim > min(points.shape):
         return
     head = trained_head(recipe, model, points, labels)
-    yield Reading("head on the features", WITH_HEAD, Readout(), readings[0].mean, head=head)
-    whitened = next(reading for reading in readings if reading.name == "whitened features")
+    yield FittedReadout("head on the features", WITH_HEAD, Readout(), readouts[0].mean, head=head)
+    whitened = next(readout for readout in readouts if readout.name == "whitened features")
     yield from beside(head, whitened, WITH_HEAD)
 
 

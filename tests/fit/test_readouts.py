@@ -7,7 +7,7 @@ import torch
 from lookalike import data
 from lookalike.evaluation import evaluate
 from lookalike.features import embed, features
-from lookalike.fit import readings
+from lookalike.fit import readouts
 from lookalike.fit.folds import judge_by_folds
 from lookalike.fit.sample import evenly
 from lookalike.models import Architecture, Model
@@ -36,20 +36,20 @@ def model():
 
 def test_a_reading_gives_the_vectors_of_its_model(characters, model, tmp_path):
     points = features(model, characters)
-    kinds = list(readings.with_own_head(RECIPE, model, points, characters.labels))
-    assert {reading.name for reading in kinds} >= {"whitened features", "whitened components", "head on the features"}
-    for reading in kinds:
-        own = reading.model(model)
-        own.save(tmp_path / reading.name)
-        loaded = Model.load(tmp_path / reading.name)
-        vectors = torch.nn.functional.normalize(reading.vectors(model, points))
-        assert torch.allclose(embed(loaded, characters), vectors, atol=1e-5), reading.name
+    kinds = list(readouts.with_own_head(RECIPE, model, points, characters.labels))
+    assert {readout.name for readout in kinds} >= {"whitened features", "whitened components", "head on the features"}
+    for readout in kinds:
+        own = readout.model(model)
+        own.save(tmp_path / readout.name)
+        loaded = Model.load(tmp_path / readout.name)
+        vectors = torch.nn.functional.normalize(readout.vectors(model, points))
+        assert torch.allclose(embed(loaded, characters), vectors, atol=1e-5), readout.name
 
 
 def test_a_head_learns_and_leaves_the_network_alone(characters, model):
     before = {name: value.clone() for name, value in model.embedder.state_dict().items()}
     points = features(model, characters)
-    head = readings.trained_head(RECIPE, model, points, characters.labels)
+    head = readouts.trained_head(RECIPE, model, points, characters.labels)
     assert all(torch.equal(value, before[name]) for name, value in model.embedder.state_dict().items())
     with torch.no_grad():
         trained, start = (
