@@ -38,7 +38,7 @@ $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,serve]'
 	touch $@
 
 clean:

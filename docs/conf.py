@@ -1,8 +1,13 @@
 """The site: `make docs`, offline. Guides are the pages of this folder, the reference comes from docstrings."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from docs.reference_pages import filled  # noqa: E402
 
 project, author, language = "lookalike", "the authors of lookalike", "en"
 copyright = author
@@ -12,7 +17,7 @@ exclude_patterns = ["search.md"]  # whose name is that of the page on which the 
 html_theme, html_title = "furo", "lookalike"
 html_show_sphinx = html_copy_source = False
 myst_heading_anchors = 4
-myst_enable_extensions = ["html_image"]
+myst_enable_extensions = ["deflist", "html_image"]
 # pages link to each other by anchors in HTML, which MyST does not know; tests/docs/test_site.py follows every link
 suppress_warnings = ["myst.xref_missing"]
 autodoc_member_order = "bysource"
@@ -32,6 +37,7 @@ def standing_alone(_app: Any, page: str, source: list[str]) -> None:
         source[0] = (Path(__file__).parent / "search.md").read_text(encoding="utf-8")
     if page == "index":
         source[0] += unlisted(source[0])
+    source[0] = filled(source[0])
     if "/" not in page:
         source[0] = OUTSIDE.sub(
             lambda link: link[1] if link[1].strip("`") == link[2] else f"{link[1]} (`{link[2]}`)", source[0]

@@ -1,4 +1,4 @@
-"""The tables of losses in README.md and docs/analysis.md, from the catalogue and from the losses themselves.
+"""The tables of losses in README.md, docs/losses.md and docs/analysis.md, from the catalogue and from the losses themselves.
 
 python -m docs.loss_tables             # writes them; tests compare
 python -m docs.loss_tables TABLE...    # counts, losses or "similarity types" alone
@@ -17,7 +17,7 @@ from lookalike import losses, miners, samplers
 from lookalike.analysis import dependence, pair_losses
 
 DOCS = Path(__file__).parent
-README, ANALYSIS = DOCS.parent / "README.md", DOCS / "analysis.md"
+README, LOSSES, ANALYSIS = DOCS.parent / "README.md", DOCS / "losses.md", DOCS / "analysis.md"
 REFERENCE = re.compile(r"\s*\[math\s+([^\]]+)\]")
 TRIALS = 200  # the hinge of quadruplet with the wide margin rarely closes
 
@@ -38,7 +38,7 @@ def formula(text: str) -> str:
     """Links to the sections of docs/mathematics.md that a docstring cites, without errata."""
     cited = [section.strip().lower() for part in REFERENCE.findall(text) for section in part.split(",")]
     sections = [section for section in dict.fromkeys(cited) if not section.startswith("err-")]
-    return ", ".join(f"[{section.capitalize()}](docs/mathematics.md#{section})" for section in sections)
+    return ", ".join(f"[{section.capitalize()}](mathematics.md#{section})" for section in sections)
 
 
 def catalogue() -> str:
@@ -47,7 +47,7 @@ def catalogue() -> str:
         member: Any = losses.MEMBERS[name]
         text = sys.modules[member.__module__].__doc__ or ""
         does = (inspect.getdoc(member) or "").split("\n\n")[0].replace("\n", " ")
-        lines.append(f"| [`{name}`](src/lookalike/losses/{name}.py) | {paper(text)} | {does} | {formula(text)} |")
+        lines.append(f"| [`{name}`](../src/lookalike/losses/{name}.py) | {paper(text)} | {does} | {formula(text)} |")
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -63,7 +63,7 @@ def similarity_types() -> str:
 
 TABLES: dict[str, tuple[Path, Callable[[], str]]] = {
     "counts": (README, counts),
-    "losses": (README, catalogue),
+    "losses": (LOSSES, catalogue),
     "similarity types": (ANALYSIS, similarity_types),
 }
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 FOR_DEVELOPERS = {"docs", "bench", "bench-search", "test"}
-README = (ROOT / "README.md").read_text()
+README, INSTALL = (ROOT / "README.md").read_text(), (ROOT / "docs" / "install.md").read_text()
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
 
 
@@ -23,15 +23,15 @@ def test_all_is_every_extra_of_users():
     assert Requirement(line).extras == EXTRAS.keys() - FOR_DEVELOPERS - {"all"}
 
 
-def test_readme_lists_every_extra_of_users():
-    table = README.partition("| extra | for |")[2].partition("\n\n")[0]
+def test_the_install_page_lists_every_extra_of_users():
+    table = INSTALL.partition("| extra | for |")[2].partition("\n\n")[0]
     rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     listed = [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
     assert sorted(listed) == sorted(EXTRAS.keys() - FOR_DEVELOPERS - {"all"})
 
 
-def test_readme_installs_extras_that_are_there():
-    named = {name for names in re.findall(r"install .*?\[([\w,-]+)\]", README) for name in names.split(",")}
+def test_pages_install_extras_that_are_there():
+    named = {name for names in re.findall(r"install .*?\[([\w,-]+)\]", README + INSTALL) for name in names.split(",")}
     assert named
     assert named <= EXTRAS.keys()
 
