@@ -7,7 +7,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from docs.reference_pages import filled  # noqa: E402
+from docs.reference_pages import filled
 
 project, author, language = "lookalike", "the authors of lookalike", "en"
 copyright = author

@@ -1,4 +1,4 @@
-"""The tables of losses in README.md, docs/losses.md and docs/analysis.md, from the catalogue and from the losses themselves.
+"""The tables of losses in README.md, docs/losses.md and docs/analysis.md, from the catalogue and the losses.
 
 python -m docs.loss_tables             # writes them; tests compare
 python -m docs.loss_tables TABLE...    # counts, losses or "similarity types" alone

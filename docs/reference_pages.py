@@ -1,6 +1,6 @@
-"""Reference pages that are written when the site is built: command line, recipe keys, HTTP.
+"""Reference pages that are written when the site is built: command line, recipe keys, HTTP, glossary.
 
-Each is a page of docs/reference/ with a heading and one comment (`<!-- commands -->`) in the place of the generated part.
+Each is a page of docs/ with a heading and one comment (`<!-- commands -->`) in the place of the generated part.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ import typer
 
 from lookalike.cli import app
 from lookalike.recipe.settings import Recipe
+from lookalike.report.page import glossary
 from lookalike.search.serve.app import create_app
 from lookalike.search.serve.documents import described
 from lookalike.search.serve.settings import Settings
@@ -107,7 +108,12 @@ def _route(path: str, method: str, route: dict[str, Any]) -> Iterator[str]:
     yield from (f"Answers: {', '.join(route['responses'])}.", "")
 
 
-PAGES: dict[str, Callable[[], str]] = {"commands": commands, "recipe keys": recipe_keys, "http": http}
+PAGES: dict[str, Callable[[], str]] = {
+    "commands": commands,
+    "recipe keys": recipe_keys,
+    "http": http,
+    "glossary": glossary.text,
+}
 
 
 def filled(page: str) -> str:

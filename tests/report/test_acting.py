@@ -47,7 +47,8 @@ def test_a_wrong_label_is_listed_with_its_file(tmp_path):
 
 VERDICT = {
     "delivered": "head & <features>",
-    "sentences": ["Training helped: +3.1 points of map@r over the frozen network (+1.0 to +5.2)."],
+    "in_words": "9 of 10 searches put the right class first, on classes the model never saw.",
+    "reasons": ["Training helped: +0.031 map@r over the frozen network."],
     "warnings": ["Validation is saturated."],
     "next": ["More classes would help most."],
     "candidates": [
@@ -62,10 +63,19 @@ def test_the_verdict_stands_on_top(tmp_path):
     folder = fill(tmp_path / "run")
     (folder / "result.json").write_text(json.dumps(RESULT | {"verdict": VERDICT}))
     page = Reader(report.write(folder).read_text())
-    assert [attributes["id"] for tag, attributes in page.elements if tag == "section"] == ["verdict", *ORDER]
+    assert [attributes["id"] for tag, attributes in page.elements if tag == "section"] == [
+        *ORDER[:2],
+        "candidates",
+        *ORDER[2:],
+    ]
     words = "".join(page.words)
-    sentences = [VERDICT["sentences"][0], "Validation is saturated.", "More classes would help most."]
-    cells = ["51.2 % [48.0, 53.0]", "✓ head & <features> (delivered)", "12.50"]
+    sentences = [
+        VERDICT["in_words"],
+        VERDICT["reasons"][0],
+        "Validation is saturated.",
+        "More classes would help most.",
+    ]
+    cells = ["0.512 [0.480, 0.530]", "✓ head & <features> (delivered)", "12.50"]
     for expected in ("Delivered: head & <features>", *sentences, *cells):
         assert expected in words
-    assert words.index("Delivered") < words.index("Measured on")
+    assert words.index(VERDICT["in_words"]) < words.index("Measured on") < words.index("Delivered") < words.index("✓")

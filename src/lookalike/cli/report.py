@@ -32,6 +32,6 @@ def run(
         typer.echo(f"{page}")
         for row in results:
             numbers = "  ".join(
-                f"{name} {100 * row['metrics'][name]:.1f} %" for name in row["metrics"] if name in ("recall@1", "map@r")
+                f"{name} {row['metrics'][name]:.3f}" for name in row["metrics"] if name in ("recall@1", "map@r")
             )
             typer.echo(f"  {row['name']:<24} {numbers}")

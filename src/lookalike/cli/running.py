@@ -72,5 +72,5 @@ def as_table(content: dict[str, Any], out: Path) -> str:
     ]
     runs = [run["folder"] for run in content.get("runs", [])]
     models = f"models  {out / runs[0] / 'model'} and {len(runs) - 1} more" if runs else f"model   {out / 'model'}"
-    lines += [*aligned(rows), "", models, f"report  {out / 'report.html'}"]
+    lines += [*aligned(rows), "", models, f"report  {out / 'report.html'} (its last section explains the terms)"]
     return "\n".join(lines)

@@ -51,14 +51,16 @@ def prove(
         with weights_of(network.embedder, trained.untrained):
             entries += evaluate_baselines(recipe, network, network, parts.test, cached=trained.choice is not None)
     deliver(run, model, entries[0].result)
-    words = verdict(trained, parts, entries, run)
+    differences = gains(entries)
+    words = verdict(trained, parts, entries, differences, run)
     if again is not None:
         deliver(run, again(), entries[0].result)
         words["sentences"].append(SENTENCE)
+        words["reasons"].append(SENTENCE)
     save_embeddings(run.folder.test, entries[0].embeddings, parts.test)
     _save_results(run, recipe, entries)
-    rows, differences = [entry.as_json() for entry in entries], gains(entries)
-    whole = content(recipe, model, parts, rows, differences) | {"training": _training(recipe, trained.ending)}
+    whole = content(recipe, model, parts, [entry.as_json() for entry in entries], differences)
+    whole |= {"title": f"{parts.test.name}: {words['delivered']}", "training": _training(recipe, trained.ending)}
     calibration = _calibration(run, model, entries[0], parts.test) if full else None
     whole |= {} if calibration is None else {"calibration": calibration}
     write_result(run, whole | {"verdict": words})

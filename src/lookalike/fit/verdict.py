@@ -9,7 +9,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lookalike.errors import install
-from lookalike.evaluation import compare
 from lookalike.fit.train_model import TrainedModel
 from lookalike.geometry import normalise
 from lookalike.models import available
@@ -28,15 +27,19 @@ Rows = Sequence[Mapping[str, Any]]
 GAIN = 0.01  # map@r that is worth a word
 
 
-def verdict(trained: TrainedModel, parts: Parts, entries: Sequence[Judged], run: OpenRun) -> dict[str, Any]:
+def verdict(
+    trained: TrainedModel, parts: Parts, entries: Sequence[Judged], differences: Rows, run: OpenRun
+) -> dict[str, Any]:
     """`verdict` in result.json (the page of the run shows it on top)."""
     choice, main = trained.choice, entries[0]
     delivered = f"trained network, {main.embeddings.shape[1]}-D" if choice is None else choice.delivered
-    sentences = [*_figures(main, [entry for entry in entries if entry.role == "baseline"])]
-    sentences += _chosen(_networks(run)) + ([] if choice is None else choice.sentences)
+    figures = _figures(main, [entry for entry in entries if entry.role == "baseline"], differences)
+    reasons = _chosen(_networks(run)) + ([] if choice is None else choice.sentences)
     return {
         "delivered": delivered,
-        "sentences": sentences,
+        "in_words": in_words(main.result["recall@1"]) if "recall@1" in main.result else None,
+        "sentences": figures + reasons,
+        "reasons": reasons,
         "warnings": ([] if choice is None else choice.warnings) + list(_troubles(main, run)),
         "next": _next(trained, parts, main, _networks(run)),
         "candidates": [] if choice is None else choice.rows,
@@ -44,7 +47,7 @@ def verdict(trained: TrainedModel, parts: Parts, entries: Sequence[Judged], run:
     }
 
 
-def _figures(main: Judged, baselines: Sequence[Judged]) -> list[str]:
+def _figures(main: Judged, baselines: Sequence[Judged], differences: Rows) -> list[str]:
     """The model on test classes, and against each baseline."""
     known = [name for name in ("recall@1", "map@r") if name in main.result]
     if not known:
@@ -54,7 +57,7 @@ def _figures(main: Judged, baselines: Sequence[Judged]) -> list[str]:
     result += [f"On classes never seen in training: {values}."]
     for other in baselines:
         shown = [name for name in known if name in main.result.per_query and name in other.result.per_query]
-        parts = [_gap(main, other, name) for name in shown]
+        parts = [_gap(row) for row in differences if row["against"] == other.name]
         if shown and all(_same(main, other, name) for name in shown):
             result.append(f"These are the figures of {other.name}, which is delivered.")
         elif parts:
@@ -79,10 +82,9 @@ def _same(main: Judged, other: Judged, metric: str) -> bool:
     return np.array_equal(main.result.per_query[metric], other.result.per_query[metric], equal_nan=True)
 
 
-def _gap(main: Judged, other: Judged, metric: str) -> str:
-    pair = {other.name: other.result, f"{main.name}.": main.result}
-    part = compare(pair, [metric], over="classes").differences[1]
-    return f"{metric} {part.difference:+.3f} [{part.low:+.3f}, {part.high:+.3f}]"
+def _gap(row: Mapping[str, Any]) -> str:
+    low, high = row["interval"]
+    return f"{row['metric']} {row['mean']:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def _troubles(main: Judged, run: OpenRun) -> list[str]:

@@ -115,8 +115,8 @@ def best_of_each(model: Judged, validations: Iterable[Mapping[str, Any]]) -> Jud
 
 
 def gains(entries: Sequence[Judged]) -> list[dict[str, Any]]:
-    """The model, first of the `entries`, against every baseline among them, query by query: recall@1 and map@r, where
-    both have them per query."""
+    """The model, first of the `entries`, against every baseline among them, query by query, with intervals over
+    classes: recall@1 and map@r, where both have them per query."""
     model = entries[0]
     rows: list[dict[str, Any]] = []
     for other in (entry for entry in entries if entry.role == "baseline"):
@@ -124,7 +124,9 @@ def gains(entries: Sequence[Judged]) -> list[dict[str, Any]]:
         shared = [name for name in ("recall@1", "map@r") if name in both]
         rows += (
             {"against": other.name, "metric": part.metric, "mean": part.difference, "interval": [part.low, part.high]}
-            for part in compare({other.name: other.result, model.name: model.result}, shared).differences
+            for part in compare(
+                {other.name: other.result, model.name: model.result}, shared, over="classes"
+            ).differences
             if part.name == model.name
         )
     return rows

@@ -57,9 +57,9 @@ def _cell(cell: Cell) -> Html:
     return element("td", join(bar, cell.words), class_="number", data_value=f"{cell.value:.6g}")
 
 
-def percentage(value: float) -> Number:
+def fraction(value: float) -> Number:
     """A share as a cell with a bar."""
-    return Number(f"{100 * value:.1f} %", value, value)
+    return Number(f"{value:.3f}", value, value)
 
 
 def file_name(path: str) -> Html:

@@ -7,7 +7,7 @@ from typing import Any
 from lookalike.evaluation import Result
 from lookalike.evaluation.result import Confusion, Share
 from lookalike.report.markup import Html
-from lookalike.report.page.tables import Cell, Number, percentage, sortable
+from lookalike.report.page.tables import Cell, Number, fraction, sortable
 from lookalike.report.run.record import UnseenImages
 
 SHOWN = 1000  # rows of the table on the page; the file has all
@@ -64,5 +64,5 @@ def draw(rows: Sequence[ClassRow], caption: str, kind: str) -> Html:
 
 def _cell(value: Any) -> Cell:
     if isinstance(value, float):
-        return percentage(value)
+        return fraction(value)
     return Number(f"{value:,}", value) if isinstance(value, int) else str(value)

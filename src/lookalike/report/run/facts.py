@@ -83,5 +83,5 @@ def _measure(name: str, value: Any) -> str:
         minutes, seconds = divmod(round(value), 60)
         return f"{minutes:,} min {seconds} s" if minutes else f"{seconds} s"
     if name == "validation" and isinstance(value, Mapping):
-        return ", ".join(f"{metric} {100 * share:.1f} %" for metric, share in value.items())
+        return ", ".join(f"{metric} {share:.3f}" for metric, share in value.items())
     return written(value)

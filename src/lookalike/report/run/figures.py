@@ -22,7 +22,7 @@ def results_chart(results: Sequence[Mapping[str, Any]]) -> Chart:
         "results",
         "How good, against what",
         "Farther right is better; where the whiskers (95 % intervals) do not overlap, the difference is not chance.",
-        Axis("value of the metric (%)", 0.0, min(1.0, 1.1 * farthest) or 1.0, percent=True),
+        Axis("value of the metric", 0.0, min(1.0, 1.1 * farthest) or 1.0),
         Axis("", -0.6, len(names) - 0.4, names=names),
         tuple(series),
         extra={"results": list(results)},
@@ -54,10 +54,10 @@ def recall_chart(result: Result, results: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart(
         "recall",
         "Recall at K",
-        f"The higher at the left, the fewer answers a person must look at: {100 * result['recall@1']:.1f} % of queries "
-        "have a right first answer.",
+        f"The higher at the left, the fewer answers a person must look at: a share of {result['recall@1']:.3f} "
+        "of the queries has a right first answer.",
         Axis("K, the number of answers looked at", 1.0, last, log=True),
-        Axis("queries with a hit in K (%)", 0.0, 1.0, percent=True),
+        Axis("share of queries with a hit in K", 0.0, 1.0),
         (band, Series("this model", *columns(points)), *(line for line in lines if line.x)),
     )
 
@@ -83,7 +83,7 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Chart | None:
         "When to believe an answer",
         "Answers from a threshold on: how many are right, how many remain.",
         Axis(score, *around(thresholds, 1e-6)),
-        Axis("share", 0.0, 1.0, percent=True),
+        Axis("share", 0.0, 1.0),
         (
             Series("right among them", thresholds, right),
             Series("answered rightly, of all that could be", thresholds, answered, colour=1),

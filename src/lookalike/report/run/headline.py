@@ -5,12 +5,13 @@ from typing import Any
 
 from lookalike.evaluation import Result
 from lookalike.report.markup import Html, element, join
+from lookalike.report.page.glossary import link
 from lookalike.report.page.tables import scrolling
 from lookalike.report.run.figures import MAIN
 from lookalike.report.run.record import RunRecord
 
 MEANINGS = {
-    "recall@1": "of queries have a nearest neighbour of their own class",
+    "recall@1": "the share of queries whose nearest neighbour is of their own class",
     "map@r": "mean average precision among the first R, R = images of the class",
 }
 
@@ -30,7 +31,7 @@ def results_of(run: RunRecord, result: Result) -> list[dict[str, Any]]:
 
 
 def headline(run: RunRecord, result: Result, rows: Sequence[Mapping[str, Any]]) -> Html:
-    """One sentence, the two numbers, and what they gain over the baselines."""
+    """One sentence for people, what it rests on, the two numbers, and what they gain over the baselines."""
     facts = result.facts
     among = ", each searched among the others" if facts["leave_one_out"] else f", searched among {facts['gallery']:,}"
     excluded = facts["excluded"]
@@ -39,17 +40,19 @@ def headline(run: RunRecord, result: Result, rows: Sequence[Mapping[str, Any]]) 
     words = f"Measured on {images}{among}{lonely}."
     differences = run.result.get("differences") or []
     cards = [_card(name, rows[0], differences) for name in MAIN if name in rows[0]["metrics"]]
-    return join(element("p", words, class_="lead"), element("div", *cards, class_="cards"))
+    plain = run.part("verdict").get("in_words")
+    lead = element("p", plain, class_="lead") if plain else Html()
+    return join(lead, element("p", words), element("div", *cards, class_="cards"))
 
 
 def _card(metric: str, row: Mapping[str, Any], differences: Sequence[Mapping[str, Any]]) -> Html:
     ends = row.get("intervals", {}).get(metric)
-    span = f"95 % interval {100 * ends[0]:.1f} to {100 * ends[1]:.1f} %" if ends else ""
+    span = f"95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends else ""
     gains = [_gain(difference) for difference in differences if difference.get("metric") == metric]
     return element(
         "div",
-        element("h3", metric),
-        element("p", f"{100 * row['metrics'][metric]:.1f} %", class_="figure"),
+        element("h3", link(metric)),
+        element("p", f"{row['metrics'][metric]:.3f}", class_="figure"),
         element("p", span, class_="interval"),
         element("p", MEANINGS[metric], class_="meaning"),
         element("ul", *gains) if gains else Html(),
@@ -61,12 +64,12 @@ def _gain(difference: Mapping[str, Any]) -> Html:
     mean = difference["mean"]
     low, high = difference.get("interval") or (mean, mean)
     doubt = "" if low > 0 or high < 0 else ", which may be chance"
-    words = f" points against {difference['against']} ({_signed(low)} to {_signed(high)}{doubt})"
+    words = f" against {difference['against']} ({_signed(low)} to {_signed(high)}{doubt})"
     return element("li", element("strong", _signed(mean)), words)
 
 
 def _signed(value: float) -> str:
-    return f"{100 * value:+.1f}".replace("-", "−")
+    return f"{value:+.3f}".replace("-", "−")
 
 
 def results_table(rows: Sequence[Mapping[str, Any]]) -> Html:
@@ -75,12 +78,12 @@ def results_table(rows: Sequence[Mapping[str, Any]]) -> Html:
     heads = [element("th", "metric", scope="col")]
     heads += [element("th", row.get("name", ""), scope="col", class_="number") for row in rows]
     body = [element("tr", element("th", name, scope="row"), *(_value(row, name) for row in rows)) for name in names]
-    return scrolling(None, "Every metric, in % where it is a share; brackets are 95 % intervals", heads, body)
+    return scrolling(None, "Every metric; brackets are 95 % intervals", heads, body)
 
 
 def _value(row: Mapping[str, Any], name: str) -> Html:
     value, ends = row.get("metrics", {}).get(name), row.get("intervals", {}).get(name)
     if not isinstance(value, int | float):
         return element("td", "–", class_="number")
-    shown = f"{100 * value:.2f}" if 0 <= value <= 1 else f"{value:.3f}"
-    return element("td", shown + (f" [{100 * ends[0]:.2f}, {100 * ends[1]:.2f}]" if ends else ""), class_="number")
+    shown = f"{value:.4f}" + (f" [{ends[0]:.4f}, {ends[1]:.4f}]" if ends else "")
+    return element("td", shown, class_="number")

@@ -58,24 +58,23 @@ def similarity_chart(tally: Tally, geometry: Geometry) -> Chart:
         "Similarity of pairs",
         f"The less the two overlap, the better; {reading}.",
         Axis(score_name(geometry), float(edges[0]), float(edges[-1])),
-        Axis("pairs of each kind (%)", 0.0, 1.08 * float(max(same.max(), other.max())), percent=True),
+        Axis("share of pairs of each kind", 0.0, 1.08 * float(max(same.max(), other.max()))),
         (
             Series("same class", middles, tuple(same.tolist()), "area", 0),
             Series("different classes", middles, tuple(other.tolist()), "area", 1),
         ),
-        tuple(ReferenceLine(row.threshold, f"{100 * row.target:.0f} % precise") for row in marked),
+        tuple(ReferenceLine(row.threshold, f"precision {row.target:.2f}") for row in marked),
         {"thresholds": [row._asdict() for row in table]},
     )
 
 
 def share(value: float) -> str:
-    """A share in percent, with enough decimals to see that it is not 0.
+    """A share with enough decimals to see that it is not 0.
 
     >>> share(0.5), share(0.0004), share(0.0)
-    ('50.0 %', '0.04 %', '0.0 %')
+    ('0.500', '0.0004', '0.000')
     """
-    places = 1 if value >= 0.001 or not value else min(6, -math.floor(math.log10(100 * value)))
-    return f"{100 * value:.{places}f} %"
+    return f"{value:.{3 if value >= 0.001 or not value else min(8, -math.floor(math.log10(value)))}f}"
 
 
 def bins(tally: Tally) -> Values:
@@ -105,8 +104,8 @@ def precision_recall_chart(tally: Tally) -> Chart:
         "precision_recall",
         "Precision and recall of pairs",
         f"Nearer to the top right corner is better; area {area:.3f}, by chance {tally.precision[-1]:.4f}.",
-        Axis("recall (% of same-class pairs)", 0.0, 1.0, percent=True),
-        Axis("precision (% of accepted pairs)", 0.0, 1.0, percent=True),
+        Axis("recall (share of same-class pairs)", 0.0, 1.0),
+        Axis("precision (share of accepted pairs)", 0.0, 1.0),
         (Series("all thresholds", _at(tally.recall, places), _at(tally.precision, places)),),
         extra={"area": area, "threshold": _at(tally.threshold, places)},
     )

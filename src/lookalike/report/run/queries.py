@@ -111,7 +111,7 @@ def draw(strips: list[Strip], addresses: Mapping[int, str]) -> Html:
 def _strip(strip: Strip, addresses: Mapping[int, str]) -> Html:
     query, *answers = strip.tiles()
     hits = sum(answer.hit for answer in strip.answers)
-    words = f"{hits} of the first {len(answers)} right; map@r {100 * strip.value:.0f}\u00a0%"
+    words = f"{hits} of the first {len(answers)} right; map@r {strip.value:.2f}"
     shown = element("div", *(tile(answer, addresses) for answer in answers), class_="answers")
     beside = element("div", element("p", words), file_names([query, *answers]), class_="words")
     return element("div", tile(query, addresses), shown, beside, class_="strip")

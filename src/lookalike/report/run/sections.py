@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from lookalike.report.charts.drawing import Pixels
 from lookalike.report.charts.svg import data_address
 from lookalike.report.markup import Html, data_block, element, join
+from lookalike.report.page import glossary
 from lookalike.report.page.page import Section, figure, figures, note, page, today
 from lookalike.report.page.tables import scrolling
 from lookalike.report.run import class_table, confusions, embedding_map, facts, headline, labels, queries, verdict
@@ -30,6 +31,7 @@ def draw(content: Content, pictures: Mapping[int, Pixels]) -> str:
     sections = [
         Section("verdict", "Verdict", _verdict(content)),
         Section("results", "How good is it?", _results(content)),
+        Section("candidates", "What else was tried", _candidates(content)),
         Section("training", "Training", _training(content)),
         Section("queries", "Queries", queries.draw(content.strips, addresses)),
         Section("labels", "Labels to check", labels.draw(content.labels, addresses)),
@@ -41,6 +43,7 @@ def draw(content: Content, pictures: Mapping[int, Pixels]) -> str:
         Section("shape", "Shape of the space", _shape(content)),
         Section("data", "Data", facts.data_section(run)),
         Section("repeat", "Settings", facts.repeat_section(run)),
+        Section("words", "Words", glossary.section()),
     ]
     title = str(run.result.get("title") or run.folder.path.resolve().name)
     return page(title, _subtitle(content), sections, data_block("map-data", script))
@@ -53,14 +56,18 @@ def _subtitle(content: Content) -> str:
 
 
 def _verdict(content: Content) -> Html:
+    head = headline.headline(content.run, content.measures.result, content.results)
+    return join(head, verdict.draw(content.run.part("verdict")))
+
+
+def _candidates(content: Content) -> Html:
     measured = [content.charts["networks"]] if "networks" in content.charts else []
-    return join(verdict.draw(content.run.part("verdict")), figures(*measured))
+    return join(verdict.candidates(content.run.part("verdict")), figures(*measured))
 
 
 def _results(content: Content) -> Html:
-    head = headline.headline(content.run, content.measures.result, content.results)
     table = element("details", element("summary", "All metrics"), headline.results_table(content.results))
-    return join(head, figures(content.charts["results"], content.charts["recall"]), table)
+    return join(figures(content.charts["results"], content.charts["recall"]), table)
 
 
 def _training(content: Content) -> Html:
@@ -119,7 +126,7 @@ def _threshold_table(reached: Mapping[float, Threshold]) -> Html:
     for target in TARGETS:
         row = reached.get(target)
         cells = (f"{row.threshold:.4f}", share(row.recall)) if row else ("not reached", "–")
-        head = element("th", f"{100 * target:.0f} %", scope="row", class_="number")
+        head = element("th", f"{target:.2f}", scope="row", class_="number")
         rows.append(element("tr", head, *(element("td", cell, class_="number") for cell in cells)))
     heads = [element("th", name, scope="col", class_="number") for name in ("precision", "similarity ≥", "recall")]
     caption = "Thresholds for a target precision: call two images the same class above them."

@@ -105,7 +105,7 @@ def _validation(checks: Sequence[dict[str, Any]], marks: tuple[ReferenceLine, ..
         title,
         caption,
         _steps(points, marks),
-        Axis(f"{on} metric (%)", max(0.0, low), min(1.0, high), percent=True),
+        Axis(f"{on} metric", max(0.0, low), min(1.0, high)),
         tuple(series),
         marks,
     )

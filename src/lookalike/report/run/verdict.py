@@ -1,6 +1,7 @@
 """The verdict of a run, on top of its page: what was delivered, why, and what to do next.
 
-It is `verdict` in result.json: {"delivered": name, "sentences": […], "warnings": […], "next": […], "candidates": […]}.
+It is `verdict` in result.json: {"delivered": name, "in_words": sentence, "reasons": […], "warnings": […], "next": […],
+"candidates": […]}; runs of earlier versions have `sentences` in the place of `reasons`.
 A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), where there are
 `folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Where the
 network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `readout`, `metrics` on so many
@@ -21,15 +22,19 @@ METRICS = ("map@r", "recall@1")
 def draw(verdict: Mapping[str, Any]) -> Html:
     if not verdict:
         return Html()
-    delivered, candidates = verdict.get("delivered"), verdict.get("candidates") or []
+    delivered, reasons = verdict.get("delivered"), verdict.get("reasons", verdict.get("sentences")) or []
     return join(
-        element("p", "Delivered: ", element("strong", delivered), class_="lead") if delivered else "",
-        *(element("p", sentence) for sentence in verdict.get("sentences") or []),
+        element("p", "Delivered: ", element("strong", delivered)) if delivered else "",
+        *(element("p", sentence) for sentence in reasons),
         _list("Warnings", "warnings", verdict.get("warnings") or []),
         _list("What would help next", "next", verdict.get("next") or []),
-        _table(candidates) if candidates else Html(),
-        _networks(verdict.get("networks") or []),
     )
+
+
+def candidates(verdict: Mapping[str, Any]) -> Html:
+    """Everything that was compared to choose what is delivered."""
+    rows = verdict.get("candidates") or []
+    return join(_table(rows) if rows else Html(), _networks(verdict.get("networks") or []))
 
 
 def _list(title: str, kind: str, sentences: Sequence[str]) -> Html:
@@ -44,14 +49,14 @@ def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _table(candidates: Sequence[Mapping[str, Any]]) -> Html:
-    folds = any("folds" in candidate for candidate in candidates)
+def _table(rows: Sequence[Mapping[str, Any]]) -> Html:
+    folds = any("folds" in row for row in rows)
     heads = ["candidate", *METRICS, *(f"{metric}, folds" for metric in METRICS if folds)]
     heads += ["dimensions", "ms per image", "bytes per item"]
     words = "Every candidate on the validation classes, with 95 % intervals over classes; the best of them is delivered"
     if folds:
         words += ". Folds: all classes but the test classes, each judged by what was fitted to others"
-    return sortable("candidates", words, heads, [_cells(candidate, folds) for candidate in candidates])
+    return sortable("candidates", words, heads, [_cells(row, folds) for row in rows])
 
 
 def networks_chart(verdict: Mapping[str, Any]) -> Chart | None:
@@ -103,8 +108,8 @@ def _network(row: Mapping[str, Any]) -> list[Cell]:
 
 
 def _difference(ends: Sequence[float]) -> Cell:
-    middle, low, high = (100 * end for end in ends)
-    return Number(f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]", middle)
+    middle, low, high = ends
+    return Number(f"{middle:+.3f} [{low:+.3f}, {high:+.3f}]", middle)
 
 
 def _cells(candidate: Mapping[str, Any], folds: bool) -> list[Cell]:
@@ -128,8 +133,8 @@ def _metrics(judged: Mapping[str, Any]) -> list[Cell]:
 def _metric(value: Any, ends: Sequence[float] | None) -> Cell:
     if value is None:
         return Number("–", -1.0)
-    span = f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else ""
-    return Number(f"{100 * value:.1f} %{span}", value)
+    span = f" [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""
+    return Number(f"{value:.3f}{span}", value)
 
 
 def _number(value: Any, how: str) -> Cell:
