@@ -7,8 +7,9 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -31,7 +32,9 @@ from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.places import Place
+from lookalike.values import checked
 
+Measured = TypeVar("Measured", Calibration, Quality)
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
 
@@ -232,13 +235,13 @@ class Index:
     def calibration(self) -> Calibration | None:
         """What a similarity means, if that was measured."""
         text = self.store.documents.read("calibration")
-        return None if text is None else Calibration.from_json(json.loads(text))
+        return None if text is None else _measured(Calibration, text)
 
     @property
     def quality(self) -> Quality:
         """What calibration has switched on."""
         text = self.store.documents.read("quality")
-        return Quality() if text is None else Quality.from_json(json.loads(text))
+        return Quality() if text is None else _measured(Quality, text)
 
     def calibrate(
         self,
@@ -308,6 +311,19 @@ def identity_of(model: Model) -> Identity:
     dim = getattr(model.embedder, "dim", None)
     check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
     return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=16)
+def _measured(kind: type[Measured], text: str) -> Measured:
+    """What calibration has kept with an index, which may come from anywhere: every value has its type."""
+    try:
+        result = kind.from_json(json.loads(text))
+        for name, hint in get_type_hints(kind).items():
+            checked(hint, getattr(result, name), name)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        what = f"the {kind.__name__.lower()} of this index is damaged, or was tampered with"
+        raise UserError(f"{what}: measure it again with lookalike calibrate") from None
+    return result
 
 
 def _raised(answer: Answer | Exception) -> Answer:

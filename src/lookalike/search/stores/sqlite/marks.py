@@ -4,6 +4,7 @@ import sqlite3
 import time
 
 from lookalike.search.items import Mark
+from lookalike.search.stores.sqlite.cells import BYTES, MAYBE_TEXT, TEXT, WHOLE, typed
 from lookalike.search.stores.sqlite.database import SqliteDatabase
 
 # an index made before there were marks gets the tables with its first one
@@ -42,8 +43,9 @@ class SqliteMarks:
     def every(self) -> list[Mark]:
         statement = "SELECT query, query_item, item, correct, number FROM marks ORDER BY number"
         with self.database.reading() as connection:
-            rows = connection.execute(statement).fetchall() if _there(connection) else []
-        return [Mark(query, whole, item, bool(right), number) for query, whole, item, right, number in rows]
+            rows = connection.execute(statement) if _there(connection) else ()
+            cells = (typed(row, TEXT, MAYBE_TEXT, TEXT, WHOLE, WHOLE) for row in rows)
+            return [Mark(query, whole, item, bool(right), number) for query, whole, item, right, number in cells]
 
     def count(self) -> int:
         with self.database.reading() as connection:
@@ -54,7 +56,7 @@ class SqliteMarks:
             if not _there(connection):
                 return None
             row = connection.execute("SELECT content FROM asked WHERE query = ?", (query,)).fetchone()
-            return None if row is None else bytes(row[0])
+            return None if row is None else bytes(typed(row, BYTES)[0])
 
 
 def _there(connection: sqlite3.Connection) -> bool:

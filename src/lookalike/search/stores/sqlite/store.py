@@ -17,7 +17,7 @@ from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Value, Vectors
 from lookalike.search.stores import GenerationError, Summary
 from lookalike.search.stores.fields import check_batch, checked, checked_k
-from lookalike.search.stores.sqlite import listing, rows, schema, snapshot, upkeep
+from lookalike.search.stores.sqlite import listing, rows, schema, snapshot, soundness, upkeep
 from lookalike.search.stores.sqlite.cache import Cache
 from lookalike.search.stores.sqlite.database import SqliteDatabase, sizes
 from lookalike.search.stores.sqlite.documents import SqliteDocuments
@@ -167,7 +167,7 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """What is wrong with the truth, one line each."""
-        return self.database.read(upkeep.troubles)
+        return self.database.read(lambda connection: list(soundness.troubles(connection)))
 
     def compact(self) -> None:
         """Give back the space of what was removed, and merge all segments into one."""
