@@ -27,7 +27,11 @@ class UnknownItemError(UserError):
 
 
 class BadValueError(UserError):
-    """A value that no item, or not this column, can have."""
+    """A value that no item, or not this column, can have; `item` is the id of the one that has it."""
+
+    def __init__(self, message: str, item: str | None = None) -> None:
+        super().__init__(message)
+        self.item = item
 
 
 def complete(answers: Sequence[Answer]) -> Sequence[Answer]:
