@@ -30,7 +30,9 @@ from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
+from lookalike.search.receipt import Receipt
 from lookalike.search.stores import Approximating, GenerationError, Store, places
+from lookalike.search.stores.copying import FACT as COPY
 from lookalike.search.stores.places import Place
 from lookalike.values import checked
 
@@ -171,12 +173,27 @@ class Index:
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
+        chosen = self._chosen(ids, where)
+        return self.store.remove(chosen) if chosen else 0
+
+    def forget(self, ids: Iterable[str] = (), where: Where = None) -> Receipt:
+        """Remove items, and marks of them, so that no file of the index holds a byte of them.
+
+        `ids` and `where` as in `remove`. The index is written anew meanwhile, and the receipt says what is beyond reach.
+        """
+        unfinished = self.store.documents.read(COPY) is not None
+        check(not unfinished, "this index is a copy that is not complete: run lookalike copy again, then forget")
+        chosen = self._chosen(ids, where)
+        photos = [item.path for item in self.store.items(chosen) if item.path is not None]
+        return Receipt.of(self.shown, chosen, self.store.forget(chosen), photos)
+
+    def _chosen(self, ids: Iterable[str], where: Where) -> list[str]:
         chosen = list(ids)
         conditions = filters.parse(where)
         if conditions:
             chosen += [item.id for item in self.store.listed(conditions)]
         check(bool(chosen) or bool(conditions), "say what to remove: ids, or a condition")
-        return self.store.remove(chosen) if chosen else 0
+        return chosen
 
     def search(
         self,

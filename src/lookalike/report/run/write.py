@@ -32,8 +32,9 @@ def write(
 
     `images(row)` is the picture (uint8, h × w × 3) of a row of test.npz, gallery rows counted after the queries.
     Without it, pictures come from RUN/thumbnails.npz or from the files that test.npz names, where these are below the
-    folder of the run or below `photos`; without any, the page shows names instead. `result` is what
-    `evaluate` returned for the queries of test.npz: then they are not ranked again. With `png`, every figure is also saved as PNG. `progress(done, total)` is called.
+    folder of the run or below `photos`; without any, the page shows names instead. `result` is what `evaluate` returned
+    for the queries of test.npz: then they are not ranked again. With `png`, every figure is also saved as PNG.
+    `progress(done, total)` is called.
     """
     advance = progress or (lambda *_: None)
     record = read(Path(run))

@@ -128,6 +128,16 @@ class Summary:
     newest: Sequence[Item]  # the items added last, the last first
 
 
+@dataclass(frozen=True)
+class Forgotten:
+    """What is left of items that were forgotten: nothing in the index, and what it cannot reach."""
+
+    items: int  # that there were
+    marks: int  # that spoke of them
+    rewritten: Sequence[str]  # files or tables that were written anew or deleted
+    beyond: Sequence[str]  # places that may still hold them
+
+
 @runtime_checkable
 class Store(Protocol):
     """Items with their vectors, durably: whatever a method has returned from survives a crash."""
@@ -159,6 +169,13 @@ class Store(Protocol):
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove items in one transaction; how many there were."""
+        ...
+
+    def forget(self, ids: Sequence[str]) -> Forgotten:
+        """Remove items and marks of them so that no file of the index holds a byte of them; others wait meanwhile.
+
+        Ids that there are not (any more) do no harm: what a broken-off call has left is forgotten by the next.
+        """
         ...
 
     def search(

@@ -10,8 +10,17 @@ from pathlib import Path
 
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Value, Vectors
-from lookalike.search.stores import Summary, copying, fields
-from lookalike.search.stores.postgres import approximate, building, listing, rows, schema, searching, soundness
+from lookalike.search.stores import Forgotten, Summary, copying, fields
+from lookalike.search.stores.postgres import (
+    approximate,
+    building,
+    forgetting,
+    listing,
+    rows,
+    schema,
+    searching,
+    soundness,
+)
 from lookalike.search.stores.postgres.address import Address
 from lookalike.search.stores.postgres.approximate import SearchMemory
 from lookalike.search.stores.postgres.building import Progress
@@ -64,6 +73,9 @@ class PostgresStore:
 
     def remove(self, ids: Sequence[str]) -> int:
         return self.database.write(rows.remove, ids)
+
+    def forget(self, ids: Sequence[str]) -> Forgotten:
+        return forgetting.forget(self.database, ids)
 
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()

@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from collections.abc import Sequence
 
 from lookalike.search.items import Mark
 from lookalike.search.stores.sqlite.cells import BYTES, MAYBE_TEXT, TEXT, WHOLE, typed
@@ -57,6 +58,16 @@ class SqliteMarks:
                 return None
             row = connection.execute("SELECT content FROM asked WHERE query = ?", (query,)).fetchone()
             return None if row is None else bytes(typed(row, BYTES)[0])
+
+
+def forget(connection: sqlite3.Connection, ids: Sequence[str]) -> int:
+    """Delete the marks that speak of items, and the pictures of queries that have no others; how many marks."""
+    if not _there(connection):
+        return 0
+    statement = "DELETE FROM marks WHERE item = ? OR query_item = ? OR query = ?"
+    gone = connection.executemany(statement, [(one, one, f"item:{one}") for one in ids]).rowcount
+    connection.execute("DELETE FROM asked WHERE query NOT IN (SELECT query FROM marks)")
+    return max(0, gone)
 
 
 def _there(connection: sqlite3.Connection) -> bool:

@@ -15,9 +15,9 @@ from pathlib import Path
 from lookalike.errors import UserError, check, unknown
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Value, Vectors
-from lookalike.search.stores import GenerationError, Summary
+from lookalike.search.stores import Forgotten, GenerationError, Summary
 from lookalike.search.stores.fields import check_batch, checked, checked_k
-from lookalike.search.stores.sqlite import listing, rows, schema, snapshot, soundness, upkeep
+from lookalike.search.stores.sqlite import forgetting, listing, rows, schema, snapshot, soundness, upkeep
 from lookalike.search.stores.sqlite.cache import Cache
 from lookalike.search.stores.sqlite.database import SqliteDatabase, sizes
 from lookalike.search.stores.sqlite.documents import SqliteDocuments
@@ -100,6 +100,12 @@ class SqliteStore:
             keys = rows.keys_of(connection, ids, complete=False)
             rows.remove(connection, list(keys.values()))
             return len(keys)
+
+    def forget(self, ids: Sequence[str]) -> Forgotten:
+        result = forgetting.forget(self.database, self.cache, ids)
+        with self.database.reading() as connection:
+            self._refreshed(connection)
+        return result
 
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
