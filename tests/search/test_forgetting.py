@@ -1,4 +1,4 @@
-"""`remove --forget`: not a byte of the item is in any file of the index afterwards, and the receipt says what is beyond."""
+"""`remove --forget`: not a byte of the item is in any file of the index afterwards; the receipt says what is beyond."""
 
 import json
 import sqlite3

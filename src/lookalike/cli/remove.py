@@ -27,11 +27,8 @@ def run(
     index = Index.open(place)
     if forget:
         receipt = index.forget(ids or [], where)
-        typer.echo(
-            json.dumps(receipt.as_json(), indent=2, ensure_ascii=False) if as_json else "\n".join(receipt.lines())
-        )
-        return
-    count, left = index.remove(ids or [], where), len(index)
-    typer.echo(
-        json.dumps({"removed": count, "left": left}) if as_json else f"{count:,} items removed, {left:,} are left"
-    )
+        content, lines = receipt.as_json(), receipt.lines()
+    else:
+        count, left = index.remove(ids or [], where), len(index)
+        content, lines = {"removed": count, "left": left}, [f"{count:,} items removed, {left:,} are left"]
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else "\n".join(lines))

@@ -179,7 +179,7 @@ class Index:
     def forget(self, ids: Iterable[str] = (), where: Where = None) -> Receipt:
         """Remove items, and marks of them, so that no file of the index holds a byte of them.
 
-        `ids` and `where` as in `remove`. The index is written anew meanwhile, and the receipt says what is beyond reach.
+        `ids` and `where` as in `remove`. The index is written anew; the receipt says what is beyond its reach.
         """
         unfinished = self.store.documents.read(COPY) is not None
         check(not unfinished, "this index is a copy that is not complete: run lookalike copy again, then forget")
