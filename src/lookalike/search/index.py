@@ -27,6 +27,7 @@ from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
+from lookalike.search.log import Entry, this_user
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
@@ -150,11 +151,14 @@ class Index:
         result = update(self.store, listing, self._encode, progress)
         if prune_missing:
             result.removed = prune(self.store, listing)
+        self._note("items added", added=result.added, changed=result.changed, removed=result.removed)
         return result
 
     def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
-        return load(self.store, place, progress)
+        result = load(self.store, place, progress)
+        self._note("items added", added=result.added, changed=result.changed)
+        return result
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """On PostgreSQL: answer from an approximate index and measure it where `on` is set, else exactly."""
@@ -174,7 +178,9 @@ class Index:
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
         chosen = self._chosen(ids, where)
-        return self.store.remove(chosen) if chosen else 0
+        removed = self.store.remove(chosen) if chosen else 0
+        self._note("items removed", removed=removed)
+        return removed
 
     def forget(self, ids: Iterable[str] = (), where: Where = None) -> Receipt:
         """Remove items, and marks of them, so that no file of the index holds a byte of them.
@@ -185,7 +191,13 @@ class Index:
         check(not unfinished, "this index is a copy that is not complete: run lookalike copy again, then forget")
         chosen = self._chosen(ids, where)
         photos = [item.path for item in self.store.items(chosen) if item.path is not None]
-        return Receipt.of(self.shown, chosen, self.store.forget(chosen), photos)
+        forgotten = self.store.forget(chosen)
+        self._note("items forgotten", items=forgotten.items, marks=forgotten.marks)
+        return Receipt.of(self.shown, chosen, forgotten, photos)
+
+    def _note(self, action: str, **numbers: float) -> None:
+        """An entry of the log, by the user of this process; whoever comes over the network is noted by the server."""
+        self.store.log.append(Entry(this_user(), action, detail=json.dumps(numbers)))
 
     def _chosen(self, ids: Iterable[str], where: Where) -> list[str]:
         chosen = list(ids)
@@ -286,6 +298,7 @@ class Index:
         result = measuring.run(self.store, queries, precision, seen, stage, plain)
         self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
         self.store.documents.write("quality", json.dumps(result.quality.as_json()))
+        self._note("calibrated", precision=precision)
         return result
 
     def search_many(

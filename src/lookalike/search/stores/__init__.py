@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from lookalike.errors import UserError, unknown
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
+from lookalike.search.log import Entry
 
 
 class GenerationError(Exception):
@@ -87,6 +88,18 @@ class Marks(Protocol):
         ...
 
 
+class Log(Protocol):
+    """Who did what: entries that are added and never changed."""
+
+    def append(self, entry: Entry) -> int:
+        """Keep an entry, with the time of now; its number."""
+        ...
+
+    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+        """Entries in their order: of some `actions`, about one `subject`, the `last` ones."""
+        ...
+
+
 class Generations(Protocol):
     """The vectors of another model, filled in beside those that answer."""
 
@@ -147,6 +160,9 @@ class Store(Protocol):
 
     @property
     def marks(self) -> Marks: ...
+
+    @property
+    def log(self) -> Log: ...
 
     @property
     def generations(self) -> Generations: ...

@@ -27,6 +27,7 @@ from lookalike.search.stores.postgres.building import Progress
 from lookalike.search.stores.postgres.database import PATIENCE, PostgresDatabase, Snapshot
 from lookalike.search.stores.postgres.documents import PostgresDocuments
 from lookalike.search.stores.postgres.filling import PostgresGenerations
+from lookalike.search.stores.postgres.log import PostgresLog
 from lookalike.search.stores.postgres.marks import PostgresMarks
 
 BLOCK = 5_000  # rows of one step of a scan
@@ -39,6 +40,7 @@ class PostgresStore:
         self.address, self.database, self._memory = address, PostgresDatabase(address, patience), SearchMemory()
         self.documents = PostgresDocuments(self.database)
         self.marks = PostgresMarks(self.database)
+        self.log = PostgresLog(self.database)
         self.generations = PostgresGenerations(self.database)
         schema.opened(self.database)
         self.database.note_changes()

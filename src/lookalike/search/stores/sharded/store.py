@@ -22,7 +22,7 @@ from lookalike.search.items import Answer, Identity, Item, Value, Vectors
 from lookalike.search.stores import Approximating, Column, Forgotten, StorageError, Store, Summary
 from lookalike.search.stores.fields import check_batch, kinds_of
 from lookalike.search.stores.sharded.merging import merged, summed
-from lookalike.search.stores.sharded.parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedMarks
+from lookalike.search.stores.sharded.parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedLog, ShardedMarks
 from lookalike.search.stores.sharded.shards import FanOut, Shard
 
 BLOCK = 5_000
@@ -37,6 +37,7 @@ class Shards:
         self.shards = [Shard(f"shard {number} of {count}", open_) for number, open_ in enumerate(openers, start=1)]
         self.complete, self._ask = complete, FanOut(self.shards)
         self.documents, self.marks = ShardedDocuments(self._ask), ShardedMarks(self.shards[0])
+        self.log = ShardedLog(self.shards[0])
         self.generations = ShardedGenerations(self._ask)
         replies = self._ask.tried(lambda store, _: store.identity)
         identities = [identity for identity in replies if isinstance(identity, Identity)]

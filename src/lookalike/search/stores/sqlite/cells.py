@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-LATEST = 253402300799  # the last second of the year 9999, since 1970
 Kinds = tuple[type, ...]
 TEXT: Kinds = (str,)
 WHOLE: Kinds = (int,)

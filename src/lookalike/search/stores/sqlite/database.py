@@ -110,16 +110,19 @@ class SqliteDatabase:
                 raise StorageError(f"'{self.file}' was changed while it was read: repeat the command")
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """One change: whole and durable when the block has ended, not there if it failed."""
+    def writing(self, counted: bool = True) -> Iterator[sqlite3.Connection]:
+        """One change: whole and durable when the block has ended, not there if it failed.
+
+        Searches look at what has changed, unless it is not `counted`.
+        """
         with explained(self.file):
             opened = self._begun()
             connection = opened.connection
             try:
                 yield connection
-                connection.execute(
-                    "INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time())
-                )
+                if counted:
+                    change = (os.urandom(8).hex(), time.time())
+                    connection.execute("INSERT INTO changes (token, time) VALUES (?, ?)", change)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:

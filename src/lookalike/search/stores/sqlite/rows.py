@@ -10,9 +10,10 @@ import numpy as np
 from lookalike.errors import UserError
 from lookalike.search.filters import Kind
 from lookalike.search.items import Item
+from lookalike.search.log import LATEST
 from lookalike.search.stores import UnknownItemError, fields
 from lookalike.search.stores.fields import FIELDS, OWN, adapted, fields_of, item_of, kinds_of, own_columns
-from lookalike.search.stores.sqlite.cells import ITEM, LATEST, VALUES, column_of, typed, vector_of
+from lookalike.search.stores.sqlite.cells import ITEM, VALUES, column_of, typed, vector_of
 from lookalike.search.stores.sqlite.segments import Keys
 
 CHUNK = 500  # parameters of one statement

@@ -6,7 +6,7 @@ SQLite lets a stranger write anything into any column, and a flipped bit turns a
 import sqlite3
 from collections.abc import Iterator, Mapping
 
-from lookalike.search.stores.sqlite.cells import LATEST
+from lookalike.search.log import LATEST
 from lookalike.search.stores.sqlite.generations import identity_of
 
 TEXT = "typeof({0}) = 'text' AND is_utf8(CAST({0} AS BLOB))"
@@ -48,6 +48,7 @@ CELLS: Mapping[str, Mapping[str, str]] = {
         "correct": "{0} IN (0, 1)",
         "time": NUMBER,
     },
+    "log": {"number": COUNT, "time": NUMBER, "who": TEXT, "action": TEXT, "subject": TEXT, "detail": TEXT},
     "asked": {"query": TEXT, "content": BYTES},
 }
 

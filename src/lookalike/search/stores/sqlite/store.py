@@ -23,6 +23,7 @@ from lookalike.search.stores.sqlite.database import SqliteDatabase, sizes
 from lookalike.search.stores.sqlite.documents import SqliteDocuments
 from lookalike.search.stores.sqlite.filling import SqliteGenerations
 from lookalike.search.stores.sqlite.generations import identity_of, insert_vectors
+from lookalike.search.stores.sqlite.log import SqliteLog
 from lookalike.search.stores.sqlite.marks import SqliteMarks
 from lookalike.search.stores.sqlite.schema import FORMAT
 from lookalike.search.stores.sqlite.segments import View
@@ -44,6 +45,7 @@ class SqliteStore:
         self.database, self.cache = SqliteDatabase(file), Cache(folder / "cache")
         self.documents = SqliteDocuments(self.database)
         self.marks = SqliteMarks(self.database)
+        self.log = SqliteLog(self.database)
         self.generations = SqliteGenerations(self.database)
         self._view: View | None = None
         self._refreshing = threading.Lock()
