@@ -157,3 +157,17 @@ def test_damaged_content_is_a_value_error(tmp_path):
     assert files.read_array(tmp_path / "small.npy").tolist() == [0, 0, 0]
     file.write_text('{"a": [1]}')
     assert files.read_json(file) == {"a": [1]}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "broken link"])
+def test_a_folder_takes_the_place_of_anything(tmp_path, kind):
+    """A pipe came with a stranger's folder: removing it as a folder would wait for whoever writes to it."""
+    place, own = tmp_path / "model", tmp_path / "own"
+    own.mkdir()
+    (own / "note.txt").write_text("mine")
+    os.mkfifo(place) if kind == "pipe" else place.symlink_to(own if kind == "link" else tmp_path / "nowhere")
+    with files.whole_folder(place) as folder:
+        (folder / "new").write_text("new")
+    assert [file.name for file in place.iterdir()] == ["new"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "own"]
+    assert (own / "note.txt").read_text() == "mine"

@@ -120,15 +120,18 @@ def _same_readers(file: Path, folder: Path) -> None:
 
 def _replace_folder(new: Path, path: Path) -> None:
     old = new.with_suffix(".old")
-    if path.exists():
+    if os.path.lexists(path):
         path.rename(old)
     try:
         new.rename(path)
     except OSError:
-        if old.exists():
+        if os.path.lexists(old):
             old.rename(path)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    if old.is_dir() and not old.is_symlink():  # rmtree would wait for whoever writes to a pipe
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
 
 
 def read_regular(path: Path, limit: int) -> bytes:

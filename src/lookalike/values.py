@@ -1,7 +1,7 @@
 """Plain values from TOML or JSON, checked against the annotations of what takes them."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -104,7 +104,7 @@ def _fits_one(option: Any, value: Any) -> bool:
     origin = get_origin(option)
     if origin is Literal:
         return value in get_args(option)
-    if origin is tuple:
+    if origin in (tuple, Sequence):
         return isinstance(value, list | tuple) and all(_fits(get_args(option)[0], part) for part in value)
     if origin is not None:
         return isinstance(value, Mapping) and all(_fits(get_args(option)[1], part) for part in value.values())
@@ -118,7 +118,7 @@ def _fits_one(option: Any, value: Any) -> bool:
 def _name(option: Any) -> str:
     if get_origin(option) is Literal:
         return "one of " + ", ".join(get_args(option))
-    if get_origin(option) is tuple:
+    if get_origin(option) in (tuple, Sequence):
         return "a list"
     if get_origin(option) is not None:
         return "a table of tables"

@@ -1,5 +1,6 @@
 """Indexes: histories against float64 at every scale, flipped bits over whole caches, indexes that a stranger made."""
 
+import json
 import os
 import random
 import shutil
@@ -12,7 +13,14 @@ import numpy as np
 
 from lookalike.models import Architecture, Model
 from lookalike.search import Index, filters
+from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.feedback import labels
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
+from lookalike.search.pages import search_page
+from lookalike.search.pictures import thumbnail
+from lookalike.search.quality import Quality
+from lookalike.search.serve.settings import Settings
+from lookalike.search.serve.views import Overview, item_form
 from lookalike.search.status import describe
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from tests.attacks.outcomes import Outcomes, right
@@ -22,8 +30,10 @@ KINDS = ("random", "clustered", "collapsed", "duplicated", "plateau", "mixed len
 POWERS = (-44, -30, -25, -21, -18, -9, -3, 0, 0, 3, 9, 13)  # of ten: how long vectors are
 LONGEST = 9e14  # longer ones are refused
 TOGETHER = 100  # trials that damage copies of the same cache
-HOSTILE = (None, "", "../../own", "/", "own\0", "[" * 5000, '{"sure": [1e999]}', b"", b"\xff\xfe", bytes(64), -1, 0, 7,
-           2**63 - 1, -(2**63), 1e308, float("inf"), "sphere", "ball", "ab" * 16, "x" * 100_000)  # fmt: skip
+ODD = [np.full(4, value, np.float32).tobytes() for value in (np.nan, np.inf, 3e38, 1e-45)]  # as vectors
+HOSTILE = (*ODD, ODD[0][:4], None, "", "../../own", "/", "own\0", "[" * 5000, '{"sure": [1e999]}', b"", b"\xff\xfe",
+           bytes(64), -1, 0, 7, 2**63 - 1, -(2**63), 1e308, float("inf"), "sphere", "ball", "ab" * 16,
+           "x" * 100_000)  # fmt: skip
 
 
 class Chance(random.Random):
@@ -183,13 +193,17 @@ def strangers_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> N
 def received(place: Path) -> Path:
     """An index with a model, pictures, columns and marks."""
     model = Model.create(Architecture("conv4", {"channels": 1, "width": 4}, dim=4), seed=1)
+    calibration = Calibration(0.95, 0.9, 0.5, 0.97, (0.9, 1.0), 0.5, 6, 20, 30, 1, "2026-01-01", "index")
     with closing(Index.create(place / "template", model)) as index:
         items = [Item(f"item {row}", f"{row}.jpg", f"class {row % 3}", {"price": row}, "/photos") for row in range(30)]
         pictures = {"item 3": b"\xff\xd8\xff\xe0picture"}
         index.store.put(items, Chance(0).vectors("random", 30, 4, 1.0), pictures)
+        index.store.documents.write("calibration", json.dumps(calibration.as_json()))
+        index.store.documents.write("quality", json.dumps(Quality().as_json()))
         index.store.marks.add(Mark("query", "class 1", "item 3", True), b"\xff\xd8\xff\xe0query")
         index.ready()
         _ = index.model
+    used(place / "template")
     return place / "template"
 
 
@@ -241,13 +255,18 @@ def led_astray(chance: random.Random, index: Path, own: Path) -> None:
 
 
 def used(place: Path) -> None:
-    """What a reader would do with an index."""
+    """What a reader would do with an index, and a writer."""
     with closing(Index.open(place)) as index:
         for query in ("item 3", np.eye(1, 4, dtype=np.float32)[0]):
-            index.search(query, 5, where="price<20", group="label")
+            search_page(index, [("query", None, index.search(query, 5, where="price<20", group="label"))])
         describe(index)
         index.store.check()
         for items, _ in index.store.scan():
-            [index.store.documents.pictures([item.id]).get(item.id) for item in items]
-        index.store.marks.every()
+            [(thumbnail(index.store, item), item_form(item).model_dump_json()) for item in items]
+        Overview(index, Settings(place)).form()
+        labels(index.store, place / "pictures")
         _ = index.model
+        index.store.put([Item("new", label="class 1", columns={"price": 3})], np.eye(1, 4, dtype=np.float32))
+        right(index.search("new", 1).hits[0].id != "new", "an item finds itself")
+        index.store.marks.remove(index.store.marks.add(Mark("other", None, "new", False)))
+        index.remove(["new"])

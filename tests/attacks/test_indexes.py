@@ -26,6 +26,12 @@ def test_a_few_trials_find_nothing(part, count, tmp_path):
     assert (outcomes.counts["answered"], outcomes.notes) == (count, [])
 
 
+def test_a_few_strangers_find_nothing(tmp_path):
+    outcomes = outcomes_of(indexes.strangers_hold, 12, tmp_path)
+    assert outcomes.counts["answered"] > 2 < outcomes.counts["refused"]
+    assert outcomes.notes == []
+
+
 def test_a_search_that_misses_items_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(scan, "places_above", lambda scores, _: np.array([int(scores.argmax())]))
     assert outcomes_of(indexes.histories_hold, 6, tmp_path).counts["wrong"] > 1

@@ -189,6 +189,22 @@ def test_pictures_are_read_from_the_files_of_the_run(tmp_path):
     assert min(cells[:-1]) == 0
 
 
+def test_pictures_of_the_reader_are_shown_only_where_he_says_so(tmp_path):
+    """A stranger's test.npz and recipe name files of the reader: by whole paths, upwards, by a link."""
+    folder, private = fill(tmp_path / "received"), tmp_path / "private"
+    private.mkdir()
+    for row in range(CLASSES * EACH):
+        Image.fromarray(np.ascontiguousarray(picture(row))).save(private / f"{row}.png")
+    (folder / "link").symlink_to(private)
+    for form in (f"{private}/{{}}.png", "../private/{}.png", "link/{}.png", "{}.png"):
+        with np.load(folder / "test.npz") as content:
+            paths = [form.format(row) for row in range(CLASSES * EACH)]
+            np.savez(folder / "test.npz", **{**content, "paths": paths})
+        (folder / "recipe.toml").write_text(f'[data]\nsource = "{private}"\n')
+        assert 'src="data:image/webp' not in report.write(folder).read_text()
+    assert report.write(folder, photos=private).read_text().count('src="data:image/webp') > 50
+
+
 def test_embeddings_alone_make_a_page(tmp_path):
     np.savez(tmp_path / "test.npz", embeddings=vectors(0.5), labels=np.arange(CLASSES * EACH) // EACH)
     page = Reader(report.write(tmp_path).read_text())

@@ -179,7 +179,7 @@ def test_a_damaged_truth_is_named(store):
         again.search(np.ones((1, DIM), np.float32), 1)
     again.close()
     file.write_bytes(b"")  # to SQLite that is an empty database
-    with pytest.raises(UserError, match=r"index\.sqlite.*the file is not an index: restore it from a backup"):
+    with pytest.raises(UserError, match=r"index\.sqlite.*not an index, or damaged: restore it from a backup"):
         SqliteStore(store.folder)
 
 

@@ -106,6 +106,8 @@ def test_a_table_whose_column_is_of_another_kind_is_refused_whole(tmp_path, mode
     with closing(Index.create(tmp_path / "index", model)) as index:
         assert index.add(tmp_path / "first.csv").added == 3
         index.remove([item.id for item in index.store.listed()])
-        with pytest.raises(UserError, match=r"'price' of the item 'second/.*figs/2\.png' is 'n/a'"):
+        with pytest.raises(
+            UserError, match=r"second\.csv' line 4: 'price' of the item 'second/.*figs/2\.png' is 'n/a'"
+        ):
             index.add(tmp_path / "second.csv")
         assert len(index) == 0

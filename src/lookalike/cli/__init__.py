@@ -22,8 +22,10 @@ from lookalike.cli import (
     export,
     fit,
     index,
+    keys,
     labels,
     list_members,
+    log,
     remove,
     report,
     search,
@@ -66,6 +68,8 @@ VERBS = {
     "status": status,
     "copy": copy,
     "serve": serve,
+    "keys": keys,
+    "log": log,
 }
 for name, verb in VERBS.items():
     app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)

@@ -14,6 +14,9 @@ EXAMPLE = "lookalike report run"
 def run(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run; it must hold test.npz.")],
     png: Annotated[bool, typer.Option("--png", help="Also save every figure as PNG.")] = False,
+    photos: Annotated[
+        Path | None, typer.Option("--photos", help="Also show pictures of test images that lie below this folder.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print where the page is and its main numbers as JSON.")
     ] = False,
@@ -24,7 +27,7 @@ def run(
 
     with fitting(str(folder)):
         with bar("writing the report") as progress:
-            page = report.write(folder, progress=progress, png=png)
+            page = report.write(folder, progress=progress, png=png, photos=photos)
         results = json.loads((folder / "figures" / "results.json").read_text(encoding="utf-8"))["results"]
         if as_json:
             typer.echo(json.dumps({"page": str(page), "results": results}, indent=2, ensure_ascii=False))

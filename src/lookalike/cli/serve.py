@@ -1,5 +1,7 @@
 """`lookalike serve INDEX`: a page and an API for people and programs."""
 
+import time
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +22,9 @@ def run(
     token: Annotated[
         str | None,
         typer.Option(
-            "--token", envvar="LOOKALIKE_TOKEN", help="The secret that callers must send; required for other machines."
+            "--token",
+            envvar="LOOKALIKE_TOKEN",
+            help="A key that may do everything; other machines need it, or keys of the index.",
         ),
     ] = None,
     name: Annotated[
@@ -33,16 +37,19 @@ def run(
     """Serve an index as a page to search with and an API (docs at /docs), until Ctrl-C."""
     from lookalike.search.serve.settings import LOCAL, Settings
 
-    check(host in LOCAL or bool(token), f"listening on {host} lets others in: give a --token that they must send")
     plain = token is None or (token.isascii() and token == token.strip() != "")
     check(plain, "a token is plain ASCII without blanks around it")
     _check_libraries()
-    from lookalike.search import Index
+    from lookalike.search import Index, keys
     from lookalike.search.serve.server import run as serve
     from lookalike.search.stores.places import shown
 
     chosen = place or _demo()
-    Index.open(chosen).close()
+    with closing(Index.open(chosen)) as index:
+        check(
+            host in LOCAL or bool(token) or any(key.valid(time.time()) for key in keys.every(index.store.log)),
+            f"listening on {host} lets others in: give a --token that they must send, or keys (lookalike keys)",
+        )
     settings = Settings(chosen, host, port, token, tuple(name or ()), read_only, workers, log=log)
     serve(settings, lambda address: typer.echo(f"serving {shown(chosen)} at {address}, Ctrl-C stops it", err=True))
 

@@ -7,8 +7,9 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -26,12 +27,17 @@ from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
+from lookalike.search.log import Entry, this_user
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
+from lookalike.search.receipt import Receipt
 from lookalike.search.stores import Approximating, GenerationError, Store, places
+from lookalike.search.stores.copying import FACT as COPY
 from lookalike.search.stores.places import Place
+from lookalike.values import checked
 
+Measured = TypeVar("Measured", Calibration, Quality)
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
 
@@ -145,11 +151,14 @@ class Index:
         result = update(self.store, listing, self._encode, progress)
         if prune_missing:
             result.removed = prune(self.store, listing)
+        self._note("items added", added=result.added, changed=result.changed, removed=result.removed)
         return result
 
     def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
-        return load(self.store, place, progress)
+        result = load(self.store, place, progress)
+        self._note("items added", added=result.added, changed=result.changed)
+        return result
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """On PostgreSQL: answer from an approximate index and measure it where `on` is set, else exactly."""
@@ -168,12 +177,35 @@ class Index:
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
+        chosen = self._chosen(ids, where)
+        removed = self.store.remove(chosen) if chosen else 0
+        self._note("items removed", removed=removed)
+        return removed
+
+    def forget(self, ids: Iterable[str] = (), where: Where = None) -> Receipt:
+        """Remove items, and marks of them, so that no file of the index holds a byte of them.
+
+        `ids` and `where` as in `remove`. The index is written anew; the receipt says what is beyond its reach.
+        """
+        unfinished = self.store.documents.read(COPY) is not None
+        check(not unfinished, "this index is a copy that is not complete: run lookalike copy again, then forget")
+        chosen = self._chosen(ids, where)
+        photos = [item.path for item in self.store.items(chosen) if item.path is not None]
+        forgotten = self.store.forget(chosen)
+        self._note("items forgotten", items=forgotten.items, marks=forgotten.marks)
+        return Receipt.of(self.shown, chosen, forgotten, photos)
+
+    def _note(self, action: str, **numbers: float) -> None:
+        """An entry of the log, by the user of this process; whoever comes over the network is noted by the server."""
+        self.store.log.append(Entry(this_user(), action, detail=json.dumps(numbers)))
+
+    def _chosen(self, ids: Iterable[str], where: Where) -> list[str]:
         chosen = list(ids)
         conditions = filters.parse(where)
         if conditions:
             chosen += [item.id for item in self.store.listed(conditions)]
         check(bool(chosen) or bool(conditions), "say what to remove: ids, or a condition")
-        return self.store.remove(chosen) if chosen else 0
+        return chosen
 
     def search(
         self,
@@ -232,13 +264,13 @@ class Index:
     def calibration(self) -> Calibration | None:
         """What a similarity means, if that was measured."""
         text = self.store.documents.read("calibration")
-        return None if text is None else Calibration.from_json(json.loads(text))
+        return None if text is None else _measured(Calibration, text)
 
     @property
     def quality(self) -> Quality:
         """What calibration has switched on."""
         text = self.store.documents.read("quality")
-        return Quality() if text is None else Quality.from_json(json.loads(text))
+        return Quality() if text is None else _measured(Quality, text)
 
     def calibrate(
         self,
@@ -266,6 +298,7 @@ class Index:
         result = measuring.run(self.store, queries, precision, seen, stage, plain)
         self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
         self.store.documents.write("quality", json.dumps(result.quality.as_json()))
+        self._note("calibrated", precision=precision)
         return result
 
     def search_many(
@@ -308,6 +341,19 @@ def identity_of(model: Model) -> Identity:
     dim = getattr(model.embedder, "dim", None)
     check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
     return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=16)
+def _measured(kind: type[Measured], text: str) -> Measured:
+    """What calibration has kept with an index, which may come from anywhere: every value has its type."""
+    try:
+        result = kind.from_json(json.loads(text))
+        for name, hint in get_type_hints(kind).items():
+            checked(hint, getattr(result, name), name)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        what = f"the {kind.__name__.lower()} of this index is damaged, or was tampered with"
+        raise UserError(f"{what}: measure it again with lookalike calibrate") from None
+    return result
 
 
 def _raised(answer: Answer | Exception) -> Answer:

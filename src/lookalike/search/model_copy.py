@@ -48,7 +48,11 @@ def load_model(store: Store, fingerprint: str, place: Path) -> Model:
     check(bool(content), "the index has lost the files of its model: restore it from a backup")
     for name in content:
         _refuse(name in model_folder.FILES, f"{name!r} is not a file of a model")
-    place.mkdir(parents=True, exist_ok=True)
+    _refuse(not place.is_symlink(), f"'{place}' is a link, and leads to a folder of yours")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise files.cannot_write(place, error) from error
     with files.whole_folder(folder) as partial:
         for name, part in content.items():
             (partial / name).write_bytes(part)

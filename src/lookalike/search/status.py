@@ -39,6 +39,9 @@ def describe(index: Index) -> dict[str, Any]:
 
 def _age(date: str) -> str:
     """How long ago that was, in words."""
-    then = datetime.fromisoformat(date)
+    try:
+        then = datetime.fromisoformat(date)
+    except ValueError:
+        return "of an unknown day"
     days = (datetime.now(UTC) - (then if then.tzinfo else then.replace(tzinfo=UTC))).days
     return "today" if days < 1 else f"{days:,} day{'s' * (days > 1)} old"

@@ -111,12 +111,12 @@ def test_a_picture_is_added_found_marked_and_removed(engine):
     upload = Upload(encoded("figs", 61, "PNG"))
 
     async def live():
-        await engine.add(Item("mine", label="figs"), upload)
+        await engine.add(Item("mine", label="figs"), upload, "me")
         answer, times = await engine.search(Query([upload], k=1))
-        number = await engine.mark(Mark("q", None, "mine", True), await engine.upright(upload))
+        number = await engine.mark(Mark("q", None, "mine", True), await engine.upright(upload), "me")
         picture = engine.index.store.marks.picture("q")
-        words = [await engine.unmark(number), await engine.unmark(number)]
-        words += [await engine.remove("mine"), await engine.remove("mine")]
+        words = [await engine.unmark(number, "me"), await engine.unmark(number, "me")]
+        words += [await engine.remove("mine", "me"), await engine.remove("mine", "me")]
         return answer, times, number, picture, words
 
     answer, times, number, picture, words = asyncio.run(asyncio.wait_for(live(), 60))

@@ -210,7 +210,7 @@ def test_one_line_about_every_request(capsys):
     took, noted = line.pop("ms"), line.pop("time")
     assert line == {
         "request": "r1", "method": "POST", "path": "/v1/items/abc", "status": 200, "sent": len("/v1/items/abc"),
-        "received": 150, "client": "192.0.2.1",
+        "received": 150, "caller": "anybody", "client": "192.0.2.1",
     }  # fmt: skip
     assert before - 0.001 <= noted <= time.time() + 0.001
     assert 0 < took <= 1e3 * (time.time() - before) + 0.01

@@ -26,7 +26,9 @@ COLUMNS = 32  # of that sheet
 Images = Callable[[int], Any]
 
 
-def thumbnails(run: RunRecord, rows: Iterable[int], images: Images | None) -> dict[int, Pixels]:
+def thumbnails(
+    run: RunRecord, rows: Iterable[int], images: Images | None, photos: Path | None = None
+) -> dict[int, Pixels]:
     """The pictures of some rows; a row whose picture cannot be read is left out."""
     needed = sorted(set(rows))
     file = run.folder.thumbnails
@@ -38,7 +40,7 @@ def thumbnails(run: RunRecord, rows: Iterable[int], images: Images | None) -> di
         return squares
     saved = _saved(file)
     missing = [row for row in needed if row not in saved]
-    return {row: saved[row] for row in needed if row in saved} | _squares(missing, _reader(run))
+    return {row: saved[row] for row in needed if row in saved} | _squares(missing, _reader(run, photos))
 
 
 def _squares(rows: list[int], images: Images) -> dict[int, Pixels]:
@@ -82,16 +84,18 @@ def _saved(file: Path) -> dict[int, Pixels]:
         return {}  # damaged: the pictures are read from their own files
 
 
-def _reader(run: RunRecord) -> Images:
-    """Pictures from the files that test.npz names, absolute or below the data's folder."""
-    source = str(run.part("data").get("source") or "")
-    folders = [Path(source.partition("=")[2] or source), run.folder.path]
+def _reader(run: RunRecord, photos: Path | None) -> Images:
+    """Pictures from the files that test.npz names, if they are below the run's folder or below `photos`.
+
+    A run may come from anywhere: its recipe and test.npz name any file of the reader, and a page is passed on.
+    """
+    folders = [folder.resolve() for folder in (photos, run.folder.path) if folder is not None]
 
     def read(row: int) -> Pixels:
-        if not run.test.path(row):
+        places = [(folder, (folder / run.test.path(row)).resolve()) for folder in folders if run.test.path(row)]
+        path = next((place for folder, place in places if place.is_relative_to(folder) and place.is_file()), None)
+        if path is None:
             raise FileNotFoundError(row)
-        places = [folder / run.test.path(row) for folder in folders]
-        path = next((place for place in places if place.is_file()), places[0])
         image = Encoded(read_image(path))
         return image.decode(SIZE / min(image.height, image.width)).permute(1, 2, 0).numpy()
 

@@ -26,13 +26,15 @@ def write(
     *,
     result: Result | None = None,
     png: bool = False,
+    photos: Path | None = None,
 ) -> Path:
     """Write report.html and figures/ into the folder of a `run`, and return where the page is.
 
     `images(row)` is the picture (uint8, h × w × 3) of a row of test.npz, gallery rows counted after the queries.
-    Without it, pictures come from RUN/thumbnails.npz or from the files that test.npz names; without any, the page
-    shows names instead. `result` is what `evaluate` returned for the queries of test.npz: then they are not ranked
-    again. With `png`, every figure is also saved as PNG. `progress(done, total)` is called.
+    Without it, pictures come from RUN/thumbnails.npz or from the files that test.npz names, where these are below the
+    folder of the run or below `photos`; without any, the page shows names instead. `result` is what `evaluate` returned
+    for the queries of test.npz: then they are not ranked again. With `png`, every figure is also saved as PNG.
+    `progress(done, total)` is called.
     """
     advance = progress or (lambda *_: None)
     record = read(Path(run))
@@ -40,7 +42,7 @@ def write(
     advance(1, STAGES)
     content = gather(record, measures)
     advance(2, STAGES)
-    pictures = thumbnails(record, [*content.pictured(), *content.map.rows], images)
+    pictures = thumbnails(record, [*content.pictured(), *content.map.rows], images, photos)
     advance(3, STAGES)
     save_figures(content, pictures, record.folder.figures, png)
     advance(4, STAGES)

@@ -31,10 +31,11 @@ Source = str | Path | Dataset | Sequence[str | Path]
 
 @dataclass(frozen=True)
 class Entry:
-    """An image that may be added. `pixels` reads it where there is no file."""
+    """An image that may be added. `pixels` reads it where there is no file; `line`: of the table that names it."""
 
     item: Item
     pixels: Callable[[], Any] | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -108,23 +109,24 @@ def _of_table(file: Path) -> Listing:
     header = [name.strip() for name in next(lines, [])]
     lower = [name.lower() for name in header]
     check("path" in lower, f"'{file.name}' has no column path: its first line is {', '.join(header) or 'empty'}")
-    rows = [row for row in lines if any(row)]
-    for number, row in enumerate(rows, start=2):
+    rows = {number: row for number, row in enumerate(lines, start=2) if any(row)}
+    for number, row in rows.items():
         check(
             len(row) == len(header), f"'{file.name}' line {number} has {len(row)} cells, its first line {len(header)}"
         )
     column = "labels" if "label" not in lower and "labels" in lower else "label"
     own = {place: name for place, name in enumerate(header) if name.lower() not in RESERVED and name}
-    typed = {name: _typed([row[place].strip() for row in rows]) for place, name in own.items()}
+    typed = {name: _typed([row[place].strip() for row in rows.values()]) for place, name in own.items()}
     root = printable(str(file.resolve()))
     entries = []
-    for number, row in enumerate(rows):
+    for place, (number, row) in enumerate(rows.items()):
         cell = dict(zip(lower, (value.strip() for value in row), strict=True))
-        check(bool(cell["path"]), f"'{file.name}' line {number + 2} has no path: every row names an image")
+        check(bool(cell["path"]), f"'{file.name}' line {number} has no path: every row names an image")
         path = Path(os.path.abspath(file.parent / cell["path"]))
-        columns = {name: values[number] for name, values in typed.items()}
+        columns = {name: values[place] for name, values in typed.items()}
         id_ = cell.get("id") or f"{file.stem}/{cell['path']}"
-        entries.append(Entry(Item(printable(id_), str(path), printable(cell.get(column, "")) or None, columns, root)))
+        item = Item(printable(id_), str(path), printable(cell.get(column, "")) or None, columns, root)
+        entries.append(Entry(item, line=number))
     sets = column == "labels" and any("|" in (entry.item.label or "|") for entry in entries)
     return Listing(root, entries, several=sets)
 

@@ -8,7 +8,7 @@ interrupted update simply goes on.
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -22,9 +22,9 @@ from lookalike.errors import check
 from lookalike.files import printable
 from lookalike.image_files import UnreadableError, read
 from lookalike.search.adding.sources import Entry, Listing
-from lookalike.search.filters import Condition
+from lookalike.search.filters import Condition, Kind
 from lookalike.search.items import Item, Stamp, Vectors
-from lookalike.search.stores import Store
+from lookalike.search.stores import BadValueError, Store
 from lookalike.search.stores.fields import check_kinds
 
 BATCH = 128  # images of one transaction
@@ -61,7 +61,7 @@ class _Read:
 
 def update(store: Store, listing: Listing, encode: Encode, progress: Progress | None = None) -> Update:
     """Add what is new, embed again what has changed."""
-    check_kinds([entry.item for entry in listing.entries], store.columns())
+    _check_kinds(listing, store.columns())
     done, result = 0, Update(unreadable=list(listing.skipped))
     for batch in _ahead(store, listing.entries):
         _write(store, batch, encode, result)
@@ -69,6 +69,15 @@ def update(store: Store, listing: Listing, encode: Encode, progress: Progress | 
         if progress is not None:
             progress(done, len(listing.entries))
     return result
+
+
+def _check_kinds(listing: Listing, known: Mapping[str, Kind]) -> None:
+    """Refuse values that the columns of the index cannot hold, before any image is read."""
+    try:
+        check_kinds([entry.item for entry in listing.entries], known)
+    except BadValueError as error:
+        line = next((entry.line for entry in listing.entries if entry.item.id == error.item), None)
+        raise error if line is None else BadValueError(f"'{listing.root}' line {line}: {error}") from None
 
 
 def prune(store: Store, listing: Listing) -> int:

@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect
 
 import lookalike
 from lookalike.errors import UserError
+from lookalike.search.log import shown
 from lookalike.search.serve import feedback_routes, item_routes, page_routes, schema
 from lookalike.search.serve.engine import Engine
 from lookalike.search.serve.forms import search_of
@@ -68,7 +69,7 @@ def create_app(
     feedback_routes.add_to(app, engine, settings)
     _state_routes(app, engine, settings, meters)
     page_routes.add_to(app)
-    return Guard(app, settings, meters)
+    return Guard(app, settings, meters, engine.keyring)
 
 
 async def _started(engine: Engine, ready: Callable[[], None], failed: Callable[[Exception], None]) -> bool:
@@ -145,6 +146,12 @@ def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Mete
         if not engine.ready:
             return as_json(schema.HealthForm(ready=False), 503)
         return as_json(schema.HealthForm(ready=True))
+
+    @app.get("/v1/log", response_model=schema.LogForm, responses=errors())
+    async def log() -> Response:
+        """Who did what, the last entries; items are named by the digest of their id. Takes a key that may admin."""
+        entries = await asyncio.to_thread(engine.index.store.log.entries, (), None, schema.LAST)
+        return as_json(schema.LogForm(entries=[schema.EntryForm(**shown(entry)) for entry in entries]))
 
     @app.get("/v1/metrics", response_class=PlainTextResponse, responses=errors())
     async def metrics() -> Response:

@@ -1,12 +1,11 @@
-"""Who may ask: requests meant for this server, from its own page or from no page at all, with the token it wants."""
+"""Who may ask: requests meant for this server, from its own page or from no page at all, with a key that allows it."""
 
-import hmac
 import ipaddress
 import re
 import socket
-from hashlib import blake2b
 
 from lookalike.search.serve.exchange import Exchange
+from lookalike.search.serve.keyring import Keyring, scope_of
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import LOCAL, Settings
 
@@ -16,11 +15,11 @@ OPEN = ("/", "/docs", "/docs.css", "/openapi.json", "/v1/health")  # they say no
 
 
 class Callers:
-    """The hosts, origins and tokens that are let in."""
+    """The hosts, origins and keys that are let in."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, keyring: Keyring) -> None:
         self._hosts = {name.lower() for name in (*LOCAL, settings.host, socket.gethostname(), *settings.names)}
-        self._token = settings.token
+        self._keyring = keyring
 
     def check(self, exchange: Exchange) -> None:
         for name in ONCE:
@@ -29,8 +28,9 @@ class Callers:
         self._check_host(exchange.headers.get("host", ""))
         self._check_origin(exchange.headers.get("host", ""), exchange.headers.get("origin"))
         path = exchange.scope["path"]
-        if self._token is not None and path not in OPEN and not path.startswith("/static/"):
-            self._check_token(exchange.headers.get("authorization", ""), self._token)
+        if path not in OPEN and not path.startswith("/static/"):
+            secret = _secret(exchange.headers.get("authorization", ""))
+            exchange.caller = self._keyring.caller(secret, scope_of(exchange.scope["method"], path))
 
     def _check_host(self, host: str) -> None:
         """A name of this server, or an address: only names can be pointed at it by a stranger's DNS."""
@@ -50,14 +50,7 @@ class Callers:
         if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()):
             raise Refusal(403, "Pages of other sites may not use this server.")
 
-    def _check_token(self, authorization: str, expected: str) -> None:
-        kind, _, token = authorization.partition(" ")
-        right = hmac.compare_digest(_digest(token.strip()), _digest(expected))  # as slow for a near miss
-        if not right or kind.lower() != "bearer":
-            message = "Send the token of this server: Authorization: Bearer TOKEN."
-            raise Refusal(401, message, {"WWW-Authenticate": "Bearer"})
 
-
-def _digest(token: str) -> bytes:
-    """Tokens of one length, so that not even the length of the right one shows in the time of a comparison."""
-    return blake2b(token.encode("utf-8", "surrogateescape")).digest()
+def _secret(authorization: str) -> str | None:
+    kind, _, secret = authorization.partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else None

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -23,8 +24,10 @@ from lookalike.search.asking import Question
 from lookalike.search.filters import Filter
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
+from lookalike.search.log import Entry, subject_of
 from lookalike.search.queries import combined
 from lookalike.search.serve.decoders import Decoders
+from lookalike.search.serve.keyring import Keyring
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.pictures import Upload, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
@@ -81,6 +84,9 @@ class Engine:
     def __init__(self, settings: Settings, meters: Meters) -> None:
         self.settings, self.meters = settings, meters
         self.index = Index.open(settings.place)
+        self.keyring = Keyring(settings.token)
+        with suppress(*(StorageError,) if settings.token else ()):  # unknown keys let nobody in, and no keys everybody
+            self.keyring.refresh(self.index.store.log)
         self.ready = False
         self.waiting = 0
         self._network: LoadedModel | None = None
@@ -115,7 +121,8 @@ class Engine:
             self.index.close()
 
     def look_ahead(self) -> None:
-        """Load the model of a generation that is being filled, so that the switch to it makes nobody wait."""
+        """Look for new keys; load the model of a generation that is being filled, so that its switch is no wait."""
+        self.keyring.refresh(self.index.store.log)
         upcoming = self.index.store.generations.upcoming()
         known = self._upcoming
         if upcoming is not None and upcoming.fingerprint and (known is None or known.identity != upcoming):
@@ -209,7 +216,7 @@ class Engine:
         self.meters.stages(times.of)
         return answer, times.of
 
-    async def add(self, item: Item, upload: Upload) -> None:
+    async def add(self, item: Item, upload: Upload, who: str) -> None:
         """Embed a picture and keep it; returns when it is on the disk."""
         times = Times()
 
@@ -217,29 +224,42 @@ class Engine:
             assert network is not None
             vectors = await self._vectors([upload], network, times, flip=False)
             pictures, generation = {item.id: upload.content}, network.identity.generation
-            await self._write(lambda: self.index.store.put([item], np.stack(vectors), pictures, generation))
+            change = partial(self.index.store.put, [item], np.stack(vectors), pictures, generation)
+            await self._write(change, Entry(who, "item added", subject_of(item.id)))
 
         await self._within_a_generation(put, needs_network=True)
 
-    async def remove(self, id_: str) -> bool:
+    async def remove(self, id_: str, who: str) -> bool:
         with self.admitted():
-            return bool(await self._write(lambda: self.index.store.remove([id_])))
+            change = partial(self.index.store.remove, [id_])
+            return bool(await self._write(change, Entry(who, "item removed", subject_of(id_))))
 
     async def upright(self, upload: Upload) -> bytes:
         """A marked query as a picture that is kept: the part that was meant, upright, with nothing else of the file."""
         with self.admitted():
             return await self._decoders.do(kept_picture, upload)
 
-    async def mark(self, mark: Mark, picture: bytes | None) -> int:
+    async def mark(self, mark: Mark, picture: bytes | None, who: str) -> int:
         with self.admitted():
-            return await self._write(lambda: self.index.store.marks.add(mark, picture))
+            change = partial(self.index.store.marks.add, mark, picture)
+            word = "marked right" if mark.right else "marked wrong"
+            return await self._write(change, Entry(who, word, subject_of(mark.item)))
 
-    async def unmark(self, number: int) -> bool:
+    async def unmark(self, number: int, who: str) -> bool:
         with self.admitted():
-            return await self._write(lambda: self.index.store.marks.remove(number))
+            change = partial(self.index.store.marks.remove, number)
+            return await self._write(change, Entry(who, "mark taken back", f"mark {number}"))
 
-    async def _write(self, change: Callable[[], Result]) -> Result:
-        return await self._writing.do(change)  # type: ignore[return-value]
+    async def _write(self, change: Callable[[], Result], entry: Entry) -> Result:
+        """Make a change, and note whose it was unless there was nothing to change."""
+
+        def noted() -> Result:
+            result = change()
+            if result is None or result:
+                self.index.store.log.append(entry)
+            return result
+
+        return await self._writing.do(noted)  # type: ignore[return-value]
 
     async def _within_a_generation(
         self, ask: Callable[[LoadedModel | None], Awaitable[Result]], needs_network: bool

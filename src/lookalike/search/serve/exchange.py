@@ -40,6 +40,7 @@ class Exchange:
         raw = scope.get("raw_path") or scope["path"].encode()
         path = raw.decode("latin-1") if scope["path"].startswith("/v1/items/") else scope["path"]
         self.scope = {**scope, "path": path, "request": self.request}
+        self.caller = ""  # whoever was let in
         self.body = Body(self.headers, receive, bodies)
         self.began = time.perf_counter()
         self.status, self.sent, self._send = 0, 0, send

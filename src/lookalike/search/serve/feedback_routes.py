@@ -38,14 +38,16 @@ def add_to(app: FastAPI, engine: Engine, settings: Settings) -> None:
                 await asyncio.to_thread(item_named, engine.index.store, name)
         picture = None if upload is None else await engine.upright(upload)
         query = _query(form, upload)
-        number = await engine.mark(Mark(query, form.query_item, form.item, form.right), picture)
+        number = await engine.mark(
+            Mark(query, form.query_item, form.item, form.right), picture, request.scope["caller"]
+        )
         return as_json(schema.MarkForm(feedback=number, query=query, item=form.item, right=form.right), 201)
 
     @app.delete("/v1/feedback/{number}", response_model=schema.UnmarkedForm, responses=errors(404))
-    async def unmark(number: int) -> Response:
+    async def unmark(request: Request, number: int) -> Response:
         """Take a mark back."""
         check_writable(settings)
-        if not 0 < number < 2**63 or not await engine.unmark(number):
+        if not 0 < number < 2**63 or not await engine.unmark(number, request.scope["caller"]):
             raise Refusal(404, "There is no feedback with this number: it was taken back or replaced.")
         return as_json(schema.UnmarkedForm(undone=number))
 

@@ -8,6 +8,7 @@ from typing import Any
 from lookalike.search.serve.bodies import Bodies
 from lookalike.search.serve.callers import Callers
 from lookalike.search.serve.exchange import Exchange, Scope
+from lookalike.search.serve.keyring import Keyring
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.refusals import Refusal, crowded, internal
 from lookalike.search.serve.request_log import note
@@ -17,9 +18,11 @@ from lookalike.search.serve.settings import Settings
 class Guard:
     """An ASGI application around another one."""
 
-    def __init__(self, app: Callable[..., Any], settings: Settings, meters: Meters) -> None:
+    def __init__(
+        self, app: Callable[..., Any], settings: Settings, meters: Meters, keyring: Keyring | None = None
+    ) -> None:
         self.app, self.settings, self.meters = app, settings, meters
-        self.bodies, self.callers = Bodies(settings), Callers(settings)
+        self.bodies, self.callers = Bodies(settings), Callers(settings, keyring or Keyring(settings.token))
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -31,7 +34,7 @@ class Guard:
                 raise crowded()
             self.callers.check(exchange)
             with self.bodies.admitted(exchange.body):
-                await self.app(exchange.scope, exchange.body.receive, exchange.send)
+                await self.app(exchange.scope | {"caller": exchange.caller}, exchange.body.receive, exchange.send)
         except Refusal as refusal:
             await exchange.refuse(refusal)
         except Exception:

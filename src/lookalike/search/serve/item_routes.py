@@ -33,7 +33,7 @@ def add_to(app: FastAPI, engine: Engine, settings: Settings) -> None:
         check_writable(settings)
         engine.check_free()
         item, upload = await item_of(request)
-        await engine.add(item, upload)
+        await engine.add(item, upload, request.scope["caller"])
         return as_json(item_form(replace(item, added=time.time())), 201)
 
     @app.get(
@@ -54,11 +54,11 @@ def add_to(app: FastAPI, engine: Engine, settings: Settings) -> None:
         return as_json(item_form(await asyncio.to_thread(item_named, engine.index.store, name_of(id))))
 
     @app.delete("/v1/items/{id}", response_model=schema.RemovedForm, responses=errors(404))
-    async def remove(id: str) -> Response:
+    async def remove(request: Request, id: str) -> Response:
         """Remove an item. It is gone from the disk when this returns."""
         check_writable(settings)
         name = name_of(id)
-        if not await engine.remove(name):
+        if not await engine.remove(name, request.scope["caller"]):
             raise no_item(name)
         return as_json(schema.RemovedForm(removed=name))
 

@@ -18,6 +18,7 @@ ROUTES = (
     "/v1/index",
     "/v1/items",
     "/v1/items/thumbnail",
+    "/v1/log",
     "/v1/metrics",
     "/v1/search",
     "other",

@@ -22,6 +22,7 @@ def note(exchange: Exchange, meters: Meters, log: bool) -> None:
             "sent": exchange.sent,
             "received": exchange.body.received,
             "ms": round(1e3 * seconds, 2),
+            "caller": exchange.caller,
             "client": (exchange.scope.get("client") or ("",))[0],
         }
         sys.stderr.write(json.dumps(line) + "\n")

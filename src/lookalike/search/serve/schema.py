@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Value = str | int | float | bool | None
+LAST = 1_000  # entries of the log that are shown
 
 
 class ErrorContent(BaseModel):
@@ -95,6 +96,19 @@ class IndexForm(BaseModel):
     read_only: bool
     feedback: int
     limits: LimitsForm
+
+
+class EntryForm(BaseModel):
+    number: int
+    time: str
+    who: str
+    action: str
+    subject: str
+    detail: str
+
+
+class LogForm(BaseModel):
+    entries: list[EntryForm] = Field(description=f"The last {LAST}, in their order.")
 
 
 class HealthForm(BaseModel):

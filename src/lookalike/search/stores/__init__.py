@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from lookalike.errors import UserError, unknown
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
+from lookalike.search.log import Entry
 
 
 class GenerationError(Exception):
@@ -27,7 +28,11 @@ class UnknownItemError(UserError):
 
 
 class BadValueError(UserError):
-    """A value that no item, or not this column, can have."""
+    """A value that no item, or not this column, can have; `item` is the id of the one that has it."""
+
+    def __init__(self, message: str, item: str | None = None) -> None:
+        super().__init__(message)
+        self.item = item
 
 
 def complete(answers: Sequence[Answer]) -> Sequence[Answer]:
@@ -83,6 +88,18 @@ class Marks(Protocol):
         ...
 
 
+class Log(Protocol):
+    """Who did what: entries that are added and never changed."""
+
+    def append(self, entry: Entry) -> int:
+        """Keep an entry, with the time of now; its number."""
+        ...
+
+    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+        """Entries in their order: of some `actions`, about one `subject`, the `last` ones."""
+        ...
+
+
 class Generations(Protocol):
     """The vectors of another model, filled in beside those that answer."""
 
@@ -124,6 +141,16 @@ class Summary:
     newest: Sequence[Item]  # the items added last, the last first
 
 
+@dataclass(frozen=True)
+class Forgotten:
+    """What is left of items that were forgotten: nothing in the index, and what it cannot reach."""
+
+    items: int  # that there were
+    marks: int  # that spoke of them
+    rewritten: Sequence[str]  # files or tables that were written anew or deleted
+    beyond: Sequence[str]  # places that may still hold them
+
+
 @runtime_checkable
 class Store(Protocol):
     """Items with their vectors, durably: whatever a method has returned from survives a crash."""
@@ -133,6 +160,9 @@ class Store(Protocol):
 
     @property
     def marks(self) -> Marks: ...
+
+    @property
+    def log(self) -> Log: ...
 
     @property
     def generations(self) -> Generations: ...
@@ -155,6 +185,13 @@ class Store(Protocol):
 
     def remove(self, ids: Sequence[str]) -> int:
         """Remove items in one transaction; how many there were."""
+        ...
+
+    def forget(self, ids: Sequence[str]) -> Forgotten:
+        """Remove items and marks of them so that no file of the index holds a byte of them; others wait meanwhile.
+
+        Ids that there are not (any more) do no harm: what a broken-off call has left is forgotten by the next.
+        """
         ...
 
     def search(

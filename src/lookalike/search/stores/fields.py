@@ -66,7 +66,7 @@ def _check_kind(item: Item, name: str, kind: Kind) -> None:
     try:
         adapted(item.columns[name], kind)
     except BadValueError as error:
-        raise BadValueError(f"'{name}' of the item {item.id!r} {error}") from None
+        raise BadValueError(f"'{name}' of the item {item.id!r} {error}", item.id) from None
 
 
 def adapted(value: Value, kind: Kind) -> Any:

@@ -37,6 +37,15 @@ STEPS: Sequence[Sequence[str]] = (
            UNIQUE (query, item))""",
         "CREATE TABLE asked (query text PRIMARY KEY, content bytea NOT NULL)",
     ),
+    (
+        """CREATE TABLE log (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, time double precision NOT NULL,
+           who text NOT NULL, action text NOT NULL, subject text NOT NULL, detail text NOT NULL)""",
+        "CREATE INDEX ON log (action)",
+        """CREATE FUNCTION log_is_kept() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN RAISE EXCEPTION 'the log of an index is only added to'; END $$""",
+        """CREATE TRIGGER log_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON log
+           FOR EACH STATEMENT EXECUTE FUNCTION log_is_kept()""",
+    ),
 )
 TYPES = {"text": 'text COLLATE "C"', "number": "numeric"}
 

@@ -10,14 +10,24 @@ from pathlib import Path
 
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Value, Vectors
-from lookalike.search.stores import Summary, copying, fields
-from lookalike.search.stores.postgres import approximate, building, listing, rows, schema, searching, soundness
+from lookalike.search.stores import Forgotten, Summary, copying, fields
+from lookalike.search.stores.postgres import (
+    approximate,
+    building,
+    forgetting,
+    listing,
+    rows,
+    schema,
+    searching,
+    soundness,
+)
 from lookalike.search.stores.postgres.address import Address
 from lookalike.search.stores.postgres.approximate import SearchMemory
 from lookalike.search.stores.postgres.building import Progress
 from lookalike.search.stores.postgres.database import PATIENCE, PostgresDatabase, Snapshot
 from lookalike.search.stores.postgres.documents import PostgresDocuments
 from lookalike.search.stores.postgres.filling import PostgresGenerations
+from lookalike.search.stores.postgres.log import PostgresLog
 from lookalike.search.stores.postgres.marks import PostgresMarks
 
 BLOCK = 5_000  # rows of one step of a scan
@@ -30,6 +40,7 @@ class PostgresStore:
         self.address, self.database, self._memory = address, PostgresDatabase(address, patience), SearchMemory()
         self.documents = PostgresDocuments(self.database)
         self.marks = PostgresMarks(self.database)
+        self.log = PostgresLog(self.database)
         self.generations = PostgresGenerations(self.database)
         schema.opened(self.database)
         self.database.note_changes()
@@ -64,6 +75,9 @@ class PostgresStore:
 
     def remove(self, ids: Sequence[str]) -> int:
         return self.database.write(rows.remove, ids)
+
+    def forget(self, ids: Sequence[str]) -> Forgotten:
+        return forgetting.forget(self.database, ids)
 
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()

@@ -1,8 +1,9 @@
-"""What several stores keep beside their items: documents in every one, marks in the first, generations of all."""
+"""What several stores keep beside items: documents in every one, marks and log in the first, generations of all."""
 
 from collections.abc import Mapping, Sequence
 
 from lookalike.search.items import Identity, Item, Mark, Vectors
+from lookalike.search.log import Entry
 from lookalike.search.stores.sharded.shards import FanOut, Shard
 
 EVERY = 1 << 40  # more items or values than there are
@@ -51,6 +52,19 @@ class ShardedMarks:
 
     def picture(self, query: str) -> bytes | None:
         return self._first.ask(lambda store: store.marks.picture(query))
+
+
+class ShardedLog:
+    """See `Log`."""
+
+    def __init__(self, first: Shard) -> None:
+        self._first = first
+
+    def append(self, entry: Entry) -> int:
+        return self._first.ask(lambda store: store.log.append(entry))
+
+    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+        return self._first.ask(lambda store: store.log.entries(actions, subject, last))
 
 
 class ShardedGenerations:

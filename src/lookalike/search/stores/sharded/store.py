@@ -19,10 +19,10 @@ import numpy as np
 from lookalike.errors import check
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Value, Vectors
-from lookalike.search.stores import Approximating, Column, StorageError, Store, Summary
+from lookalike.search.stores import Approximating, Column, Forgotten, StorageError, Store, Summary
 from lookalike.search.stores.fields import check_batch, kinds_of
 from lookalike.search.stores.sharded.merging import merged, summed
-from lookalike.search.stores.sharded.parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedMarks
+from lookalike.search.stores.sharded.parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedLog, ShardedMarks
 from lookalike.search.stores.sharded.shards import FanOut, Shard
 
 BLOCK = 5_000
@@ -37,6 +37,7 @@ class ShardedStore:
         self.shards = [Shard(f"shard {number} of {count}", open_) for number, open_ in enumerate(openers, start=1)]
         self.complete, self._ask = complete, FanOut(self.shards)
         self.documents, self.marks = ShardedDocuments(self._ask), ShardedMarks(self.shards[0])
+        self.log = ShardedLog(self.shards[0])
         self.generations = ShardedGenerations(self._ask)
         replies = self._ask.tried(lambda store, _: store.identity)
         identities = [identity for identity in replies if isinstance(identity, Identity)]
@@ -82,6 +83,12 @@ class ShardedStore:
         return sum(
             count for _, count in self._ask.divided(ids, lambda store, own: store.remove([ids[one] for one in own]))
         )
+
+    def forget(self, ids: Sequence[str]) -> Forgotten:
+        parts = self._ask.all(lambda store: store.forget(ids))  # marks of an item are in the first shard
+        first, names = parts[0], [shard.name for shard in self.shards]
+        rewritten = [f"{name}: {one}" for name, part in zip(names, parts, strict=True) for one in part.rewritten]
+        return Forgotten(sum(part.items for part in parts), first.marks, rewritten, first.beyond)
 
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()

@@ -101,6 +101,15 @@ class Cache:
             (place / ENTRY).write_text(entry, encoding="utf-8")
         return self._mapped(name, segment.dead.tolist(), rounding)
 
+    def clear(self) -> None:
+        """Delete all segments, those too that a killed process was writing."""
+        if self.folder.is_symlink() or not self.folder.is_dir():
+            return
+        with files.lock(self.folder / "lock"):
+            files.remove_leftovers(self.folder)
+            (self.folder / LIST).unlink(missing_ok=True)
+            self._forget(set())
+
     def _forget(self, kept: set[str | None]) -> None:
         for place in self.folder.iterdir():
             if NAME.fullmatch(place.name) and place.name not in kept and place.is_dir():  # a pipe would keep it waiting

@@ -9,14 +9,15 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from lookalike.errors import UserError, check
-from lookalike.search.stores import StorageError
+from lookalike.search.stores import GenerationError, StorageError
 from lookalike.search.stores.sqlite.generations import identity_of
+from lookalike.search.stores.sqlite.soundness import troubles
 
 WAIT = 60.0  # seconds for another writer
 ATTEMPTS = 3  # to lock a file that others replace meanwhile
@@ -29,6 +30,15 @@ SETTINGS = (
     "cache_size = -16384",  # kilobytes, for each thread; behind it is that of the system
 )
 READING = SETTINGS[3:]  # what changes no file
+MEANINGS = (  # of what SQLite says
+    ("locked", "another process is writing to it: try again when that is done"),
+    ("busy", "another process is writing to it: try again when that is done"),
+    ("full", "the disk is full: free some space and repeat the command, nothing is lost"),
+    ("readonly", "it cannot be written: check the rights of the folder"),
+    ("unable to open", "it cannot be opened: check the rights of the folder"),
+    ("disk i/o", "the disk reports an error: check it, then repeat the command"),
+)
+DAMAGED = ("malformed", "not a database", "no such table")
 LOG = "let its owner run lookalike status --compact on it, or copy the index with --backup"
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -100,16 +110,19 @@ class SqliteDatabase:
                 raise StorageError(f"'{self.file}' was changed while it was read: repeat the command")
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """One change: whole and durable when the block has ended, not there if it failed."""
+    def writing(self, counted: bool = True) -> Iterator[sqlite3.Connection]:
+        """One change: whole and durable when the block has ended, not there if it failed.
+
+        Searches look at what has changed, unless it is not `counted`.
+        """
         with explained(self.file):
             opened = self._begun()
             connection = opened.connection
             try:
                 yield connection
-                connection.execute(
-                    "INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time())
-                )
+                if counted:
+                    change = (os.urandom(8).hex(), time.time())
+                    connection.execute("INSERT INTO changes (token, time) VALUES (?, ?)", change)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -208,28 +221,32 @@ def gone(file: Path) -> StorageError:
 
 @contextmanager
 def explained(file: Path) -> Iterator[None]:
-    """What SQLite complains about, as one line that says what to do."""
+    """What SQLite complains about, and what fails because the file is damaged, as one line that says what to do."""
     try:
         yield
+    except (UserError, GenerationError):
+        raise
     except UnicodeEncodeError as error:
         raise UserError(f"{error.object!r} is not text: no index holds such a name or value") from None
-    except sqlite3.DatabaseError as error:
-        text = str(error).lower()
+    except Exception as error:
+        text = str(error).lower() if isinstance(error, sqlite3.Error) else ""
+        meaning = next((meaning for sign, meaning in MEANINGS if sign in text), None)
+        if meaning is not None:
+            raise UserError(f"'{file}': {meaning} ({error})") from error
+        trouble = text if any(sign in text for sign in DAMAGED) else _trouble(file)
+        if trouble is None:
+            raise
         restore = f"restore it from a backup (lookalike status {file.parent} --restore FILE)"
-        for sign, meaning in (
-            ("locked", "another process is writing to it: try again when that is done"),
-            ("busy", "another process is writing to it: try again when that is done"),
-            ("full", "the disk is full: free some space and repeat the command, nothing is lost"),
-            ("readonly", "it cannot be written: check the rights of the folder"),
-            ("unable to open", "it cannot be opened: check the rights of the folder"),
-            ("malformed", f"the file is damaged: {restore}"),
-            ("not a database", f"the file is damaged: {restore}"),
-            ("no such table", f"the file is not an index: {restore}, or make a new index"),
-            ("disk i/o", "the disk reports an error: check it, then repeat the command"),
-        ):
-            if sign in text:
-                raise UserError(f"'{file}': {meaning} ({error})") from error
-        raise
+        raise StorageError(f"'{file}': it is not an index, or damaged: {restore} ({trouble})") from error
+
+
+def _trouble(file: Path) -> str | None:
+    """The first thing that is wrong with a file, or why that cannot be told."""
+    try:
+        with closing(connect(file, "mode=ro", READING)) as connection:
+            return next(troubles(connection), None)
+    except Exception as error:  # what is damaged fails in whatever way its reader does
+        return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def sizes(folder: Path, truth: str) -> str:

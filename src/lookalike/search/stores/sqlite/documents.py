@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 
+from lookalike.search.stores.sqlite.cells import BYTES, TEXT, typed
 from lookalike.search.stores.sqlite.database import SqliteDatabase
 from lookalike.search.stores.sqlite.rows import keys_of
 
@@ -25,7 +26,8 @@ class SqliteDocuments:
 
     def model(self, fingerprint: str) -> dict[str, bytes]:
         with self.database.reading() as connection:
-            return dict(connection.execute("SELECT name, content FROM models WHERE fingerprint = ?", (fingerprint,)))
+            rows = connection.execute("SELECT name, content FROM models WHERE fingerprint = ?", (fingerprint,))
+            return {row[0]: row[1] for row in rows if typed(row, TEXT, BYTES)}
 
     def keep_model(self, fingerprint: str, files: Mapping[str, bytes]) -> None:
         with self.database.writing() as connection:
@@ -37,9 +39,9 @@ class SqliteDocuments:
             keys = keys_of(connection, ids, complete=False)
             statement = "SELECT content FROM pictures WHERE key = ?"
             contents = {one: connection.execute(statement, (key,)).fetchone() for one, key in keys.items()}
-        return {one: bytes(row[0]) for one, row in contents.items() if row is not None}
+            return {one: typed(row, BYTES)[0] for one, row in contents.items() if row is not None}
 
 
 def read_fact(connection: sqlite3.Connection, name: str) -> str | None:
     row = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-    return None if row is None else str(row[0])
+    return None if row is None else str(typed(row, TEXT)[0])

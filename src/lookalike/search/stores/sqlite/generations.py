@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Literal, cast, overload
+from typing import Literal, cast, get_args, overload
 
 from lookalike.geometry import Geometry
 from lookalike.search.items import Identity, Vectors
@@ -26,7 +26,13 @@ def identity_of(connection: sqlite3.Connection, current: bool = True) -> Identit
     row = connection.execute(statement, (int(current),)).fetchone()
     if row is None and current:
         raise sqlite3.DatabaseError("malformed index: no generation answers")
-    return None if row is None else Identity(row[0], cast(Geometry, row[1]), row[2], row[3])
+    if row is None:
+        return None
+    fingerprint, geometry, dim, number = row
+    counts = all(isinstance(count, int) and count > 0 for count in (dim, number))
+    if not (counts and isinstance(fingerprint, str | None) and geometry in get_args(Geometry)):
+        raise sqlite3.DatabaseError("malformed index: nobody can tell what its vectors are")
+    return Identity(fingerprint, cast(Geometry, geometry), dim, number)
 
 
 def insert_vectors(connection: sqlite3.Connection, generation: int, keys: Sequence[int], vectors: Vectors) -> None:

@@ -9,6 +9,7 @@ from lookalike.search.filters import Filter, Kind, as_sql
 from lookalike.search.items import Item, Value, Vectors
 from lookalike.search.stores import Column, Summary
 from lookalike.search.stores.sqlite import rows
+from lookalike.search.stores.sqlite.cells import VALUES, WHOLE, typed
 from lookalike.search.stores.sqlite.generations import identity_of
 from lookalike.search.stores.sqlite.segments import Keys
 
@@ -66,12 +67,13 @@ def column(connection: sqlite3.Connection, name: str, kind: Kind, values: int) -
     """What a column of the table holds."""
     if kind == "number":
         least, most = (f"SELECT {which}({name}) FROM items" for which in ("min", "max"))  # one each: by the index
-        return Column(kind, least=connection.execute(least).fetchone()[0], most=connection.execute(most).fetchone()[0])
+        ends = (typed(connection.execute(end).fetchone(), VALUES[kind])[0] for end in (least, most))
+        return Column(kind, 0, (), *ends)
     distinct = connection.execute(f"SELECT count(DISTINCT {name}) FROM items").fetchone()[0]
     statement = f"""SELECT {name}, count(*) AS times FROM items WHERE {name} IS NOT NULL GROUP BY {name}
                     ORDER BY times DESC, {name} LIMIT ?"""
     counts = connection.execute(statement, (values,)).fetchall() if values else []
-    return Column(kind, int(distinct), [(value, int(times)) for value, times in counts])
+    return Column(kind, int(distinct), [tuple(typed(row, VALUES[kind], WHOLE)) for row in counts])
 
 
 def first_of(connection: sqlite3.Connection, column: str, values: Sequence[Value]) -> dict[Value, Item]:

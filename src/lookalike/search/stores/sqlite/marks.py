@@ -2,8 +2,10 @@
 
 import sqlite3
 import time
+from collections.abc import Sequence
 
 from lookalike.search.items import Mark
+from lookalike.search.stores.sqlite.cells import BYTES, MAYBE_TEXT, TEXT, WHOLE, typed
 from lookalike.search.stores.sqlite.database import SqliteDatabase
 
 # an index made before there were marks gets the tables with its first one
@@ -42,8 +44,9 @@ class SqliteMarks:
     def every(self) -> list[Mark]:
         statement = "SELECT query, query_item, item, correct, number FROM marks ORDER BY number"
         with self.database.reading() as connection:
-            rows = connection.execute(statement).fetchall() if _there(connection) else []
-        return [Mark(query, whole, item, bool(right), number) for query, whole, item, right, number in rows]
+            rows = connection.execute(statement) if _there(connection) else ()
+            cells = (typed(row, TEXT, MAYBE_TEXT, TEXT, WHOLE, WHOLE) for row in rows)
+            return [Mark(query, whole, item, bool(right), number) for query, whole, item, right, number in cells]
 
     def count(self) -> int:
         with self.database.reading() as connection:
@@ -54,7 +57,17 @@ class SqliteMarks:
             if not _there(connection):
                 return None
             row = connection.execute("SELECT content FROM asked WHERE query = ?", (query,)).fetchone()
-            return None if row is None else bytes(row[0])
+            return None if row is None else bytes(typed(row, BYTES)[0])
+
+
+def forget(connection: sqlite3.Connection, ids: Sequence[str]) -> int:
+    """Delete the marks that speak of items, and the pictures of queries that have no others; how many marks."""
+    if not _there(connection):
+        return 0
+    statement = "DELETE FROM marks WHERE item = ? OR query_item = ? OR query = ?"
+    gone = connection.executemany(statement, [(one, one, f"item:{one}") for one in ids]).rowcount
+    connection.execute("DELETE FROM asked WHERE query NOT IN (SELECT query FROM marks)")
+    return max(0, gone)
 
 
 def _there(connection: sqlite3.Connection) -> bool:

@@ -10,8 +10,10 @@ import numpy as np
 from lookalike.errors import UserError
 from lookalike.search.filters import Kind
 from lookalike.search.items import Item
+from lookalike.search.log import LATEST
 from lookalike.search.stores import UnknownItemError, fields
 from lookalike.search.stores.fields import FIELDS, OWN, adapted, fields_of, item_of, kinds_of, own_columns
+from lookalike.search.stores.sqlite.cells import ITEM, VALUES, column_of, typed, vector_of
 from lookalike.search.stores.sqlite.segments import Keys
 
 CHUNK = 500  # parameters of one statement
@@ -21,7 +23,7 @@ Row = TypeVar("Row")
 def names_of(connection: sqlite3.Connection) -> dict[str, tuple[str, Kind]]:
     """Every column that a filter may name: where it is in the table, and its kind."""
     rows = connection.execute("SELECT name, position, kind FROM columns ORDER BY position")
-    return OWN | {name: (f"c{position}", kind) for name, position, kind in rows}
+    return OWN | {name: (f"c{position}", kind) for name, position, kind in map(column_of, rows)}
 
 
 def physical(connection: sqlite3.Connection, column: str) -> str:
@@ -75,11 +77,15 @@ def select(connection: sqlite3.Connection, keys: Keys) -> list[Item]:
     """The items with these keys, in their order."""
     own = own_columns(names_of(connection))
     names = ", ".join(("key", "added", *FIELDS, *(physical for physical, _ in own.values())))
-    items = {row[0]: _item(row[1], row[2:], list(own)) for row in _by_keys(connection, names, keys)}
+    kinds = (*ITEM, *(VALUES[kind] for _, kind in own.values()))
+    rows = ((key, typed(row, *kinds)) for key, *row in _by_keys(connection, names, keys))
+    items = {key: _item(added, row, list(own)) for key, (added, *row) in rows}
     return _in_order(items, keys)
 
 
-def _item(added: float, row: tuple[Any, ...], columns: Sequence[str]) -> Item:
+def _item(added: float, row: Sequence[Any], columns: Sequence[str]) -> Item:
+    if not 0 <= added <= LATEST:
+        raise ValueError(f"an item was added at {added}")
     path = os.fsdecode(row[1]) if isinstance(row[1], bytes) else row[1]
     return item_of(added, (row[0], path, *row[2:]), columns)
 
@@ -101,7 +107,8 @@ def _by_keys(connection: sqlite3.Connection, fields: str, keys: Keys) -> Iterato
     every = [int(key) for key in keys]
     for start in range(0, len(every), CHUNK):
         some = every[start : start + CHUNK]
-        yield from connection.execute(f"SELECT {fields} FROM items WHERE key IN ({', '.join('?' * len(some))})", some)
+        statement = f"SELECT {fields} FROM items WHERE key IN ({', '.join('?' * len(some))})"
+        yield from connection.execute(statement, some).fetchall()
 
 
 def keys_of(connection: sqlite3.Connection, ids: Sequence[str], complete: bool = True) -> dict[str, int]:
@@ -148,5 +155,5 @@ def vectors_of(connection: sqlite3.Connection, generation: int, keys: Sequence[i
     result = np.empty((len(keys), dim), np.float32)
     for place, key in enumerate(keys):
         row = connection.execute(f"SELECT vector FROM vectors_{generation} WHERE key = ?", (key,)).fetchone()
-        result[place] = np.frombuffer(row[0], np.float32)
+        result[place] = vector_of(*row, dim)
     return result

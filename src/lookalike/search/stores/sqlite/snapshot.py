@@ -8,8 +8,10 @@ from jaxtyping import Float32
 
 from lookalike.search.filters import Filter, as_sql
 from lookalike.search.items import Answer, Hit, Identity, Vectors
+from lookalike.search.stores.fields import checked
 from lookalike.search.stores.sqlite import rows, segments
 from lookalike.search.stores.sqlite.cache import Cache
+from lookalike.search.stores.sqlite.cells import vector_of
 from lookalike.search.stores.sqlite.generations import identity_of
 from lookalike.search.stores.sqlite.segments import Candidates, Keys, SegmentView
 
@@ -102,5 +104,5 @@ def _new_segment(connection: sqlite3.Connection, view: SegmentView, dim: int) ->
     for place, (key, content) in enumerate(
         connection.execute(f"SELECT key, vector FROM {table} WHERE key > ? ORDER BY key", last)
     ):
-        keys[place], vectors[place] = key, np.frombuffer(content, np.float32)
-    return segments.build(keys, vectors, view.spherical)
+        keys[place], vectors[place] = key, vector_of(content, dim)
+    return segments.build(keys, checked(vectors, count, dim), view.spherical)

@@ -15,14 +15,15 @@ from pathlib import Path
 from lookalike.errors import UserError, check, unknown
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Value, Vectors
-from lookalike.search.stores import GenerationError, Summary
+from lookalike.search.stores import Forgotten, GenerationError, Summary
 from lookalike.search.stores.fields import check_batch, checked, checked_k
-from lookalike.search.stores.sqlite import listing, rows, schema, snapshot, upkeep
+from lookalike.search.stores.sqlite import forgetting, listing, rows, schema, snapshot, soundness, upkeep
 from lookalike.search.stores.sqlite.cache import Cache
 from lookalike.search.stores.sqlite.database import SqliteDatabase, sizes
 from lookalike.search.stores.sqlite.documents import SqliteDocuments
 from lookalike.search.stores.sqlite.filling import SqliteGenerations
 from lookalike.search.stores.sqlite.generations import identity_of, insert_vectors
+from lookalike.search.stores.sqlite.log import SqliteLog
 from lookalike.search.stores.sqlite.marks import SqliteMarks
 from lookalike.search.stores.sqlite.schema import FORMAT
 from lookalike.search.stores.sqlite.segments import SegmentView
@@ -44,6 +45,7 @@ class SqliteStore:
         self.database, self.cache = SqliteDatabase(file), Cache(folder / "cache")
         self.documents = SqliteDocuments(self.database)
         self.marks = SqliteMarks(self.database)
+        self.log = SqliteLog(self.database)
         self.generations = SqliteGenerations(self.database)
         self._view: SegmentView | None = None
         self._refreshing = threading.Lock()
@@ -100,6 +102,12 @@ class SqliteStore:
             keys = rows.keys_of(connection, ids, complete=False)
             rows.remove(connection, list(keys.values()))
             return len(keys)
+
+    def forget(self, ids: Sequence[str]) -> Forgotten:
+        result = forgetting.forget(self.database, self.cache, ids)
+        with self.database.reading() as connection:
+            self._refreshed(connection)
+        return result
 
     def search(
         self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
@@ -167,7 +175,7 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """What is wrong with the truth, one line each."""
-        return self.database.read(upkeep.troubles)
+        return self.database.read(lambda connection: list(soundness.troubles(connection)))
 
     def compact(self) -> None:
         """Give back the space of what was removed, and merge all segments into one."""

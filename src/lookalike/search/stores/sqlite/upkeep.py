@@ -1,4 +1,4 @@
-"""The care of an index in SQLite: whether it is sound, the space of what was removed, backups."""
+"""The care of an index in SQLite: the space of what was removed, backups."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,23 +9,10 @@ from lookalike import files
 from lookalike.errors import UserError, check
 from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase, explained, opened
 from lookalike.search.stores.sqlite.documents import read_fact
-from lookalike.search.stores.sqlite.generations import identity_of
 from lookalike.search.stores.sqlite.schema import FORMAT
+from lookalike.search.stores.sqlite.soundness import troubles
 
 PARTS = ("", "-wal", "-shm")  # of a database: the file, its log, and the index of the log
-
-
-def troubles(connection: sqlite3.Connection) -> list[str]:
-    """What is wrong with the truth, one line each."""
-    lines = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-    table = f"vectors_{identity_of(connection).generation}"
-    for what, statement in (
-        ("no vector", f"SELECT count(*) FROM items WHERE key NOT IN (SELECT key FROM {table})"),
-        ("a vector but no entry", f"SELECT count(*) FROM {table} WHERE key NOT IN (SELECT key FROM items)"),
-    ):
-        count = connection.execute(statement).fetchone()[0]
-        lines += [f"{count} item{'s have' if count > 1 else ' has'} {what}"] if count else []
-    return lines
 
 
 def compact(database: SqliteDatabase) -> None:
@@ -83,11 +70,11 @@ def _copy_sound(backup: Path, partial: Path) -> None:
     try:
         with closing(opened(backup.absolute()).connection) as source, closing(sqlite3.connect(partial)) as copy:
             source.backup(copy)
-            version, lines = read_fact(copy, "format"), troubles(copy)
+            version, trouble = read_fact(copy, "format"), next(troubles(copy), None)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, until it has its name
     except sqlite3.DatabaseError as error:
         raise UserError(f"'{backup}' is damaged, or no backup of an index ({error}): nothing was restored") from error
-    check(not lines, f"'{backup}' is damaged ({'; '.join(lines[:1])}): nothing was restored")
+    check(trouble is None, f"'{backup}' is damaged ({trouble}): nothing was restored")
     check(version == FORMAT, f"'{backup}' has format {version}, this version reads {FORMAT}: update lookalike")
 
 

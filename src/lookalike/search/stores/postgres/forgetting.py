@@ -1,0 +1,33 @@
+"""Items that an index on PostgreSQL shall not know any more: their tables are written anew.
+
+VACUUM leaves the bytes of deleted rows in their pages until something else is written there; only VACUUM FULL writes
+the table, what it keeps elsewhere (TOAST) and its indexes again. It waits for others and makes them wait.
+"""
+
+from collections.abc import Sequence
+
+from lookalike.search.stores import Forgotten
+from lookalike.search.stores.postgres import rows
+from lookalike.search.stores.postgres.database import PostgresDatabase, Snapshot
+
+BESIDE = ("pictures", "marks", "asked")
+BEYOND = (
+    "the server's log of changes (pg_wal and its archive), its replicas until they have caught up, its backups",
+    "copies and backups of the index elsewhere, also in the history of the file system and on the medium itself",
+)
+
+
+def forget(database: PostgresDatabase, ids: Sequence[str]) -> Forgotten:
+    """Remove items, with every mark of them, and write anew every table that held them."""
+    items, marks, tables = database.write(_removed, list(ids))
+    for table in tables:
+        database.plain(lambda connection, table=table: connection.execute(f"VACUUM (FULL, ANALYZE) {table}"))  # type: ignore[misc]
+    return Forgotten(items, marks, tables, BEYOND)
+
+
+def _removed(snapshot: Snapshot, ids: list[str]) -> tuple[int, int, list[str]]:
+    named = [f"item:{one}" for one in ids]
+    statement = "DELETE FROM marks WHERE item = ANY(%s) OR query_item = ANY(%s) OR query = ANY(%s)"
+    marks = snapshot.connection.execute(statement, (ids, ids, named)).rowcount
+    snapshot.connection.execute("DELETE FROM asked WHERE query NOT IN (SELECT query FROM marks)")
+    return rows.remove(snapshot, ids), marks, [*snapshot.tables, *BESIDE]

@@ -1,0 +1,34 @@
+"""Who did what, in a table of PostgreSQL that is only added to."""
+
+import time
+from collections.abc import Sequence
+
+from lookalike.search.log import Entry
+from lookalike.search.stores.postgres.database import PostgresDatabase, Snapshot
+from lookalike.search.stores.postgres.rows import one
+
+
+class PostgresLog:
+    """See `Log`."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self.database = database
+
+    def append(self, entry: Entry) -> int:
+        return self.database.write(_append, entry, time.time())
+
+    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+        return self.database.read(_entries, list(actions), subject, last)
+
+
+def _append(snapshot: Snapshot, entry: Entry, now: float) -> int:
+    statement = "INSERT INTO log (time, who, action, subject, detail) VALUES (%s, %s, %s, %s, %s) RETURNING number"
+    return int(one(snapshot, statement, (now, entry.who, entry.action, entry.subject, entry.detail)))
+
+
+def _entries(snapshot: Snapshot, actions: list[str], subject: str | None, last: int | None) -> list[Entry]:
+    statement = """SELECT time, number, who, action, subject, detail FROM log
+                   WHERE (%(actions)s::text[] = '{}' OR action = ANY(%(actions)s))
+                   AND (%(subject)s::text IS NULL OR subject = %(subject)s) ORDER BY number DESC LIMIT %(last)s"""
+    rows = snapshot.connection.execute(statement, {"actions": actions, "subject": subject, "last": last}).fetchall()
+    return [Entry(*texts, time=when, number=number) for when, number, *texts in reversed(rows)]

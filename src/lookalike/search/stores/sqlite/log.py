@@ -1,0 +1,51 @@
+"""Who did what, in a table of SQLite that is only added to."""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+
+from lookalike.search.log import Entry
+from lookalike.search.stores.sqlite.cells import NUMBER, TEXT, WHOLE, typed
+from lookalike.search.stores.sqlite.database import SqliteDatabase
+
+# an index made before there was a log gets it with its first entry
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, who TEXT NOT NULL,
+       action TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS log_action ON log (action)",
+    *(
+        f"""CREATE TRIGGER IF NOT EXISTS log_no_{change} BEFORE {change.upper()} ON log
+            BEGIN SELECT RAISE(ABORT, 'the log of an index is only added to'); END"""
+        for change in ("update", "delete")
+    ),
+)
+
+
+class SqliteLog:
+    """See `Log`."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self.database = database
+
+    def append(self, entry: Entry) -> int:
+        with self.database.writing(counted=False) as connection:
+            for statement in SCHEMA:
+                connection.execute(statement)
+            statement = "INSERT INTO log (time, who, action, subject, detail) VALUES (?, ?, ?, ?, ?)"
+            fields = (time.time(), entry.who, entry.action, entry.subject, entry.detail)
+            return int(connection.execute(statement, fields).lastrowid or 0)
+
+    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+        chosen = f"action IN ({', '.join('?' * len(actions))})" if actions else "1"
+        statement = f"""SELECT time, number, who, action, subject, detail FROM log
+                        WHERE {chosen} AND (? IS NULL OR subject = ?) ORDER BY number DESC LIMIT ?"""
+        with self.database.reading() as connection:
+            if not _there(connection):
+                return []
+            rows = connection.execute(statement, (*actions, subject, subject, -1 if last is None else last))
+            cells = [typed(row, NUMBER, WHOLE, TEXT, TEXT, TEXT, TEXT) for row in rows]
+        return [Entry(*texts, time=when, number=number) for when, number, *texts in reversed(cells)]
+
+
+def _there(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'log'").fetchone())
