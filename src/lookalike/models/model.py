@@ -24,6 +24,7 @@ from lookalike.models.device import checked_device
 from lookalike.models.embedder import Embedder
 from lookalike.models.encoding import Decode, check_many, computed, evaluating, in_batches, read_image
 from lookalike.models.fingerprint import fingerprint
+from lookalike.models.low_rank import merged_state
 from lookalike.models.model_folder import Description
 from lookalike.models.preprocess import Preprocessing
 from lookalike.models.readout import Readout
@@ -167,7 +168,7 @@ class Model:
     @property
     def fingerprint(self) -> str:
         """A digest of weights, architecture, preprocessing and geometry: what tells this model from any other."""
-        return fingerprint(self._complete_architecture(), self.preprocessing, self.geometry, self.embedder.state_dict())
+        return fingerprint(self._complete_architecture(), self.preprocessing, self.geometry, merged_state(self.embedder))
 
     def save(self, folder: str | Path) -> None:
         """Write the model to `folder`, whole or not at all; an existing model is replaced."""

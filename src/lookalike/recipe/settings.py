@@ -112,6 +112,7 @@ class Network:
     head: how its linear layer starts: "default", "principal" (components of the features) or "saved".
     freeze: this stage and all before it do not learn; None: all learn.
     unfreezing: from which epoch the backbone learns: the keys `unfreeze_epoch` and `unfreeze_every`.
+    lora: the rank of the matrices that learn beside the linear layers of the backbone, in the place of those.
     """
 
     architecture: Architecture = field(default=Architecture("conv4"), metadata=inlined())
@@ -119,6 +120,7 @@ class Network:
     head: str = "default"
     freeze: str | None = None
     unfreezing: Unfreezing = field(default=Unfreezing(), metadata=inlined("unfreeze_"))
+    lora: int | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,7 @@ class Optimiser:
     head_lr: that of the head; None: the backbone's.
     loss_lr: that of what the loss learns; None: as its paper has it.
     weight_decay: of the network; with [ccp] of the proxies too.
+    stage_decay: the rate of each stage of the backbone as a share of the next one's; None: all learn alike.
     clipping: limits on the gradient: the keys `clip_norm` and `clip_value`.
     settings: the optimiser's own, such as momentum.
     """
@@ -197,6 +200,7 @@ class Optimiser:
     head_lr: float | None = None
     loss_lr: float | None = None
     weight_decay: float = 0.0
+    stage_decay: float | None = None
     clipping: Clipping = field(default=Clipping(), metadata=inlined("clip_"))
     settings: Settings = field(default_factory=dict)
 

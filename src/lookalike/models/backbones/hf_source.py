@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lookalike.errors import UserError, check, install
+from lookalike.files import read_json
 from lookalike.models.backbones.hf_preprocess import from_processor
 from lookalike.models.backbones.weights import read
 from lookalike.models.preprocess import Preprocessing
@@ -80,16 +81,17 @@ def saved_settings(file: Path) -> tuple[Mapping[str, Any] | None, Mapping[str, A
 
 
 def source_preprocessing(name: str) -> Preprocessing:
-    from transformers.utils import cached_file
-
+    """The preprocessing of the network in a folder."""
+    path = Path(name) / "preprocessor_config.json"
+    check(
+        path.is_file(),
+        f"hf:{name} has no preprocessor_config.json: copy it from where the network came from, or say what it takes: "
+        "--set 'model.preprocessing={crop = 224, resize = 256}'",
+    )
     try:
-        path = cached_file(name, "preprocessor_config.json")
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"hf:{name} has no preprocessor_config.json: give preprocessing={{'crop': …, 'mean': …}}"
-        ) from error
-    with open(path, encoding="utf-8") as file:
-        return from_processor(json.load(file))
+        return from_processor(read_json(path))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UserError(f"cannot read {path}: {error}") from error
 
 
 def _library() -> Any:
