@@ -62,8 +62,7 @@ class Embedder(nn.Module):
         check(hidden is None or hidden > 0, f"a hidden layer has at least one neuron, not {hidden}")
         check(hidden is None or dim is not None, "a head with a hidden layer ends in an embedding: set dim")
         self.backbone = backbone
-        self.pooling = POOLINGS[pooling]()
-        self.width = backbone.width * getattr(self.pooling, "vectors", 1)
+        self.set_pooling(pooling)
         self.head = _head(self.width, dim, bias, layer_norm, init, hidden)
         self.set_readout(readout or Readout(), dim)
         self.batch_norm = batch_norm
@@ -88,6 +87,11 @@ class Embedder(nn.Module):
         images = images.contiguous(memory_format=torch.channels_last)
         pooled: Tensor = self.pooling(self.backbone(images, after), getattr(self.backbone, "prefix_tokens", 0))
         return pooled
+
+    def set_pooling(self, name: str) -> None:
+        """From now on features are pooled in the way of this name; the head is left as it is."""
+        self.pooling = POOLINGS[name]()
+        self.width = self.backbone.width * getattr(self.pooling, "vectors", 1)
 
     def set_readout(self, readout: Readout, head_dim: int | None) -> None:
         """From now on embeddings are what `readout` says: the head (`head_dim` numbers), centred features, or both."""

@@ -129,10 +129,12 @@ class Networks:
 
     backbones: names of networks; none: only model.backbone.
     sizes: of their inputs, in pixels; none: only images.size.
+    poolings: of networks with a class token; none: only model.pooling.
     """
 
     backbones: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
+    poolings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,8 @@ def _check_network(table: Network) -> None:
 def _check_networks(table: Networks | None) -> None:
     for name in () if table is None else table.backbones:
         _check_network(Network(Architecture(name)))
+    for name in () if table is None else table.poolings:
+        _check_network(Network(Architecture("conv4", pooling=name)))
     for size in () if table is None else table.sizes:
         check(0 < size <= LARGEST, f"networks.sizes are 1 to {LARGEST} pixels, not {size}")
 

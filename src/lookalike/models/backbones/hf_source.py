@@ -43,7 +43,7 @@ def read_config(name: str, config: Mapping[str, Any] | None) -> Any:
 def build_network(name: str, config: Any, pretrained: bool, **options: Any) -> Any:
     automatic = _library().AutoModel
     try:
-        with _without_bars():
+        with _silent():
             return (
                 automatic.from_pretrained(name, config=config, use_safetensors=True, trust_remote_code=False, **options)
                 if pretrained
@@ -103,14 +103,16 @@ def _library() -> Any:
 
 
 @contextmanager
-def _without_bars() -> Iterator[None]:
-    """Hide the library's progress bars: only the command line draws progress."""
+def _silent() -> Iterator[None]:
+    """Hide the library's progress bars and its lists of text layers that are left out: only the command line prints."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()

@@ -178,6 +178,7 @@ def _elsewhere(repository: str) -> str:
 def _library() -> Any:
     try:
         import huggingface_hub
+        import huggingface_hub.constants
         import huggingface_hub.errors
     except ImportError as error:
         raise UserError(f"networks of the Hugging Face Hub need transformers: {install('hf')}") from error
