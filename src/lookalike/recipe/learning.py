@@ -103,6 +103,7 @@ def loop(recipe: Recipe, model: Model, train: Dataset, features: FeatureViews | 
     return Loop(
         network, goal, update, recipe.schedule.over(steps_of(recipe, len(batches)), len(batches)), inputs, batches,
         prepare, embeddings, clipping=rates.clipping, precision=recipe.train.precision, workers=workers,
+        compiled=recipe.train.compile is True,
         generators=generators, unfreezing=None if recipe.model.unfreezing.epoch is None else recipe.model.unfreezing,
         geometry=getattr(goal.loss, "normalise", "sphere"), chunk=recipe.train.chunk, mixer=mixing, strategy=strategy,
     )  # fmt: skip

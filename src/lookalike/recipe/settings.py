@@ -224,6 +224,7 @@ class Train:
     most_ms: the most milliseconds that [networks] may take for an image on this machine; None: no limit.
     precision: "float32", "bfloat16", or "auto": bfloat16 on a GPU that has it.
     device: as torch names it; "auto": a GPU where there is one.
+    compile: whether torch.compile makes the network's pass, which takes a minute or more before the first step.
     """
 
     steps: int | None = None
@@ -239,6 +240,7 @@ class Train:
     most_ms: float | None = None
     precision: Precision = "auto"
     device: str = "auto"
+    compile: bool | None = None
 
     def __post_init__(self) -> None:
         minutes = self.minutes
