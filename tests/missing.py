@@ -9,4 +9,4 @@ def missing(what: str) -> None:
     """Skips the test, but not in CI, where nobody would notice."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{what}: this test must run in CI")
-    pytest.skip(what)
+    pytest.skip(what, allow_module_level=True)

@@ -1,7 +1,4 @@
-"""Networks of transformers, small ones saved to disk: tokens, stages, preprocessing, and a way back from a folder.
-
-pip install '.[hf]'   (not beside timm: its torchvision and transformers do not get on)
-"""
+"""Networks of transformers, small ones saved to disk: tokens, stages, preprocessing, and a way back from a folder."""
 
 import copy
 import json
@@ -15,32 +12,22 @@ from lookalike import models
 from lookalike.errors import UserError
 from lookalike.models import Architecture, Embedder, Model
 
-transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed (extra: hf)", exc_type=ImportError
-)
+from tests.missing import missing
 
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-VIT = {**SMALL, "image_size": 28, "patch_size": 14}
-MAPS = {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 2, 1]}
-TEXT = {**SMALL, "vocab_size": 50, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-CONFIGS = {
-    "dinov2": VIT,
-    "dinov2_with_registers": VIT,
-    "vit": VIT,
-    "clip": {"vision_config": VIT, "text_config": TEXT},
-    "siglip": {"vision_config": VIT, "text_config": TEXT},
-    "convnext": MAPS,
-    "resnet": {**MAPS, "embedding_size": 8, "layer_type": "basic"},
-}
+try:
+    import transformers
+except ImportError:
+    missing("transformers is not installed (extra: hf)")
+
+from tests.fixtures.tiny_networks import CONFIGS, write
+
 PREFIX = {"dinov2": 1, "dinov2_with_registers": 5, "vit": 1, "clip": 1, "siglip": 0, "convnext": 0, "resnet": 0}
-PROCESSOR = {"size": {"shortest_edge": 64}, "crop_size": {"height": 56, "width": 56}, "image_mean": [0.5, 0.4, 0.3]}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def offline():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
-        transformers.utils.logging.disable_progress_bar()
         yield
 
 
@@ -48,13 +35,9 @@ def offline():
 def saved(tmp_path_factory):
     """Every kind of network, with weights and processor, as its folder; and the network itself."""
     folders = {}
-    for kind, settings in CONFIGS.items():
+    for kind in CONFIGS:
         folder = tmp_path_factory.mktemp(kind)
-        torch.manual_seed(0)
-        network = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(kind, **settings)).eval()
-        network.save_pretrained(folder)
-        (folder / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
-        folders[kind] = folder, getattr(network, "vision_model", network)
+        folders[kind] = folder, write(kind, folder)
     return folders
 
 
@@ -126,7 +109,7 @@ def test_a_source_that_does_not_exist(tmp_path, saved):
     bare = tmp_path / "bare"
     shutil.copytree(saved["vit"][0], bare)
     (bare / "preprocessor_config.json").unlink()
-    with pytest.raises(UserError, match=r"has no preprocessor_config\.json: give preprocessing="):
+    with pytest.raises(UserError, match=r"has no preprocessor_config\.json: copy it .* --set .model\.preprocessing="):
         models.build(f"hf:{bare}")
     assert models.build(f"hf:{bare}", preprocessing={"crop": 28, "resize": 28}).preprocessing.crop == 28
     (bare / "model.safetensors").unlink()

@@ -87,6 +87,21 @@ def test_bfloat16_trains_on_a_cpu_and_float32_is_left_alone():
 
 
 @pytest.mark.plain
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_a_compiled_network_learns_the_same_and_keeps_its_names():
+    start = torch.nn.Sequential(torch.nn.Linear(Points().points.shape[1], 8), torch.nn.ReLU(), torch.nn.Linear(8, DIM))
+    plain, compiled = loop(network=copy.deepcopy(start)), loop(network=copy.deepcopy(start), compiled=True)
+    for _ in range(3):
+        torch.testing.assert_close(compiled.advance().terms["loss"], plain.advance().terms["loss"])
+    assert compiled.forward is not compiled.network
+    assert compiled.state_dict()["network"].keys() == plain.state_dict()["network"].keys()
+    for name, value in weights(plain.network).items():
+        torch.testing.assert_close(weights(compiled.network)[name], value)
+    torch.compiler.reset()
+
+
+@pytest.mark.plain
 def test_a_misspelt_precision_is_refused():
     with pytest.raises(UserError, match="did you mean 'bfloat16'"):
         loop(precision="bfloat")

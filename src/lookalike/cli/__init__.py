@@ -12,6 +12,7 @@ from lookalike.cli import (
     advise,
     analyse,
     audit,
+    backbones,
     calibrate,
     classify,
     compare,
@@ -74,6 +75,7 @@ VERBS = {
 for name, verb in VERBS.items():
     app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)
 app.add_typer(analyse.app, name="analyse")
+app.add_typer(backbones.app, name="backbones")
 
 
 def _print_version(requested: bool) -> bool:

@@ -23,6 +23,9 @@ def run(
     dim: Annotated[
         int | None, typer.Option("--dim", help="Most dimensions of the model; default: as many as help.")
     ] = None,
+    backbone: Annotated[
+        str | None, typer.Option("--backbone", help="The network to start from, as lookalike backbones names it.")
+    ] = None,
     backbones: Annotated[
         str | None, typer.Option("--backbones", help="Networks to choose from: a,b,c; default: those installed.")
     ] = None,
@@ -52,6 +55,7 @@ def run(
         "train.device": device,
         "train.dim": dim,
         "model.dim": dim,
+        "model.backbone": backbone,
         "networks.backbones": None if backbones is None else json.dumps(backbones.split(",")),
         "train.most_ms": most_ms,
         "train.refit_on_all": "true" if refit_on_all else None,

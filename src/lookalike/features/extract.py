@@ -21,12 +21,13 @@ from lookalike.features.embedding import encode_rows
 from lookalike.features.store import BUCKETS, FeatureStore, Vectors
 from lookalike.features.views import CENTRE, View
 from lookalike.image_files import UnreadableError
-from lookalike.models import Model
+from lookalike.models import Embedder, Model
 from lookalike.models.backends import Backend, BackendName
 from lookalike.processes import Ranks
 from lookalike.progress import Progress
 
 VERSION = 1
+BOTH, FIRST, SECOND = "cls_avg", "cls", "avg"  # poolings, of which one has the columns of two
 IN_MEMORY = 2**29  # bytes of the vectors that the runs of a sweep share without reading them again
 
 
@@ -42,11 +43,12 @@ def extract(
 
     A network of the user's own has no name, so nothing is kept.
     """
+    columns, model = _columns(model)
     digests = [digest.tobytes() for digest in content_digests(dataset.images)]
     work = _Work(model, dataset, view, backend_of(model, backend), digests, progress)
     if model.architecture is None:
         work.total = len(digests)
-        return torch.from_numpy(work.compute(range(len(digests))))
+        return torch.from_numpy(work.compute(range(len(digests))))[:, columns]
     store = FeatureStore(cache_folder() / "features" / _key(model, view, work.backend))
     known: dict[bytes, Vectors] = remembered("vectors", str(store.folder), dict)
     vectors = {digest: known[digest] for digest in digests if digest in known}
@@ -60,7 +62,19 @@ def extract(
         work.tell(work.total)  # other processes computed the rest
     if sum(vector.nbytes for part in (known, vectors) for vector in part.values()) <= IN_MEMORY:
         known.update(vectors)
-    return torch.from_numpy(np.stack([vectors[digest] for digest in digests]))
+    return torch.from_numpy(np.stack([vectors[digest] for digest in digests]))[:, columns]
+
+
+def _columns(model: Model) -> tuple[slice, Model]:
+    """Class token and mean of the patches are computed and kept together: the columns of one, and the model of both."""
+    architecture, embedder = model.architecture, model.embedder
+    if architecture is None or not isinstance(embedder, Embedder) or architecture.dim is not None:
+        return slice(None), model
+    tokens, readout = getattr(embedder.backbone, "prefix_tokens", 0), architecture.readout
+    if not tokens or model.geometry != "none" or readout.kind != "head" or architecture.pooling not in (FIRST, SECOND):
+        return slice(None), model
+    width = embedder.width
+    return slice(0, width) if architecture.pooling == FIRST else slice(width, None), model.headless(BOTH)
 
 
 def backend_of(model: Model, name: BackendName) -> Backend:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from lookalike.evaluation import Result, compare
 from lookalike.fit import candidates
 from lookalike.fit.candidates import TRAINED, Candidate
-from lookalike.fit.frozen_stages import with_frozen_stages
+from lookalike.fit.frozen_stages import with_frozen_stages, with_low_rank
 from lookalike.fit.plan import NotEnoughTimeError, RunClock, decide_against
 from lookalike.fit.train_model import Choice, TrainedModel, train_model, weights
 from lookalike.models import Model
@@ -44,7 +44,8 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     needed, useless = run.decisions.get("minutes_needed"), _useless(recipe, parts, cheap)
     if needed is None and useless is None:
         try:
-            trained = train_model(with_frozen_stages(recipe, model, parts, run, clock), model, parts, run, clock, stop)
+            learning = with_frozen_stages(with_low_rank(recipe, model, run), model, parts, run, clock)
+            trained = train_model(learning, model, parts, run, clock, stop)
         except DivergedError as failure:
             useless = f"{failure}; what needs no training is delivered"
         except NotEnoughTimeError as refusal:

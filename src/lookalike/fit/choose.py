@@ -37,7 +37,9 @@ def choose(source: Source, recipe: str | Path | Tree | None, overrides: Sequence
         _check_overrides(overrides)
         dataset, where = load(source, {})
         check_classes(dataset)
-        values = _narrowed(defaults.default(dataset), layer_of(overrides))
+        changes = layer_of(overrides)
+        named = [changes.get("model", {}).get("backbone"), *changes.get("networks", {}).get("backbones", ())]
+        values = _narrowed(defaults.default(dataset, any(map(defaults.for_photographs, named))), changes)
     else:
         values = overridden(recipe if isinstance(recipe, Mapping) else tree(recipe), overrides)
         of_tree(values)  # the kinds of its values, before any of them is used
@@ -57,6 +59,8 @@ def _narrowed(values: Tree, changes: Tree) -> dict[str, Any]:
     fixed: dict[str, Any] = {}
     if "networks" in values and "backbone" in network:
         fixed["backbones"] = [network["backbone"]]
+    if "networks" in values and "pooling" in network:
+        fixed["poolings"] = [network["pooling"]]
     if "networks" in values and "size" in images:
         fixed["sizes"] = [images["size"]]
         changes = layered({"images": {"short_side": networks.short_side(images["size"])}}, changes)

@@ -55,7 +55,7 @@ def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
             made |= {"chosen": usual(recipe, grid)}
             run.note(f"{NetworkAtSize(*made['chosen']).name}, without measuring others: {reason}")
         run.decisions.make(DECISION, made)
-    recipe = settled(recipe, NetworkAtSize(*made["chosen"]))
+    recipe = settled(recipe, NetworkAtSize(*made["chosen"]), made.get("pooling"))
     write_text(run.folder.recipe, to_toml(recipe, header()))
     return recipe
 
@@ -126,7 +126,7 @@ class _Rounds:
             self.run.decisions.make(DECISION, made)
         taken = self._taken([row for row in made["rows"] if row["images"] == made["images"]])
         rows = [row | {"chosen": row is taken} for row in made["rows"]]
-        return made | {"rows": rows, "chosen": _cell(taken)}
+        return made | {"rows": rows, "chosen": _cell(taken), "pooling": taken["pooling"]}
 
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """How many images the next round has, and what computes their features; None: there is no next round."""

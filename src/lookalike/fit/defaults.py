@@ -22,6 +22,7 @@ from lookalike.data.images.source import Files, Picture
 from lookalike.errors import check, install
 from lookalike.fit.networks import short_side
 from lookalike.image_files import UnreadableError
+from lookalike.models.backbones.known import KNOWN, resolved
 from lookalike.recipe.learning import limits
 from lookalike.recipe.settings import Recipe
 
@@ -57,21 +58,30 @@ def _grey(picture: Picture) -> bool:
     return bool((pixels[0] == pixels[1]).all() and (pixels[1] == pixels[2]).all())
 
 
-def default(dataset: Dataset) -> dict[str, Any]:
-    """The tables of the default recipe for these images.
+def for_photographs(backbone: str | None) -> bool:
+    """Whether a network comes with weights that photographs taught it, from wherever it is fetched.
+
+    >>> for_photographs("hf:facebook/dinov2-small"), for_photographs("conv4"), for_photographs(None)
+    (True, False, False)
+    """
+    return backbone is not None and ":" in resolved(backbone)
+
+
+def default(dataset: Dataset, photographs: bool = False) -> dict[str, Any]:
+    """The tables of the default recipe for these images; `photographs`: that for photographs, whatever their size.
 
     Once the classes are split, `fit_batches` completes it; of [networks] it has the cheapest until they are measured.
     """
     tree, side = _read("photos"), _short_side(dataset)
-    installed = [name for name in tree["networks"]["backbones"] if models.available(name)]
-    if side <= SMALL or not installed:
+    installed = [name for name in (*tree["networks"]["backbones"], *KNOWN) if models.available(name)]
+    if not photographs and (side <= SMALL or not installed):
         tree = _read("small_images")
         size = max(16, min(SMALL, side))
         tree["model"]["channels"] = 1 if all(map(_grey, _readable(dataset))) else 3
         tree["images"] |= {"size": size, "short_side": size if side <= SMALL else min(side, short_side(size))}
     else:
-        tree["networks"]["backbones"] = installed
-        tree["model"]["backbone"] = installed[0]
+        tree["networks"]["backbones"] = installed or tree["networks"]["backbones"]
+        tree["model"]["backbone"] = tree["networks"]["backbones"][0]
         size = min(tree["networks"]["sizes"])
         tree["images"] |= {"size": size, "short_side": short_side(size)}
     tree["data"]["validation"] = _validation_share(dataset, tree["data"]["test"], tree["data"]["validation"])

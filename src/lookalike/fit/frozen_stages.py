@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from torch import nn
+
 from lookalike.fit.plan import STEP, RunClock, embedding_rate, seconds_after
 from lookalike.fit.sample import ONNX
 from lookalike.models import Model, up_to
@@ -17,6 +19,8 @@ DECISION = "views"  # of the maps on which the later stages learn; -1: the whole
 ENOUGH = 300  # steps of the whole network, from which on all of it learns
 MOST = 4  # random crops of an image, beside its centre
 SHARE = 1 / 3  # of the time for training, for the maps
+LINEAR = 0.3  # of the parameters are in linear layers: no convolutional network has as many
+RANK, FASTER, HEAD = 8, 15, 5  # of the matrices; their rate and that of the head, as multiples of the recipe's
 LATER = 0.5  # of the parameters are in the stages that learn, at least
 
 
@@ -35,6 +39,22 @@ def with_frozen_stages(recipe: Recipe, model: Model, parts: Parts, run: OpenRun,
     run.note(f"the stages after {stage} learn, on maps of {views + 1} views of every train image, to save time")
     embedder.freeze(up_to(stage, embedder.backbone.stages))
     return replace(recipe, features=FrozenFeatures(views=views, upto=stage))
+
+
+def with_low_rank(recipe: Recipe, model: Model, run: OpenRun) -> Recipe:
+    """The recipe of a network that was chosen: one of linear layers learns by matrices of low rank beside them."""
+    linear = sum(layer.weight.numel() for layer in model.embedder.modules() if isinstance(layer, nn.Linear))
+    whole = sum(parameter.numel() for parameter in model.embedder.parameters())
+    given = recipe.networks is None or recipe.model.lora is not None or recipe.model.weights is None
+    if given or linear < LINEAR * whole:
+        return recipe
+    run.note(f"matrices of rank {RANK} learn beside the linear layers, which stay as they are")
+    rates = replace(
+        recipe.optimiser,
+        lr=FASTER * recipe.optimiser.lr,
+        head_lr=recipe.optimiser.head_lr or HEAD * recipe.optimiser.lr,
+    )
+    return replace(recipe, model=replace(recipe.model, lora=RANK), optimiser=rates)
 
 
 def _last_frozen(backbone: Backbone) -> str | None:

@@ -1,5 +1,7 @@
 """One network at one size, judged without training: by the better of its features as they are and whitened.
 
+Of a network with a class token, every pooling is judged: its features are computed once for all of them.
+
 Folds of train classes judge it, each by a whitening fitted to the other folds: the value is map@r on held-out classes.
 """
 
@@ -19,7 +21,7 @@ from lookalike.evaluation.statistics.paired import Difference
 from lookalike.features import embed, extract
 from lookalike.fit import stages
 from lookalike.fit.folds import judge_by_folds
-from lookalike.fit.networks import NetworkAtSize, cell_of
+from lookalike.fit.networks import NetworkAtSize, cell_of, pooled
 from lookalike.fit.readouts import one_thread
 from lookalike.geometry import normalise
 from lookalike.models import Model, Readout
@@ -44,6 +46,7 @@ class Measured:
     """
 
     cell: NetworkAtSize
+    pooling: str
     readout: str
     result: Result
     learnt: float
@@ -64,7 +67,8 @@ class Measured:
         """A row of the table of networks; the difference is from the best on the same images."""
         gap = self.minus(best, 0.95)
         return {
-            "backbone": self.cell.backbone, "size": self.cell.size, "readout": self.readout, "images": images,
+            "backbone": self.cell.backbone, "size": self.cell.size, "pooling": self.pooling, "readout": self.readout,
+            "images": images,
             "metrics": {name: self.result[name] for name in METRICS}, "difference": [gap.difference, gap.low, gap.high],
             "milliseconds_per_image": 1000 * self.embedding, "learnt": self.learnt,
         }  # fmt: skip
@@ -78,17 +82,31 @@ def measure(recipe: Recipe, sample: Dataset, backend: BackendName, embedding: fl
     model, start = build.model(recipe), time.monotonic()
     images = data.decoded(as_files(sample), stages.short_side(recipe))
     decoding = (time.monotonic() - start) / len(images)
-    points = extract(model.headless(), images, backend=backend)
+    points = _features(recipe, model, images, backend)
     with one_thread():
-        results = judge(points, images.labels, recipe.seed)
-    readout = max((FROZEN, WHITENED), key=lambda name: results[name]["map@r"])
+        judged = {pooling: judge(vectors, images.labels, recipe.seed) for pooling, vectors in points.items()}
+    pooling, readout = max(
+        ((pooling, readout) for pooling in judged for readout in (FROZEN, WHITENED)),
+        key=lambda pair: judged[pair[0]][pair[1]]["map@r"],
+    )
+    results = judged[pooling]
     learnt = max(0.0, results[readout]["map@r"] - results[HALF]["map@r"]) if readout == WHITENED else 0.0
     each = (
         min(_seconds(model, images) for _ in range(2)) if embedding is None else embedding
     )  # the first pays for memory
     each, decoding = Ranks.current().from_first(lambda: (each, decoding))
-    ready = replace(_read(model, points, images, readout), classes=sample.label_names)
-    return Measured(cell_of(recipe), readout, results[readout], learnt, each, decoding, ready)
+    if len(points) > 1:
+        model = build.model(pooled(recipe, pooling))
+    ready = replace(_read(model, points[pooling], images, readout), classes=sample.label_names)
+    return Measured(cell_of(recipe), pooling, readout, results[readout], learnt, each, decoding, ready)
+
+
+def _features(recipe: Recipe, model: Model, images: Dataset, backend: BackendName) -> dict[str, Tensor]:
+    """The features of every pooling that the network can have and the recipe asks for."""
+    tokens = getattr(build.embedder_of(model).backbone, "prefix_tokens", 0)
+    several = recipe.networks.poolings if recipe.networks is not None and tokens else ()
+    poolings = several or (recipe.model.architecture.pooling,)
+    return {name: extract(model.headless(name), images, backend=backend) for name in poolings}
 
 
 def _seconds(model: Model, images: Dataset) -> float:

@@ -44,9 +44,16 @@ def at(recipe: Recipe, cell: NetworkAtSize) -> Recipe:
     return replace(recipe, model=network, images=images)
 
 
-def settled(recipe: Recipe, cell: NetworkAtSize) -> Recipe:
-    """The recipe whose choice is this cell."""
-    return replace(at(recipe, cell), networks=Networks((cell.backbone,), (cell.size,)))
+def pooled(recipe: Recipe, pooling: str) -> Recipe:
+    """The recipe with this pooling."""
+    architecture = replace(recipe.model.architecture, pooling=pooling)
+    return replace(recipe, model=replace(recipe.model, architecture=architecture))
+
+
+def settled(recipe: Recipe, cell: NetworkAtSize, pooling: str | None) -> Recipe:
+    """The recipe whose choice is this cell, with a pooling if one was chosen."""
+    recipe = at(recipe, cell) if pooling is None else pooled(at(recipe, cell), pooling)
+    return replace(recipe, networks=Networks((cell.backbone,), (cell.size,)))
 
 
 def short_side(size: int) -> int:

@@ -23,6 +23,7 @@ from lookalike.fit.prepare import (
 )
 from lookalike.fit.result_content import header
 from lookalike.models import Model
+from lookalike.models.low_rank import merged_state
 from lookalike.progress import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, build, to_toml
@@ -91,33 +92,49 @@ def train_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock:
     sets = parts.train.sets
     model = replace(model, classes=parts.train.label_names if sets is None else tuple(map(str, sets.names)))
     started = checkpoint.exists(run.folder.checkpoint)
-    loop = build.loop(recipe, model, parts.train, _features(recipe, model, parts, run))
-    warning = unreachable_margin(loop.objective.loss)  # type: ignore[arg-type]
-    if warning is not None:
-        run.note(warning.advice)
-    step = checkpoint.step(run.folder.checkpoint) if started else 0
-    planned = planning.decided(run, recipe, loop, step)
-    if not started:
-        _prepare(recipe, model, loop, parts, run)
-    if planned is None:
-        planned = planning.plan(recipe, loop, model, parts, clock)
-        planning.decide(run, planned.recipe, planned.plan)
-        write_text(run.folder.recipe, to_toml(planned.recipe, header()))
-    recipe, plan, later = planned
-    plan = replace(plan, save_every=clock.save_every)
-    loop = replace(loop, schedule=replace(loop.schedule, steps=max(1, plan.steps)))
-    run.stage(f"training, from step {step}" if started else "training")
-    validate = _validation(recipe, model, parts)
-    if isinstance(loop.strategy, ChanceConstraints) and isinstance(validate, Validation):
-        loop.strategy.unseen = validate.embedded
-    forget_peak(build.device(recipe))
-    pace, tell = planning.pace(run, later), _watcher(recipe, run)
-    ending = train(loop, plan, validate=validate, folder=run.folder.checkpoint, tell=tell, stop=stop, pace=pace)
+    features = _features(recipe, model, parts, run)
+    with _adapted(recipe, model):
+        loop = build.loop(recipe, model, parts.train, features)
+        warning = unreachable_margin(loop.objective.loss)  # type: ignore[arg-type]
+        if warning is not None:
+            run.note(warning.advice)
+        step = checkpoint.step(run.folder.checkpoint) if started else 0
+        planned = planning.decided(run, recipe, loop, step)
+        if not started:
+            _prepare(recipe, model, loop, parts, run)
+        if planned is None:
+            planned = planning.plan(recipe, loop, model, parts, clock)
+            planning.decide(run, planned.recipe, planned.plan)
+            write_text(run.folder.recipe, to_toml(planned.recipe, header()))
+        recipe, plan, later = planned
+        plan = replace(plan, save_every=clock.save_every)
+        loop = replace(loop, schedule=replace(loop.schedule, steps=max(1, plan.steps)))
+        run.stage(f"training, from step {step}" if started else "training")
+        validate = _validation(recipe, model, parts)
+        if isinstance(loop.strategy, ChanceConstraints) and isinstance(validate, Validation):
+            loop.strategy.unseen = validate.embedded
+        forget_peak(build.device(recipe))
+        pace, tell = planning.pace(run, later), _watcher(recipe, run)
+        ending = train(loop, plan, validate=validate, folder=run.folder.checkpoint, tell=tell, stop=stop, pace=pace)
     if plan.flexible:
         recipe = replace(recipe, train=replace(recipe.train, steps=loop.schedule.steps))
         write_text(run.folder.recipe, to_toml(recipe, header()))
     ending, share = _blend(recipe, model, validate, ending, run)
     return TrainedModel(model, untrained, recipe, ending, share=share)
+
+
+@contextmanager
+def _adapted(recipe: Recipe, model: Model) -> Iterator[None]:
+    """Within the block, matrices of low rank learn in the place of linear layers, where the recipe says so."""
+    rank, embedder = recipe.model.lora, build.embedder_of(model)
+    if rank is None:
+        yield
+        return
+    embedder.adapt(rank, recipe.seed)
+    try:
+        yield
+    finally:
+        embedder.merge()
 
 
 def leave_untrained(
@@ -154,7 +171,7 @@ def _prepare(recipe: Recipe, model: Model, loop: Loop, parts: Parts, run: OpenRu
     if loop.bank is not None:
         fill_bank(recipe, loop, model, parts.train, run.stage("filling the embedding bank"))
     if recipe.train.blend and loop.ranks.first:
-        checkpoint.save_tensors(run.folder.start, model.embedder.state_dict())
+        checkpoint.save_tensors(run.folder.start, merged_state(model.embedder))
 
 
 def cached_features(model: Model, dataset: Dataset, progress: Progress | None = None) -> Tensor:

@@ -22,7 +22,7 @@ class Architecture:
     backbone: its name, one of `models.names()`, `timm:NAME` or `hf:NAME`.
     settings: its own settings.
     dim: the dimensions of an embedding; None: the features themselves.
-    pooling: "avg", "avg_max", "gem", or "cls" for transformers.
+    pooling: "avg", "avg_max", "gem", or, for transformers, "cls" or "cls_avg".
     bias: whether the head has one.
     layer_norm: whether the pooled features are standardised before the head.
     init: how the head begins: "default" or "glorot".

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from lookalike.errors import check, unknown
+from lookalike.models import low_rank
 from lookalike.models.backbones.stages import After, Backbone, check_stages, stage_of
 from lookalike.models.pooling import POOLINGS
 from lookalike.models.readout import CentredFeatures, Readout, side_by_side
@@ -25,7 +26,7 @@ Init = Literal["default", "glorot"]
 class Embedder(nn.Module):
     """f(x) = W pool(backbone(x)) + b, of `dim` numbers; with `dim=None` the pooled features themselves.
 
-    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls"), `bias` and `init` of the
+    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls", "cls_avg"), `bias` and `init` of the
     head ("default", "glorot"), `batch_norm` ("train", "frozen_statistics", "frozen") and `readout` (what an embedding
     is made of) are those of `Architecture`.
     `layer_norm` standardises the pooled features, without parameters (Teh et al., "ProxyNCA++", ECCV 2020, sec. 3.5).
@@ -61,8 +62,8 @@ class Embedder(nn.Module):
         check(hidden is None or hidden > 0, f"a hidden layer has at least one neuron, not {hidden}")
         check(hidden is None or dim is not None, "a head with a hidden layer ends in an embedding: set dim")
         self.backbone = backbone
-        self.pooling = POOLINGS[pooling]()
-        self.head = _head(backbone.width, dim, bias, layer_norm, init, hidden)
+        self.set_pooling(pooling)
+        self.head = _head(self.width, dim, bias, layer_norm, init, hidden)
         self.set_readout(readout or Readout(), dim)
         self.batch_norm = batch_norm
         self.frozen: tuple[str, ...] = ()
@@ -87,11 +88,16 @@ class Embedder(nn.Module):
         pooled: Tensor = self.pooling(self.backbone(images, after), getattr(self.backbone, "prefix_tokens", 0))
         return pooled
 
+    def set_pooling(self, name: str) -> None:
+        """From now on features are pooled in the way of this name; the head is left as it is."""
+        self.pooling = POOLINGS[name]()
+        self.width = self.backbone.width * getattr(self.pooling, "vectors", 1)
+
     def set_readout(self, readout: Readout, head_dim: int | None) -> None:
         """From now on embeddings are what `readout` says: the head (`head_dim` numbers), centred features, or both."""
         self.readout = readout
-        self.dim = readout.dim(head_dim, self.backbone.width)
-        self.centred = None if readout.kind == "head" else CentredFeatures(self.backbone.width, readout.components)
+        self.dim = readout.dim(head_dim, self.width)
+        self.centred = None if readout.kind == "head" else CentredFeatures(self.width, readout.components)
 
     def freeze(self, stages: Iterable[str]) -> None:
         """From now on exactly these `stages` are frozen: no gradients, no running statistics, no dropout."""
@@ -99,9 +105,22 @@ class Embedder(nn.Module):
         check_stages(stages, self.backbone.stages)
         self.frozen = stages
         fixed = set(_normalisation_parameters(self.backbone)) if self.batch_norm == "frozen" else set()
+        only = {f"{name}.{part}" for name, module in _modules(self.backbone) for part in low_rank.parts(module)}
         for name, parameter in self.backbone.named_parameters():
-            parameter.requires_grad_(name not in fixed and stage_of(name, self.backbone.stages) not in stages)
+            learns = name not in fixed and (not only or name in only)
+            parameter.requires_grad_(learns and stage_of(name, self.backbone.stages) not in stages)
         self.train(self.training)
+
+    def adapt(self, rank: int, seed: int = 0) -> None:
+        """From now on the backbone learns by matrices of this `rank` beside its linear layers, not in frozen stages."""
+        stages, frozen = self.backbone.stages, self.frozen
+        low_rank.adapt(self.backbone, lambda name: stage_of(f"{name}.", stages) not in frozen, rank, seed)
+        self.freeze(frozen)
+
+    def merge(self) -> None:
+        """Plain layers again, with what those matrices have learnt in their weights."""
+        low_rank.merge(self.backbone)
+        self.freeze(self.frozen)
 
     def train(self, mode: bool = True) -> "Embedder":
         """Training mode (or evaluation: `mode=False`), except for what is frozen."""
@@ -114,11 +133,25 @@ class Embedder(nn.Module):
         return self
 
     def parameter_groups(
-        self, base_lr: float, head_lr: float | None = None, weight_decay: float = 0.0
+        self,
+        base_lr: float,
+        head_lr: float | None = None,
+        weight_decay: float = 0.0,
+        stage_decay: float | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Groups for an optimiser with `weight_decay`: the backbone at `base_lr`, head and pooling at `head_lr`."""
-        body = [parameter for _, parameter in self.backbone.named_parameters()]
-        yield {"name": "backbone", "params": body, "lr": base_lr, "weight_decay": weight_decay}
+        """Groups for an optimiser with `weight_decay`: the backbone at `base_lr`, head and pooling at `head_lr`.
+
+        `stage_decay`: the rate of a stage is this share of that of the next; only the last learns at `base_lr`.
+        """
+        body: dict[str, list[nn.Parameter]] = {"backbone": []} if stage_decay is None else {}
+        for name, parameter in self.backbone.named_parameters():
+            group = "backbone" if stage_decay is None else stage_of(name, self.backbone.stages)
+            body.setdefault(group, []).append(parameter)
+        order = list(self.backbone.stages)
+        for name, parameters in body.items():
+            later = 0 if stage_decay is None else len(order) - 1 - order.index(name)
+            rate = base_lr * (stage_decay or 1.0) ** later
+            yield {"name": "backbone", "params": parameters, "lr": rate, "weight_decay": weight_decay}
         head = [*self.pooling.parameters(), *self.head.parameters()]
         if head:
             yield {

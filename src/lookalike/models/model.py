@@ -24,6 +24,7 @@ from lookalike.models.device import checked_device
 from lookalike.models.embedder import Embedder
 from lookalike.models.encoding import Decode, check_many, computed, evaluating, in_batches, read_image
 from lookalike.models.fingerprint import fingerprint
+from lookalike.models.low_rank import merged_state
 from lookalike.models.model_folder import Description
 from lookalike.models.preprocess import Preprocessing
 from lookalike.models.readout import Readout
@@ -94,14 +95,20 @@ class Model:
             embedder.centred.to(self.device).fill(mean, directions)
         return replace(self, embedder=embedder, architecture=replace(architecture, readout=readout), metrics={})
 
-    def headless(self) -> "Model":
-        """A copy that ends with the pooled features. Models that differ in their heads alone have equal copies."""
+    def headless(self, pooling: str | None = None) -> "Model":
+        """A copy that ends with the pooled features. Models that differ in their heads alone have equal copies.
+
+        `pooling`: another than the model's own.
+        """
         embedder, head = deepcopy(self.embedder), self.architecture
         if not isinstance(embedder, Embedder):
             raise UserError("only a network with a backbone and a head has features to read: this one is your own")
         embedder.head = nn.Sequential()
+        if pooling is not None:
+            embedder.set_pooling(pooling)
         embedder.set_readout(Readout(), None)
-        bare = None if head is None else Architecture(head.backbone, head.settings, dim=None, pooling=head.pooling)
+        pooling = pooling or (None if head is None else head.pooling)
+        bare = None if head is None else Architecture(head.backbone, head.settings, dim=None, pooling=str(pooling))
         return Model(embedder, self.preprocessing, bare, geometry="none")
 
     @property
@@ -167,7 +174,9 @@ class Model:
     @property
     def fingerprint(self) -> str:
         """A digest of weights, architecture, preprocessing and geometry: what tells this model from any other."""
-        return fingerprint(self._complete_architecture(), self.preprocessing, self.geometry, self.embedder.state_dict())
+        return fingerprint(
+            self._complete_architecture(), self.preprocessing, self.geometry, merged_state(self.embedder)
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write the model to `folder`, whole or not at all; an existing model is replaced."""

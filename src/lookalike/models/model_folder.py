@@ -16,6 +16,7 @@ from lookalike.files import read_regular, whole_folder
 from lookalike.geometry import Geometry
 from lookalike.models.architecture import Architecture
 from lookalike.models.backbones import weights
+from lookalike.models.low_rank import merged_state
 from lookalike.models.model_card import model_card
 from lookalike.models.preprocess import Preprocessing
 from lookalike.values import dataclass_of
@@ -59,7 +60,7 @@ def _write_files(folder: Path, description: Description, embedder: nn.Module, re
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    state = {key: value.detach().cpu().contiguous().clone() for key, value in embedder.state_dict().items()}
+    state = {key: value.detach().cpu().contiguous().clone() for key, value in merged_state(embedder).items()}
     try:
         save_file(state, folder / weights.WEIGHTS)
     except SafetensorError as error:
@@ -67,7 +68,7 @@ def _write_files(folder: Path, description: Description, embedder: nn.Module, re
     values = description.as_dict()
     text = json.dumps(values, indent=2, ensure_ascii=False)
     (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
-    parameters = sum(parameter.numel() for parameter in embedder.parameters())
+    parameters = sum(value.numel() for key, value in state.items() if key in dict(embedder.named_parameters()))
     (folder / CARD).write_text(model_card(values, parameters), encoding="utf-8")
     if recipe is not None:
         (folder / RECIPE).write_text(recipe, encoding="utf-8")

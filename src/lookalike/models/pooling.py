@@ -2,7 +2,8 @@
 
 avg: the mean. avg_max: mean plus maximum (Kim et al., "Proxy Anchor", CVPR 2020, released code). gem: generalised mean
 (Radenović, Tolias, Chum, "Fine-tuning CNN Image Retrieval with No Human Annotation", TPAMI 2019, eq. 3). cls: the class
-token of a transformer. The first three leave class and register tokens out.
+token of a transformer. cls_avg: class token and mean side by side (Oquab et al., "DINOv2", TMLR 2024, app. B.3). What
+takes means or maxima leaves class and register tokens out.
 """
 
 import torch
@@ -68,9 +69,23 @@ class ClassToken(nn.Module):
         return features[:, 0]
 
 
-POOLINGS: dict[str, type[Average] | type[AverageMax] | type[GeM] | type[ClassToken]] = {
+class ClassTokenAverage(nn.Module):
+    """The class token and the mean over all patches, side by side."""
+
+    vectors = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token, self.average = ClassToken(), Average()
+
+    def forward(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n two_widths"]:
+        return torch.cat([pooling(features, prefix_tokens) for pooling in (self.token, self.average)], 1)
+
+
+POOLINGS: dict[str, type[Average] | type[AverageMax] | type[GeM] | type[ClassToken] | type[ClassTokenAverage]] = {
     "avg": Average,
     "avg_max": AverageMax,
     "gem": GeM,
     "cls": ClassToken,
+    "cls_avg": ClassTokenAverage,
 }

@@ -17,6 +17,7 @@ from lookalike import catalog
 from lookalike.errors import UserError, check
 from lookalike.models.architecture import Architecture
 from lookalike.models.backbones import MEMBERS, weights
+from lookalike.models.backbones.known import resolved
 from lookalike.models.embedder import Embedder
 from lookalike.values import member_settings
 
@@ -53,7 +54,7 @@ def build(architecture: Architecture, file: Path, trusted: bool = False) -> Embe
 
 def _allowed(architecture: Architecture) -> Architecture:
     """The architecture as far as a folder may decide it."""
-    kind, colon, name = architecture.backbone.partition(":")
+    kind, colon, name = resolved(architecture.backbone).partition(":")
     settings = architecture.settings
     if not colon:
         member = catalog.member("backbone", MEMBERS, architecture.backbone)

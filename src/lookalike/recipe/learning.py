@@ -112,6 +112,7 @@ def loop(recipe: Recipe, model: Model, train: Dataset, features: FeatureViews | 
         clipping=rates.clipping,
         precision=recipe.train.precision,
         workers=workers,
+        compiled=recipe.train.compile is True,
         generators=generators,
         unfreezing=None if recipe.model.unfreezing.epoch is None else recipe.model.unfreezing,
         geometry=getattr(goal.loss, "normalise", "sphere"),
@@ -131,7 +132,7 @@ def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str,
     """Parameter groups: backbone (unless it is frozen), head, and the loss's own."""
     table = recipe.optimiser
     decay = table.weight_decay if recipe.ccp is None else 0.0  # CCP adds it to the gradients, before they are clipped
-    for group in embedder.parameter_groups(table.lr, table.head_lr, decay):
+    for group in embedder.parameter_groups(table.lr, table.head_lr, decay, table.stage_decay):
         if not recipe.head_only or group["name"] == "head":
             yield group
     for group in goal.parameter_groups(table.lr):

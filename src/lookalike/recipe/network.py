@@ -42,7 +42,8 @@ def model(recipe: Recipe) -> Model:
     if recipe.train.chunk is not None and recipe.features is None:
         check_chunks(embedder.train())
         embedder.eval()
-    embedder.to(device(recipe))
+    place = device(recipe)
+    embedder.to(place, memory_format=torch.channels_last if place.type == "cuda" else torch.preserve_format)
     preprocessing = views(recipe, created.preprocessing).preprocessing
     return replace(created, preprocessing=preprocessing, geometry=recipe.evaluation.geometry)
 

@@ -112,6 +112,7 @@ class Network:
     head: how its linear layer starts: "default", "principal" (components of the features) or "saved".
     freeze: this stage and all before it do not learn; None: all learn.
     unfreezing: from which epoch the backbone learns: the keys `unfreeze_epoch` and `unfreeze_every`.
+    lora: the rank of the matrices that learn beside the linear layers of the backbone, in the place of those.
     """
 
     architecture: Architecture = field(default=Architecture("conv4"), metadata=inlined())
@@ -119,6 +120,7 @@ class Network:
     head: str = "default"
     freeze: str | None = None
     unfreezing: Unfreezing = field(default=Unfreezing(), metadata=inlined("unfreeze_"))
+    lora: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,10 +129,12 @@ class Networks:
 
     backbones: names of networks; none: only model.backbone.
     sizes: of their inputs, in pixels; none: only images.size.
+    poolings: of networks with a class token; none: only model.pooling.
     """
 
     backbones: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
+    poolings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,7 @@ class Optimiser:
     head_lr: that of the head; None: the backbone's.
     loss_lr: that of what the loss learns; None: as its paper has it.
     weight_decay: of the network; with [ccp] of the proxies too.
+    stage_decay: the rate of each stage of the backbone as a share of the next one's; None: all learn alike.
     clipping: limits on the gradient: the keys `clip_norm` and `clip_value`.
     settings: the optimiser's own, such as momentum.
     """
@@ -197,6 +202,7 @@ class Optimiser:
     head_lr: float | None = None
     loss_lr: float | None = None
     weight_decay: float = 0.0
+    stage_decay: float | None = None
     clipping: Clipping = field(default=Clipping(), metadata=inlined("clip_"))
     settings: Settings = field(default_factory=dict)
 
@@ -218,6 +224,7 @@ class Train:
     most_ms: the most milliseconds that [networks] may take for an image on this machine; None: no limit.
     precision: "float32", "bfloat16", or "auto": bfloat16 on a GPU that has it.
     device: as torch names it; "auto": a GPU where there is one.
+    compile: whether torch.compile makes the network's pass, which takes a minute or more before the first step.
     """
 
     steps: int | None = None
@@ -233,6 +240,7 @@ class Train:
     most_ms: float | None = None
     precision: Precision = "auto"
     device: str = "auto"
+    compile: bool | None = None
 
     def __post_init__(self) -> None:
         minutes = self.minutes

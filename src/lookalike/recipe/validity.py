@@ -15,6 +15,7 @@ from lookalike.errors import UserError, check, unknown
 from lookalike.evaluation import names as metric_names
 from lookalike.label_sets import LabelSets
 from lookalike.models import Architecture, Preprocessing, backbones
+from lookalike.models.backbones.known import KNOWN, resolved
 from lookalike.models.pooling import POOLINGS
 from lookalike.models.preprocess import LARGEST
 from lookalike.recipe import build
@@ -44,6 +45,8 @@ def check_recipe(recipe: Recipe) -> None:
     _check_features(recipe)
     settings = {**recipe.sampler.settings, **limits(recipe.sampler.settings)}
     settings_of("sampler", samplers.MEMBERS, replace(recipe.sampler, settings=settings))
+    share = recipe.optimiser.stage_decay
+    check(share is None or 0 < share <= 1, f"optimiser.stage_decay must lie between 0 and 1, not {share}")
     optimiser(recipe.optimiser, iter([{"params": [nn.Parameter(torch.zeros(1))], "lr": 0.1}]))
     build.views(recipe, Preprocessing())
     build.steps_of(recipe, batches=1)
@@ -72,10 +75,13 @@ def _rehearse(recipe: Recipe, sets: LabelSets | None = None) -> None:
 def _check_network(table: Network) -> None:
     """Names and settings; nothing is built."""
     how = table.architecture
-    kind, colon, _ = how.backbone.partition(":")
+    kind, colon, _ = resolved(how.backbone).partition(":")
     members: dict[str, Any] = backbones.ADAPTERS if colon else backbones.MEMBERS
+    if not colon and kind not in members:
+        raise unknown("backbone", kind, [*members, *KNOWN])
     builder = catalog.member("source of backbones" if colon else "backbone", members, kind)
     member_settings("model", kind, builder, how.settings, keys(Network).keys() - {"settings"})
+    check(table.lora is None or table.lora > 0, f"model.lora is a rank of 1 or more, not {table.lora}")
     for name, value, possible in (("pooling", how.pooling, POOLINGS), ("start of the head", table.head, HEADS)):
         if value not in possible:
             raise unknown(name, value, possible)
@@ -84,6 +90,8 @@ def _check_network(table: Network) -> None:
 def _check_networks(table: Networks | None) -> None:
     for name in () if table is None else table.backbones:
         _check_network(Network(Architecture(name)))
+    for name in () if table is None else table.poolings:
+        _check_network(Network(Architecture("conv4", pooling=name)))
     for size in () if table is None else table.sizes:
         check(0 < size <= LARGEST, f"networks.sizes are 1 to {LARGEST} pixels, not {size}")
 

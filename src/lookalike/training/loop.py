@@ -86,6 +86,7 @@ class Loop:
     bank: keeps the embedding of every image, for samplers that choose by it.
     clipping: limits on the gradient; none unless set.
     precision: of the network's pass: "float32", "bfloat16", or "auto": bfloat16 on a GPU that has it.
+    compiled: whether torch.compile makes the network's pass; its weights stay in `network`.
     unfreezing: which stages are frozen in which epoch; None leaves the network as it is.
     workers: processes that load the data; 0: this one.
     geometry: in which the bank keeps embeddings: "sphere", "ball" or "none".
@@ -106,6 +107,7 @@ class Loop:
     bank: EmbeddingBank | None = None
     clipping: Clipping = Clipping()
     precision: Precision = "float32"
+    compiled: bool = False
     unfreezing: Unfreezing | None = None
     workers: int = 0
     geometry: Geometry = "sphere"
@@ -123,6 +125,7 @@ class Loop:
         check(self.workers >= 0, f"workers must not be negative, not {self.workers}")
         if self.mixer is not None:
             check_whole_batch(self.chunk)
+        self.forward: Any = torch.compile(self.network) if self.compiled else self.network
         self.plateau = Plateau(self.schedule.patience)
         self.passage = at_once if self.chunk is None else InChunks(self.chunk)
         if self.ranks.count > 1:
@@ -168,15 +171,17 @@ class Loop:
         if self.sampler.position == 0:
             self._epoch_started()
         if self.batches is None:
-            self.batches = stream(self.dataset, self.sampler, self.workers, self.ranks)
+            pinned = self.device.type == "cuda"
+            self.batches = stream(self.dataset, self.sampler, self.workers, self.ranks, pinned)
         inputs, labels, *rest = next(self.batches)
         check(len(labels) == len(inputs), f"the dataset gives {len(labels)} labels for {len(inputs)} inputs")
         shared = split(self.ranks, self.sampler)
-        return Batch(inputs.to(self.device), labels.to(self.device), rest[0] if rest else None, shared)
+        inputs = inputs.to(self.device, non_blocking=True)  # from pinned memory, while the step before is computed
+        return Batch(inputs, labels.to(self.device), rest[0] if rest else None, shared)
 
     def _embed(self, inputs: Tensor, mixture: Mixture) -> Tensor:
         with self._autocast():
-            return mixture.embed(self.network, self.prepare(inputs))
+            return mixture.embed(self.forward, self.prepare(inputs))
 
     def _terms(self, embeddings: Tensor, mixture: Mixture, batch: Batch) -> dict[str, Tensor]:
         """The objective's terms; of a mixed batch, on both sets of labels with their weights."""

@@ -14,16 +14,28 @@ from lookalike.training.distributed import Shared
 
 
 def stream(
-    dataset: torch.utils.data.Dataset[Any], sampler: BatchSampler, workers: int = 0, ranks: Ranks | None = None
+    dataset: torch.utils.data.Dataset[Any],
+    sampler: BatchSampler,
+    workers: int = 0,
+    ranks: Ranks | None = None,
+    pinned: bool = False,
 ) -> Iterator[Any]:
-    """Batches from where the sampler stands; whoever takes one advances the sampler by `step`."""
+    """Batches from where the sampler stands; whoever takes one advances the sampler by `step`.
+
+    `pinned`: in memory from which a GPU copies by itself.
+    """
     batches: Any = sampler
     if isinstance(dataset, AugmentedImages | FeatureViews):
         batches = Tickets(sampler, sampler.epoch, sampler.position)
     shares = batches if ranks is None or ranks.count == 1 else Shared(batches, sampler, ranks)
     own = torch.Generator().manual_seed(sampler.seed)  # otherwise each epoch consumes torch's global random numbers
     load: DataLoader[Any] = DataLoader(
-        dataset, batch_sampler=shares, num_workers=workers, generator=own, persistent_workers=workers > 0
+        dataset,
+        batch_sampler=shares,
+        num_workers=workers,
+        generator=own,
+        persistent_workers=workers > 0,
+        pin_memory=pinned,
     )
     while True:
         yield from map(dataset.batch, shares) if isinstance(dataset, FeatureViews) else load

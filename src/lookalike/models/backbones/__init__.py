@@ -1,11 +1,14 @@
-"""The catalogue of backbones: ours by name, others as `timm:NAME` and `hf:NAME-or-folder`."""
+"""The catalogue of backbones: ours and some of the Hugging Face Hub by name, others as `timm:NAME` and
+`hf:NAME-or-folder`."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 
 from lookalike import catalog
 from lookalike.errors import check, unknown
+from lookalike.models.backbones import hub
 from lookalike.models.backbones.bn_inception import BNInception as BNInception
 from lookalike.models.backbones.conv4 import Conv4 as Conv4
 from lookalike.models.backbones.densenet import DenseNet201 as DenseNet201
@@ -14,6 +17,7 @@ from lookalike.models.backbones.efficientnet_lite import EfficientNetLite1 as Ef
 from lookalike.models.backbones.efficientnet_lite import EfficientNetLite2 as EfficientNetLite2
 from lookalike.models.backbones.googlenet import GoogLeNet as GoogLeNet
 from lookalike.models.backbones.hf_adapter import HuggingFace
+from lookalike.models.backbones.known import KNOWN, resolved
 from lookalike.models.backbones.pixels import Pixels as Pixels
 from lookalike.models.backbones.resnet import ResNet18 as ResNet18
 from lookalike.models.backbones.resnet import ResNet50 as ResNet50
@@ -28,7 +32,7 @@ __all__ = sorted({"ADAPTERS", "MEMBERS", "available", "build", "names", *(kind._
 
 
 def names() -> list[str]:
-    """The backbones written here; any `timm:NAME` and `hf:NAME-or-folder` can be built as well."""
+    """The backbones written here; those of `KNOWN`, `timm:NAME` and `hf:NAME-or-folder` can be built as well."""
     return sorted(MEMBERS)
 
 
@@ -38,6 +42,8 @@ def available(name: str) -> bool:
     >>> available("conv4")
     False
     """
+    if name in KNOWN:
+        return find_spec("transformers") is not None and hub.find(KNOWN[name].repository) is not None
     published: Published = getattr(catalog.member("backbone", MEMBERS, name), "published")  # noqa: B009
     return published.find() is not None
 
@@ -50,8 +56,10 @@ def build(name: str, seed: int = 0, **settings: Any) -> Backbone:
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # leaves the generators of GPUs alone
-        kind, colon, inner = name.partition(":")
+        kind, colon, inner = resolved(name).partition(":")
         if not colon:
+            if name not in MEMBERS:
+                raise unknown("backbone", name, [*MEMBERS, *KNOWN])
             own: Backbone = catalog.build("backbone", MEMBERS, name, settings)
             return own
         if kind not in ADAPTERS:

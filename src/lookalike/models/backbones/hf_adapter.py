@@ -24,9 +24,12 @@ from lookalike.models.backbones.hf_source import (
     saved_settings,
     source_preprocessing,
 )
+from lookalike.models.backbones.hub import folder
 from lookalike.models.backbones.stages import After
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
+
+PICKLED = "pytorch_model.bin"  # of repositories without safetensors; read as plain tensors
 
 
 class HuggingFace(nn.Module):
@@ -50,6 +53,10 @@ class HuggingFace(nn.Module):
         saved = None if local is None or not (local / DESCRIPTION).is_file() else local / DESCRIPTION
         if saved is not None and config is None:
             config, preprocessing = saved_settings(saved)
+        if config is None or weights == "pretrained":
+            place = folder(source)
+            local = place / PICKLED if weights == "pretrained" and not any(place.glob("*.safetensors")) else local
+            source = str(place)
         settings = read_config(source, config)
         if local is None or saved is not None:
             self.network = _without_poolers(build_network(source, settings, weights == "pretrained"))

@@ -24,6 +24,7 @@ def from_processor(values: Mapping[str, Any]) -> Preprocessing:
         **_sizes(values),
         mean=tuple(unit * value for value in mean),
         std=tuple(unit * value for value in std),
+        order="BGR" if values.get("do_flip_channel_order") else "RGB",
         interpolation="bicubic" if values.get("resample") == BICUBIC else "bilinear",
     )
 

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lookalike.errors import UserError, check, install
+from lookalike.files import read_json
 from lookalike.models.backbones.hf_preprocess import from_processor
 from lookalike.models.backbones.weights import read
 from lookalike.models.preprocess import Preprocessing
@@ -42,7 +43,7 @@ def read_config(name: str, config: Mapping[str, Any] | None) -> Any:
 def build_network(name: str, config: Any, pretrained: bool, **options: Any) -> Any:
     automatic = _library().AutoModel
     try:
-        with _without_bars():
+        with _silent():
             return (
                 automatic.from_pretrained(name, config=config, use_safetensors=True, trust_remote_code=False, **options)
                 if pretrained
@@ -80,16 +81,17 @@ def saved_settings(file: Path) -> tuple[Mapping[str, Any] | None, Mapping[str, A
 
 
 def source_preprocessing(name: str) -> Preprocessing:
-    from transformers.utils import cached_file
-
+    """The preprocessing of the network in a folder."""
+    path = Path(name) / "preprocessor_config.json"
+    check(
+        path.is_file(),
+        f"hf:{name} has no preprocessor_config.json: copy it from where the network came from, or say what it takes: "
+        "--set 'model.preprocessing={crop = 224, resize = 256}'",
+    )
     try:
-        path = cached_file(name, "preprocessor_config.json")
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"hf:{name} has no preprocessor_config.json: give preprocessing={{'crop': …, 'mean': …}}"
-        ) from error
-    with open(path, encoding="utf-8") as file:
-        return from_processor(json.load(file))
+        return from_processor(read_json(path))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UserError(f"cannot read {path}: {error}") from error
 
 
 def _library() -> Any:
@@ -101,14 +103,16 @@ def _library() -> Any:
 
 
 @contextmanager
-def _without_bars() -> Iterator[None]:
-    """Hide the library's progress bars: only the command line draws progress."""
+def _silent() -> Iterator[None]:
+    """Hide the library's progress bars and its lists of text layers that are left out: only the command line prints."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -48,12 +50,20 @@ def _library() -> Any:
     try:
         import timm
     except ImportError as error:
-        raise UserError(f"timm:… needs timm: {install('timm')}") from error
+        if find_spec("timm") is None:
+            raise UserError(f"timm:… needs timm: {install('timm')}, with {_torchvision()}") from error
+        raise UserError(f"timm cannot be imported ({error}): it needs {_torchvision()}") from error
     except RuntimeError as error:  # torchvision was built for another torch
-        raise UserError(
-            f"timm cannot be imported ({error}): install the torchvision that matches this torch"
-        ) from error
+        raise UserError(f"timm cannot be imported ({error}): it needs {_torchvision()}") from error
     return timm
+
+
+def _torchvision() -> str:
+    """The torchvision that was made for this torch: 0.21 for 2.6, and so on."""
+    number = int(torch.__version__.split(".")[1]) + 15
+    return (
+        f"torchvision 0.{number}, which was made for this torch {torch.__version__}, from the index that torch is from"
+    )
 
 
 def _created(timm: Any, name: str, pretrained: bool, options: dict[str, Any]) -> Any:

