@@ -19,7 +19,12 @@ CLAIMS = Path(__file__).with_name("claims.toml")
 TEXT = Path(__file__).with_name("text.md")
 PAGE = ROOT / "docs" / "reproduction.md"
 MARK, STATE = "<!-- tables -->", "<!-- state -->"
-KINDS = {"cub": "heads on CUB", "cars": "heads on Cars196", "finetuned": "fine-tuned networks", "omniglot": "networks on Omniglot"}
+KINDS = {
+    "cub": "heads on CUB",
+    "cars": "heads on Cars196",
+    "finetuned": "fine-tuned networks",
+    "omniglot": "networks on Omniglot",
+}
 COURSES = {"cub_ccp": "map@r", "cub_fastap_batch_size": "recall@1", "cub_top_k": "recall@1"}
 STEPS = (0, 25, 50, 100, 200, 400, 800, 1600)  # what study.json keeps of every run
 

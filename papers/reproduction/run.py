@@ -20,7 +20,13 @@ from papers.reproduction.figures import RESULTS, Kept
 from papers.reproduction.planned import ROOT, SEARCH, SEARCH_FILE, STUDIES, Planned
 
 TRIALS = 15
-SECONDS = {"cub": 18.0, "cars": 18.0, "finetuned": 900.0, "omniglot": 600.0, "trial": 120.0}  # of one core, before any is measured
+SECONDS = {
+    "cub": 18.0,
+    "cars": 18.0,
+    "finetuned": 900.0,
+    "omniglot": 600.0,
+    "trial": 120.0,
+}  # of one core, before any is measured
 
 
 def estimate(data: dict[str, str], out: Path, workers: int) -> Iterator[str]:

@@ -30,4 +30,7 @@ def starts(study: str) -> dict[str, Start]:
     if bed is None or not files:
         return {}
     recipes = {cell.row: cell.recipe for cell in read(files[0]).cells}
-    return {row: Start(bed, f"{recipe.evaluation.geometry}, {recipe.model.architecture.dim}") for row, recipe in recipes.items()}
+    return {
+        row: Start(bed, f"{recipe.evaluation.geometry}, {recipe.model.architecture.dim}")
+        for row, recipe in recipes.items()
+    }

@@ -1,8 +1,8 @@
 """A claim against the figures of a study: reproduced, within noise, contradicted, or nothing to say yet.
 
 A difference counts when both of its intervals leave out 0: the one over runs (Student's t over pairs of equal seed and
-fold) and, where the metric has a value for every query, the one over queries. It counts for nothing where the row that is to
-be surpassed ended no better than an untrained head: then the setting did not suit it here.
+fold) and, where the metric has a value for every query, the one over queries. It counts for nothing where the row that
+is to be surpassed ended no better than an untrained head: then the setting did not suit that row.
 """
 
 import math
@@ -112,8 +112,8 @@ def _pair(claim: Claim, study: Kept) -> Verdict:
 
 
 def _trend(claim: Claim, study: Kept) -> Verdict:
-    """A metric over ordered rows, or how far each is above its row of `against`: the correlation with their order, run by
-    run, by Fisher's transformation."""
+    """A metric over ordered rows: the correlation with their order, run by run, by Fisher's transformation. With
+    `against`, how far each row is above its own of these."""
     rows, metric = claim["rows"], claim["metric"]
     by_row = [study.values(row, metric) for row in rows]
     for place, row in enumerate(claim.get("against", ())):
