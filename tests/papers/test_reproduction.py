@@ -372,6 +372,7 @@ def test_every_picture_can_be_drawn(tmp_path):
             for number in range(3)
         ]
         metrics = {"recall@1": 0.3 + 0.01 * row, "train:rho": 0.5 - 0.02 * row + 0.01 * fold}
+        metrics |= {"map@r": 0.2 + 0.01 * row, "train:intra_inter": 0.9 - 0.01 * row}
         return {"seed": 0, "fold": fold, "best_step": 25 * row + fold, "metrics": metrics, "course": course,
                 "class_spectrum": [4.0, 2.0, 1.0], "instances": instances}  # fmt: skip
 
@@ -384,7 +385,7 @@ def test_every_picture_can_be_drawn(tmp_path):
     names = {chart.name for chart in pictures.charts(find)}
     assert names == {
         "recall_against_rho", "class_spectra", "ccp_covering_radius", "ccp_between_classes", "ccp_steps", "ccp_course",
-        "top_k_course", "fastap_course",
+        "top_k_course", "fastap_course", "precision_against_tightness",
     }  # fmt: skip
     (cloud,) = (chart for chart in pictures.charts(find) if chart.name == "recall_against_rho")
     assert "r = −1.00" in cloud.caption
