@@ -1,4 +1,4 @@
-"""What a row begins with: the figures of a head that has learned nothing, of the same bed, dimension and geometry."""
+"""What a row could have had for nothing: the figures of an untrained head of the same bed and dimension, on the sphere."""
 
 from functools import cache
 from typing import NamedTuple
@@ -18,10 +18,10 @@ class Start(NamedTuple):
 
 @cache
 def starts(study: str) -> dict[str, Start]:
-    """The start of every row of a study; empty where no untrained head is kept, as for networks from scratch.
+    """The untrained head for every row of a study; empty where none is kept, as for networks from scratch.
 
     >>> starts("cub_top_k")["Angular"]
-    Start(study='cub_untrained', row='none, 128')
+    Start(study='cub_untrained', row='dim 128')
     >>> starts("omniglot_ms")
     {}
     """
@@ -29,8 +29,4 @@ def starts(study: str) -> dict[str, Start]:
     files = [planned.file for planned in STUDIES if planned.name == study]
     if bed is None or not files:
         return {}
-    recipes = {cell.row: cell.recipe for cell in read(files[0]).cells}
-    return {
-        row: Start(bed, f"{recipe.evaluation.geometry}, {recipe.model.architecture.dim}")
-        for row, recipe in recipes.items()
-    }
+    return {cell.row: Start(bed, f"dim {cell.recipe.model.architecture.dim}") for cell in read(files[0]).cells}
