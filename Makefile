@@ -20,7 +20,7 @@ test-all: $(VENV)/test-ready
 WORKERS ?= 2
 reproduce: $(VENV)/test-ready
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tune]'
-	$(VENV)/bin/python -m papers reproduce $(if $(CUB),--cub200 $(CUB)) $(if $(OMNIGLOT),--omniglot $(OMNIGLOT)) --workers $(WORKERS)
+	$(VENV)/bin/python -m papers reproduce $(if $(CUB),--cub200 $(CUB)) $(if $(CARS),--cars196 $(CARS)) $(if $(OMNIGLOT),--omniglot $(OMNIGLOT)) --workers $(WORKERS)
 
 docs: $(VENV)/docs-ready
 	$(VENV)/bin/sphinx-build -W -q -b html docs build/site

@@ -33,7 +33,8 @@ NEAREST = {  # studies of the reproduction that were run here
     "ccp/ablation_batch_size_cub": "cub_ccp_batch_size", "ccp/ablation_proxies_cub": "cub_ccp_proxies",
     "fastap/table_2_sop": "omniglot_fastap", "fastap/figure_3_sop": "cub_fastap_batch_size",
     "multi_similarity/table_2_cars": "cub_ms_ablation_printed", "multi_similarity/table_3_cub": "cub_embedding_size",
-    "multi_similarity/table_2_released_cars": "cub_ms_ablation_released",
+    "multi_similarity/table_2_released_cars": "cars_ms_ablation",
+    "ccp/table_2_cars": "cars_ccp", "roth/table_5_cars": "cars_roth_losses", "top_k/table_1_cars": "cars_top_k",
     "multi_similarity/supplement_table_1_cub": "cub_ms_batch_size", "top_k/table_1_cub": "cub_top_k",
 }  # fmt: skip
 

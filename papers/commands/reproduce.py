@@ -12,6 +12,9 @@ EXAMPLE = "python -m papers reproduce --cub200 birds/ --workers 2"
 
 def run(
     cub200: Annotated[str | None, typer.Option("--cub200", metavar="FOLDER", help="CUB_200_2011, unpacked.")] = None,
+    cars196: Annotated[
+        str | None, typer.Option("--cars196", metavar="FOLDER", help="Cars196, unpacked, or a table cars196.csv.")
+    ] = None,
     omniglot: Annotated[
         str | None,
         typer.Option("--omniglot", metavar="FOLDER", help="images_background and images_evaluation, unpacked."),
@@ -28,8 +31,9 @@ def run(
     from papers.reproduction import run as running
     from papers.reproduction.planned import STUDIES
 
-    data = {name: place for name, place in (("cub200", cub200), ("omniglot", omniglot)) if place is not None}
-    check(bool(data), "no photos were given: add --cub200 FOLDER or --omniglot FOLDER")
+    given = {"cub200": cub200, "cars196": cars196, "omniglot": omniglot}
+    data = {name: place for name, place in given.items() if place is not None}
+    check(bool(data), "no photos were given: add --cub200 FOLDER, --cars196 FOLDER or --omniglot FOLDER")
     for line in running.estimate(data, out, workers):
         typer.echo(line, err=True)
     if estimate:

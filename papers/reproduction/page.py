@@ -9,7 +9,7 @@ from typing import Any
 
 from lookalike.files import write_text
 from lookalike.sweeps import read
-from papers.reproduction import pictures
+from papers.reproduction import apart, pictures
 from papers.reproduction.figures import RESULTS, Kept, shown
 from papers.reproduction.planned import ROOT, SEARCH, STUDIES
 from papers.reproduction.published import SAMPLERS, published
@@ -18,8 +18,13 @@ from papers.reproduction.verdicts import NOT_RUN, ORDER, Verdict, judge
 CLAIMS = Path(__file__).with_name("claims.toml")
 TEXT = Path(__file__).with_name("text.md")
 PAGE = ROOT / "docs" / "reproduction.md"
-MARK, STATE = "<!-- tables -->", "<!-- state -->"
-KINDS = {"cub": "heads on CUB", "finetuned": "fine-tuned networks", "omniglot": "networks on Omniglot"}
+MARK, STATE, RATES = "<!-- tables -->", "<!-- state -->", "<!-- rates -->"
+KINDS = {
+    "cub": "heads on CUB",
+    "cars": "heads on Cars196",
+    "finetuned": "fine-tuned networks",
+    "omniglot": "networks on Omniglot",
+}
 COURSES = {"cub_ccp": "map@r", "cub_fastap_batch_size": "recall@1", "cub_top_k": "recall@1"}
 STEPS = (0, 25, 50, 100, 200, 400, 800, 1600)  # what study.json keeps of every run
 
@@ -56,7 +61,10 @@ def draw(results: Path = RESULTS) -> str:
         lines += rows
     lines += ["", "## The tables beside ours", *_tables(find), *_trials(find)]
     lines += [*_courses(find), *_pictures(find), "", "## What was run", "", *_runs(find)]
-    text = TEXT.read_text(encoding="utf-8").replace(STATE, _state(find, count)).replace(MARK, "\n".join(lines))
+    parts = {STATE: _state(find, count), RATES: "\n".join(apart.rates(find)), MARK: "\n".join(lines)}
+    text = TEXT.read_text(encoding="utf-8")
+    for mark, part in parts.items():
+        text = text.replace(mark, part)
     for row, name in SAMPLERS.items():
         text = text.replace(row, name)
     return text

@@ -8,6 +8,7 @@ from lookalike.evaluation.statistics.seeds import spread_of
 from lookalike.files import write_text
 from lookalike.report.charts import layout, svg
 from lookalike.report.charts.chart import Axis, Chart, Series, around, columns
+from papers.reproduction import apart
 from papers.reproduction.figures import Kept, correlation
 from papers.reproduction.planned import ROOT
 
@@ -38,7 +39,8 @@ TITLES = {
 
 def charts(find: Find) -> list[Chart]:
     """Every picture for which there are runs."""
-    drawn = [recall_against_rho(find), class_spectra(find), *instances(find), steps_to_converge(find)]
+    drawn = [apart.precision_against_tightness(find), recall_against_rho(find), class_spectra(find)]
+    drawn += [*instances(find), steps_to_converge(find)]
     drawn += [course(find, name) for name in COURSES]
     return [chart for chart in drawn if chart is not None]
 

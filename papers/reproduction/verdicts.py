@@ -1,19 +1,22 @@
 """A claim against the figures of a study: reproduced, within noise, contradicted, or nothing to say yet.
 
 A difference counts when both of its intervals leave out 0: the one over runs (Student's t over pairs of equal seed and
-fold) and, where the metric has a value for every query, the one over queries.
+fold) and, where the metric has a value for every query, the one over queries. It counts for nothing where the row that
+is to be surpassed ended no better than an untrained head: then the setting did not suit that row.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lookalike.evaluation.statistics.seeds import Spread, quantile, spread_of
 from papers.reproduction.figures import Kept, correlation, fisher, pearson, shown, span
+from papers.reproduction.untrained import starts
 
 REPRODUCED, NOISE, CONTRADICTED = "reproduced", "within noise", "contradicted"
 NOT_RUN, NOT_HERE = "not run yet", "not testable here"
 ORDER = (REPRODUCED, NOISE, CONTRADICTED, NOT_HERE, NOT_RUN)
+NEAREST = ("recall@1", "precision@1")  # the same figure by its two names
 Claim = Mapping[str, Any]
 
 
@@ -31,9 +34,38 @@ def judge(claim: Claim, studies: Callable[[str], Kept]) -> Verdict:
     if "known" in claim:
         return Verdict(claim["verdict"], claim["known"])
     verdict = KINDS[claim["kind"]](claim, studies(claim["study"]))
-    if "doubt" in claim and verdict.word != NOT_RUN:
-        return Verdict(NOT_HERE, f"{verdict.ours}; {claim['doubt']}")
+    doubt = claim.get("doubt") or _untaught(claim, studies)
+    if doubt and verdict.word not in (NOT_RUN, NOT_HERE):
+        return Verdict(NOT_HERE, f"{verdict.ours}; {doubt}")
     return verdict
+
+
+def _untaught(claim: Claim, studies: Callable[[str], Kept]) -> str:
+    """Which row that the claim measures others by ended no better than an untrained head, in the metric of the claim or
+    in its nearest neighbour; empty where none did."""
+    study, known = studies(claim["study"]), starts(claim["study"])
+    for row in _baselines(claim, study):
+        if row not in known:
+            continue
+        start = studies(known[row].study)
+        for metric in dict.fromkeys((*NEAREST, claim.get("metric", NEAREST[0]))):
+            own, begun = study.values(row, metric), start.values(known[row].row, metric)
+            seeds = {seed for seed, _ in own}
+            before = [value for (seed, _), value in begun.items() if seed in seeds]
+            if own and before and _mean(own.values()) <= _mean(before):
+                return f"{row} ended no better than an untrained head ({metric} {shown(_mean(before), metric)})"
+    return ""
+
+
+def _baselines(claim: Claim, study: Kept) -> list[str]:
+    if claim["kind"] == "pair":
+        return [claim["against"]]
+    return _spanned(claim, study) if claim["kind"] == "span" else []
+
+
+def _mean(values: Iterable[float]) -> float:
+    every = list(values)
+    return sum(every) / len(every)
 
 
 def _signed(gap: Spread, rises: bool) -> str:
@@ -80,14 +112,19 @@ def _pair(claim: Claim, study: Kept) -> Verdict:
 
 
 def _trend(claim: Claim, study: Kept) -> Verdict:
-    """A metric over ordered rows: the correlation with their order, run by run, by Fisher's transformation."""
+    """A metric over ordered rows: the correlation with their order, run by run, by Fisher's transformation. With
+    `against`, how far each row is above its own of these."""
     rows, metric = claim["rows"], claim["metric"]
     by_row = [study.values(row, metric) for row in rows]
+    for place, row in enumerate(claim.get("against", ())):
+        base = study.values(row, metric)
+        by_row[place] = {run: value - base[run] for run, value in by_row[place].items() if run in base}
     runs = sorted(set.intersection(*(set(values) for values in by_row)))
     if not runs:
         return Verdict(NOT_RUN)
     related = spread_of([fisher(pearson(range(len(rows)), [values[run] for values in by_row])) for run in runs])
-    means = " → ".join(shown(sum(values[run] for run in runs) / len(runs), metric) for values in by_row)
+    sign = "+" if "against" in claim else ""
+    means = " → ".join(shown(sum(values[run] for run in runs) / len(runs), metric, sign) for values in by_row)
     ends = "" if related.over_seeds is None else " [{:+.2f}, {:+.2f}]".format(*map(math.tanh, related.over_seeds))
     ours = f"{means}; r = {math.tanh(related.mean):+.2f}{ends}, {_runs(len(runs))}"
     return Verdict(_signed(related, claim.get("rises", True)), ours.replace("-", "−"))
@@ -108,8 +145,7 @@ def _correlation(claim: Claim, study: Kept) -> Verdict:
 
 def _span(claim: Claim, study: Kept) -> Verdict:
     """How far the rows of a study are apart, against what the claim allows."""
-    metric = claim["metric"]
-    rows = [row for row in study.rows if row.startswith(claim.get("rows_of", "")) and not row.startswith("R-")]
+    metric, rows = claim["metric"], _spanned(claim, study)
     values = {row: study.values(row, metric) for row in rows}
     runs = sorted(set.intersection(*map(set, values.values()))) if values else []
     if len(values) < claim["count"] or len(runs) < 2:
@@ -121,6 +157,10 @@ def _span(claim: Claim, study: Kept) -> Verdict:
     ours += f" ± {shown(half, metric)}, {_runs(len(runs))} each"
     sure = REPRODUCED if apart <= claim["at_most"] else CONTRADICTED
     return Verdict(NOISE if abs(apart - claim["at_most"]) < half else sure, ours)
+
+
+def _spanned(claim: Claim, study: Kept) -> list[str]:
+    return [row for row in study.rows if row.startswith(claim.get("rows_of", "")) and not row.startswith("R-")]
 
 
 def _least_difference(table: list[list[float]]) -> float:

@@ -34,7 +34,7 @@ def test_a_mistake_is_one_line_and_exit_code_2():
     words = [sys.executable, "-m", "papers", "reproduce", "--estimate"]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == "papers: no photos were given: add --cub200 FOLDER or --omniglot FOLDER\n"
+    assert ended.stderr == "papers: no photos were given: add --cub200 FOLDER, --cars196 FOLDER or --omniglot FOLDER\n"
 
 
 def test_theorems():

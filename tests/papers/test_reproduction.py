@@ -17,6 +17,7 @@ from papers.reproduction.page import PAGE, claims, draw
 from papers.reproduction.pictures import FOLDER
 from papers.reproduction.planned import ROOT, SEARCH, STUDIES
 from papers.reproduction.run import kept_whole
+from papers.reproduction.untrained import BEDS, starts
 from papers.reproduction.verdicts import CONTRADICTED, NOISE, NOT_HERE, NOT_RUN, REPRODUCED, judge
 
 
@@ -104,6 +105,76 @@ def test_a_row_that_never_got_better_than_its_start_is_no_opponent():
     verdict = judge(claim, lambda _: study)
     assert verdict.word == NOT_HERE
     assert verdict.ours.endswith("3 runs; base never got better than its start")
+
+
+def of_metric(name, **rows):
+    """As `kept`, of another metric."""
+    study = kept(**rows)
+    for row in study.content["rows"]:
+        for run in row["runs"]:
+            run["metrics"] = {name: run["metrics"]["map@r"]}
+    return study
+
+
+@pytest.mark.parametrize(
+    ("start", "word"),
+    [
+        ({"precision@1": 0.309}, REPRODUCED),
+        ({"precision@1": 0.311}, NOT_HERE),  # its nearest neighbours were no better than before
+        ({"precision@1": 0.309, "map": 0.311}, NOT_HERE),  # what the claim is judged by was not
+        ({"precision@1": 0.309, "map": 0.309, "nmi": 0.9}, REPRODUCED),  # another metric says nothing
+    ],
+)
+def test_a_baseline_that_ends_no_better_than_an_untrained_head_is_no_opponent(start, word):
+    values = {"Contrastive": [0.30, 0.31, 0.32], "Top-k precision": [0.35, 0.36, 0.38]}
+    study = kept(**values)
+    for row in study.content["rows"]:
+        for run in row["runs"]:
+            run["metrics"] = dict.fromkeys(("precision@1", "map", "nmi"), run["metrics"]["map@r"])
+    studies = {"cub_top_k": study, "cub_untrained": kept(**{"dim 128": [0.0]})}
+    studies["cub_untrained"].content["rows"][0]["runs"][0]["metrics"] = start
+    claim = {"kind": "pair", "study": "cub_top_k", "row": "Top-k precision", "against": "Contrastive", "metric": "map"}
+    verdict = judge(claim, studies.__getitem__)
+    assert verdict.word == word
+    assert ("Contrastive ended no better than an untrained head" in verdict.ours) is (word == NOT_HERE)
+
+
+def test_a_row_is_compared_with_the_untrained_head_of_its_own_dimension():
+    assert starts("cub_ms_ablation_printed")["MS"].row == "dim 64"
+    assert starts("cars_ccp")["C1"] == ("cars_untrained", "dim 128")
+    rows = {bed: set(read(ROOT / "papers" / "reproduction" / f"{bed}.toml").rows) for bed in BEDS.values()}
+    for claim in claims():
+        if claim.get("kind") == "pair" and (start := starts(claim["study"]).get(claim["against"])):
+            assert start.row in rows[start.study], claim
+
+
+@pytest.mark.parametrize(("start", "word"), [(0.09, REPRODUCED), (0.106, NOT_HERE)])
+def test_losses_are_not_close_where_one_of_them_learned_nothing(start, word):
+    study = of_metric("recall@1", NPair=[0.1, 0.11], MS=[0.2, 0.19])
+    studies = {"cub_roth_losses": study, "cub_untrained": of_metric("recall@1", **{"dim 128": [start]})}
+    claim = {"kind": "span", "study": "cub_roth_losses", "metric": "recall@1", "count": 2, "at_most": 0.3}
+    assert judge(claim, studies.__getitem__).word == word
+
+
+def test_what_is_said_about_mixup_is_what_its_source_says():
+    said = [claim for claim in claims() if claim.get("study") == "cub_mixup" and claim["metric"] == "recall@1"]
+    assert len(said) == 3
+    assert all(not claim["rises"] and "level" not in claim and "costs" in claim["says"] for claim in said)
+
+
+def test_every_claim_of_cars_has_five_paired_runs_or_more():
+    judged = [claim for claim in claims() if claim.get("study", "").startswith("cars_")]
+    gaps = [Kept.read(claim["study"]).gap(claim["row"], claim["against"], claim["metric"]) for claim in judged]
+    assert gaps
+    assert all(gap is not None and gap.seeds >= 5 and gap.over_queries is not None for gap in gaps)
+
+
+def test_a_trend_of_gaps_is_judged_by_the_gaps():
+    study = kept(one=[0.1, 0.1], two=[0.1, 0.1], three=[0.1, 0.1], a=[0.2, 0.21], b=[0.19, 0.19], c=[0.18, 0.17])
+    claim = TREND | {"study": "x", "rows": ["a", "b", "c"], "against": ["one", "two", "three"], "rises": False}
+    verdict = judge(claim, lambda _: study)
+    assert verdict.word == REPRODUCED
+    assert verdict.ours.startswith("+10.50 → +9.00 → +7.50; r = −1.00")
 
 
 ROWS = {"a": [0.1, 0.11], "b": [0.2, 0.19], "c": [0.3, 0.31]}
@@ -271,8 +342,8 @@ def test_every_claim_names_rows_and_metrics_that_its_study_has():
         if "untestable" in claim or "known" in claim or claim["study"] == SEARCH:
             continue
         study = studies[claim["study"]]
-        named = [claim[key] for key in ("row", "against") if key in claim]
-        named += claim["rows"] if isinstance(claim.get("rows"), list) else []
+        named = [claim[key] for key in ("row", "against") if isinstance(claim.get(key), str)]
+        named += [row for key in ("rows", "against") if isinstance(claim.get(key), list) for row in claim[key]]
         assert set(named) <= set(study.rows), claim
         assert {claim.get("metric", study.metrics[0]), *claim.get("metrics", [])} <= set(study.metrics), claim
         if "rows_of" in claim:
@@ -299,6 +370,7 @@ def test_every_picture_can_be_drawn(tmp_path):
             for number in range(3)
         ]
         metrics = {"recall@1": 0.3 + 0.01 * row, "train:rho": 0.5 - 0.02 * row + 0.01 * fold}
+        metrics |= {"map@r": 0.2 + 0.01 * row, "train:intra_inter": 0.9 - 0.01 * row}
         return {"seed": 0, "fold": fold, "best_step": 25 * row + fold, "metrics": metrics, "course": course,
                 "class_spectrum": [4.0, 2.0, 1.0], "instances": instances}  # fmt: skip
 
@@ -311,7 +383,7 @@ def test_every_picture_can_be_drawn(tmp_path):
     names = {chart.name for chart in pictures.charts(find)}
     assert names == {
         "recall_against_rho", "class_spectra", "ccp_covering_radius", "ccp_between_classes", "ccp_steps", "ccp_course",
-        "top_k_course", "fastap_course",
+        "top_k_course", "fastap_course", "precision_against_tightness",
     }  # fmt: skip
     (cloud,) = (chart for chart in pictures.charts(find) if chart.name == "recall_against_rho")
     assert "r = −1.00" in cloud.caption
