@@ -87,13 +87,17 @@ class Classified:
 
 @dataclass(frozen=True)
 class Answer:
-    """The nearest items of one query, the nearest first, and what calibration says of the best one.
+    """The nearest items of one query, the nearest first, and three answers: is it here, what is it, how sure?
 
     hits: what was found.
-    verdict: "sure", "maybe", "unknown" or "uncalibrated".
+    match: the chance that an item of the same label is in the index; None where that was not measured.
+    label: what the hits say it is.
+    second: the next label among the hits; None where they all have the same.
+    chance: that the label is right; None where that was not measured.
+    verdict: "sure", "maybe", "unknown" (nothing here is like it) or "uncalibrated".
+    words: the answer for people: "sure: A", "probably A", "A or B", "something like A, not sure which", "nothing like
+    it here"; empty where nothing was calibrated.
     meaning: the verdict in one sentence; empty where nothing was calibrated.
-    label: what the hits say it is, by the rule that calibration found best.
-    chance: that the best hit is right; None: only its similarity was judged.
     certified: whether the first look at the rounded scores proved it, without a second one.
     generation: of the vectors it was found with.
     missing: shards that did not answer: their items are not among the hits.
@@ -107,6 +111,9 @@ class Answer:
     missing: Sequence[str] = ()
     label: str | None = None
     meaning: str = ""
+    match: float | None = None
+    second: str | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True)

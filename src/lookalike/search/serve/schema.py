@@ -39,9 +39,13 @@ class Milliseconds(BaseModel):
 
 class AnswerForm(BaseModel):
     hits: list[HitForm]
-    verdict: Literal["sure", "maybe", "unknown"] | None
-    meaning: str
-    label: str | None
+    match: float | None = Field(description="The chance that an item of the same label is in the index.")
+    label: str | None = Field(description="What the hits say it is.")
+    second: str | None = Field(description="The next label among the hits.")
+    chance: float | None = Field(description="The chance that the label is right.")
+    verdict: Literal["sure", "maybe", "unknown"] | None = Field(description="None: nothing is calibrated.")
+    words: str = Field(description="The answer for people; empty where nothing is calibrated.")
+    meaning: str = Field(description="The verdict in one sentence.")
     milliseconds: Milliseconds
     query: str = Field(description="What feedback calls this query.")
     items: int

@@ -56,9 +56,13 @@ def answer_form(answer: Answer, items: int, times: dict[str, float], query: str)
     """An answer, how many items there are, the milliseconds of each stage, and what feedback calls the query."""
     return AnswerForm(
         hits=[hit_form(hit) for hit in answer.hits],
-        verdict=None if answer.verdict == "uncalibrated" else answer.verdict,
-        meaning=answer.meaning or UNCALIBRATED,
+        match=answer.match,
         label=answer.label,
+        second=answer.second,
+        chance=answer.chance,
+        verdict=None if answer.verdict == "uncalibrated" else answer.verdict,
+        words=answer.words,
+        meaning=answer.meaning or UNCALIBRATED,
         items=items,
         query=query,
         missing=list(answer.missing),
