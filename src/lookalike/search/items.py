@@ -77,12 +77,15 @@ class Hit:
 
 @dataclass(frozen=True)
 class Classified:
-    """The label that an index gives to a picture."""
+    """The label that an index gives to a picture, as an `Answer` has it; `trouble`: why it cannot be read at all."""
 
     path: str
-    label: str | None
-    similarity: float
-    verdict: Verdict
+    label: str | None = None
+    similarity: float = 0.0
+    verdict: Verdict = "uncalibrated"
+    second: str | None = None
+    chance: float | None = None
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,3 +128,5 @@ class Mark:
     item: str
     right: bool
     number: int = 0  # the store counts them
+    by: str | None = None  # who said so, where that is known
+    at: float | None = field(default=None, compare=False)  # when, in seconds since 1970; None: now

@@ -37,6 +37,7 @@ STEPS: Sequence[Sequence[str]] = (
            UNIQUE (query, item))""",
         "CREATE TABLE asked (query text PRIMARY KEY, content bytea NOT NULL)",
     ),
+    ("ALTER TABLE marks ADD COLUMN author text",),
 )
 TYPES = {"text": 'text COLLATE "C"', "number": "numeric"}
 
