@@ -54,10 +54,27 @@ class AnswerForm(BaseModel):
     )
 
 
+class MarkedForm(BaseModel):
+    feedback: int = Field(description="Its number.")
+    item: str
+    right: bool
+    by: str | None = Field(description="Who said so, where that is known.")
+    at: str | None
+
+
+class MarksForm(BaseModel):
+    marks: list[MarkedForm] = Field(description="Those of one query; without one the latest, newest first.")
+
+
 class LabelForm(BaseModel):
     label: str
     items: int
     example: ItemForm | None = Field(description="One of its items.")
+
+
+class LabelsForm(BaseModel):
+    found: int = Field(description="How many classes have the text in their names.")
+    labels: list[LabelForm] = Field(description="Some of them, in natural order.")
 
 
 class ValueForm(BaseModel):
@@ -91,7 +108,7 @@ class IndexForm(BaseModel):
     name: str
     items: int
     classes: int
-    labels: list[LabelForm]
+    labels: list[LabelForm] = Field(description="The first ones; GET /v1/labels has the others.")
     columns: list[ColumnForm]
     newest: list[ItemForm]
     sample: ItemForm | None
@@ -137,6 +154,7 @@ class FeedbackRequest(BaseModel):
     query_item: str | None = Field(None, description="The item that was searched for.")
     item: str = Field(description="The id of the hit.")
     right: bool
+    by: str | None = Field(None, max_length=100, description="Who says so.")
 
 
 def binary() -> dict[str, Any]:
@@ -184,5 +202,6 @@ FEEDBACK_FORM = {
         "query_item": TEXT,
         "item": TEXT,
         "right": {"type": "boolean"},
+        "by": TEXT | {"maxLength": 100, "description": "Who says so."},
     },
 }
