@@ -143,3 +143,9 @@ def test_mistakes_are_one_line(act, message):
     with pytest.raises(UserError, match=message) as error:
         act()
     assert "\n" not in str(error.value)
+
+
+def test_of_an_unsure_number_only_listed_pairs_are_different():
+    sets = LabelSets(torch.arange(4)[:, None], ("a", "b", "c", "query"), torch.tensor([[3, 1]]), torch.tensor([3]))
+    assert sets.opposes(sets).int().tolist() == [[0, 1, 1, 0], [1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 0]]
+    assert sets[[3]].opposes(sets[[0, 1]]).tolist() == [[False, True]]

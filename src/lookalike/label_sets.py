@@ -27,7 +27,8 @@ class LabelSets:
 
     `names` are the labels by number. An item without one has a number of its own, from `len(names)` on. Where `opposed`
     is given, only those pairs are known to be different, by the first numbers of both; the other pairs that share
-    nothing are unknown.
+    nothing are unknown. With `unsure` that holds for pairs with these first numbers alone: all others are different
+    where they share nothing.
 
     >>> toys = LabelSets.of([{"red", "round"}, {"red"}, None])
     >>> toys.shared(toys)
@@ -39,6 +40,7 @@ class LabelSets:
     numbers: Int64[Tensor, "n w"]
     names: tuple[Hashable, ...] = ()
     opposed: Int64[Tensor, "p 2"] | None = None
+    unsure: Int64[Tensor, " u"] | None = None
 
     @staticmethod
     def of(labels: Any) -> "LabelSets":
@@ -56,7 +58,8 @@ class LabelSets:
     def to(self, device: torch.device | str) -> "LabelSets":
         """The same on another `device`."""
         opposed = None if self.opposed is None else self.opposed.to(device)
-        return replace(self, numbers=self.numbers.to(device), opposed=opposed)
+        unsure = None if self.unsure is None else self.unsure.to(device)
+        return replace(self, numbers=self.numbers.to(device), opposed=opposed, unsure=unsure)
 
     def shared(self, other: "LabelSets") -> Int64[Tensor, "n m"]:
         """How many labels each item shares with each item of the `other` sets."""
@@ -73,7 +76,11 @@ class LabelSets:
         low, high = self.opposed.unbind(1)
         base = 1 + max(int(numbers.max()) if numbers.numel() else 0 for numbers in (high, low, other.numbers))
         keys = torch.cat((low * base + high, high * base + low))
-        return torch.isin(self.numbers[:, :1] * base + other.numbers[:, 0], keys)
+        judged = torch.isin(self.numbers[:, :1] * base + other.numbers[:, 0], keys)
+        if self.unsure is None:
+            return judged
+        sure = ~(torch.isin(self.numbers[:, :1], self.unsure) | torch.isin(other.numbers[:, 0], self.unsure))
+        return judged | (sure & (self.shared(other) == 0))
 
     def kinds(self) -> "tuple[Int64[Tensor, ' n'], LabelSets]":
         """The number of every item's set among the different sets, and those sets.

@@ -92,10 +92,16 @@ def test_calibrate_classify_duplicates_remove_status(lookalike, shop, photos, tm
     assert found.code == 0, found.error
     assert "plain search" in found.out
     assert "When to believe an answer" in (tmp_path / "calibration.html").read_text()
-    assert lookalike("classify", index, photos, "--out", tmp_path / "labels.csv").code == 0
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "broken.png").write_bytes(b"no picture")
+    classified = lookalike("classify", index, photos, tmp_path / "more", "--out", tmp_path / "labels.csv", "--guess")
+    assert "unreadable: " in classified.error
+    assert "broken.png: " in classified.error
+    assert "1 unreadable, not in it" in classified.out
     with (tmp_path / "labels.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert set(rows[0]) == {"path", "label", "similarity", "verdict"}
+    assert set(rows[0]) == {"path", "label", "second", "chance", "similarity", "verdict"}
+    assert all(float(row["chance"]) >= 0 for row in rows)
     assert np.mean([row["label"] in row["path"] for row in rows]) > 0.9
     copy = photos.parent / "copies"
     copy.mkdir(exist_ok=True)
@@ -125,7 +131,9 @@ def test_tables_hold_no_formulas(lookalike, finished, shop, photos, tmp_path):
     shutil.copytree(shop, index)
     shutil.copytree(next(path for path in photos.iterdir() if path.is_dir()), tmp_path / "named" / label)
     assert lookalike("index", finished[0] / "model", tmp_path / "named", "--out", index).code == 0
-    assert lookalike("classify", index, tmp_path / "named", "--out", tmp_path / "labels.csv").code == 0
+    assert lookalike("classify", index, tmp_path / "named", "--guess", "--out", tmp_path / "labels.csv").code == 0
+    text = re.sub(",(uncalibrated|maybe|unknown)\\r", ",checked\r", (tmp_path / "labels.csv").read_bytes().decode())
+    (tmp_path / "labels.csv").write_bytes(text.encode())
     with (tmp_path / "labels.csv").open() as file:
         labels = {row["label"] for row in csv.DictReader(file)}
     assert f"'{label}" in labels

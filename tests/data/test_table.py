@@ -115,3 +115,39 @@ def test_a_table_of_suspicious_labels_holds_no_formulas(tmp_path):
     write_table([dict.fromkeys(COLUMNS, "=1+1")], tmp_path / "table.csv")
     assert list(cells(tmp_path / "table.csv")) == [list(COLUMNS), ["=1+1"] * len(COLUMNS)]
     assert "'=1+1" in (tmp_path / "table.csv").read_text()
+
+
+CLASSIFIED = [
+    "path,label,second,chance,similarity,verdict",
+    "a.jpg,owl,hen,0.97,0.9,sure",
+    "b.jpg,hen,owl,0.60,0.8,maybe",
+    "c.jpg,,,0.10,0.3,unknown",
+    "d.jpg,hen,owl,0.60,0.8,checked",
+]
+
+
+def test_guesses_of_classify_are_not_learnt(pictures):
+    birds = data.load(pictures.write("birds.csv", CLASSIFIED))
+    assert list(birds.images.paths) == ["a.jpg", "d.jpg"]
+    assert [(problem.path, problem.kind) for problem in birds.problems] == [
+        ("a.jpg", "labels given by classify"),
+        ("b.jpg", "guessed labels"),
+        ("c.jpg", "guessed labels"),
+    ]
+    kinds = {finding.kind: finding.count for finding in data.audit(birds).findings}
+    assert kinds["guessed labels"] == 2
+    with pytest.raises(UserError, match="guesses of classify alone: look at them, and write checked"):
+        data.load(pictures.write("guesses.csv", [CLASSIFIED[0], *CLASSIFIED[2:4]]))
+
+
+def test_images_of_which_is_only_known_what_they_are_not(pictures):
+    lines = ["path,label,not_label", "a.jpg,owl,", "b.jpg,owl,", "c.jpg,hen,", "d.jpg,,hen|owl", "e.jpg,,cat"]
+    birds = data.load(pictures.write("birds.csv", lines))
+    assert birds.undecided().tolist() == [False, False, False, True, True]
+    assert (birds.present, birds.with_pairs) == (2, 1)
+    assert [birds.label_names[number] for number in birds.drawn_with.tolist()[:4]] == ["owl", "owl", "hen", "owl"]
+    own = int(birds.labels[3])
+    different = birds.judged_pairs.opposes(birds.judged_pairs)[own]
+    assert [birds.label_names[number] for number in different.nonzero().flatten().tolist()] == ["hen", "owl"]
+    few = birds.subset([0, 3]).dense()
+    assert few.judged_pairs.opposes(few.judged_pairs).sum() == 2  # the pair that is left, both ways

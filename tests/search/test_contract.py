@@ -255,6 +255,11 @@ def test_marks(store):
     again = store.marks.add(Mark("q1", None, "a", False))
     assert store.marks.every() == [Mark("q1", None, "b", False, second), Mark("q1", None, "a", False, again)]
     assert store.marks.count() == 2
+    signed = store.marks.add(Mark("q2", None, "a", True, by="Ann", at=5.0))
+    (mine,) = store.marks.of("q2")
+    assert (mine.by, mine.at) == ("Ann", 5.0)
+    assert store.marks.of("q1")[0].at > mine.at
+    assert store.marks.remove(signed)
     assert not store.marks.remove(first)
     assert store.marks.remove(second)
     assert store.marks.picture("q1") == b"picture"

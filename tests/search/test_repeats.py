@@ -5,6 +5,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from PIL import ImageOps
 
 from lookalike.search import Index
 from lookalike.search.items import Item, Stamp
@@ -82,9 +83,23 @@ def test_a_stricter_level_says_it_first(make, tmp_path):
     assert {group.level for group in repeats(store, 0.999)} == {"same bytes", "same picture"}
 
 
+def test_mirror_images_are_a_level_of_their_own(make, tmp_path):
+    picture = photo("figs", 1, side=120)
+    picture.paste((200, 30, 30), (70, 5, 115, 40))  # so that it is not its own mirror image
+    picture.save(tmp_path / "a.png")
+    picture.convert("RGB").save(tmp_path / "b.jpg", quality=60)
+    ImageOps.mirror(picture).resize((80, 80)).convert("RGB").save(tmp_path / "c.jpg")
+    photo("dates", 2, side=120).save(tmp_path / "d.png")
+    items = [Item(name[0], str(tmp_path / name)) for name in ("a.png", "b.jpg", "c.jpg", "d.png")]
+    levels = {group.level: [item.id for item in group.items] for group in repeats(make(items, np.eye(4)), 0.9)}
+    assert levels == {"same picture": ["a", "b"], "mirror image": ["a", "b", "c"]}
+    straight = [items[0], items[3]]
+    assert repeats(make(straight, np.eye(2)), 0.9) == []
+
+
 def test_one_picture_alone_repeats_nothing(make, tmp_path):
     photo("figs", 1).save(tmp_path / "a.png")
-    assert same_picture([make([Item("a", str(tmp_path / "a.png")), Item("b")], np.eye(2))]) == []
+    assert same_picture([make([Item("a", str(tmp_path / "a.png")), Item("b")], np.eye(2))]) == ([], [])
 
 
 def test_only_groups_that_join_more_are_left():

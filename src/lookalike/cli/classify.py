@@ -2,7 +2,7 @@
 
 import csv
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,27 +15,45 @@ EXAMPLE = "lookalike classify shop.index new_photos/ --out labels.csv"
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address with labels.")],
     sources: Annotated[list[str], typer.Argument(metavar="IMAGES...", help="Folders, images, globs or tables.")],
-    out: Annotated[Path, typer.Option("--out", help="The .csv table to write: path, label, similarity, verdict.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="The .csv table: path, label, second, chance, similarity, verdict.")
+    ],
     sure_only: Annotated[bool, typer.Option("--sure", help="Only rows whose verdict is sure.")] = False,
+    guess: Annotated[bool, typer.Option("--guess", help="A label also where the verdict is unknown.")] = False,
 ) -> None:
-    """Give every picture the label of what it looks like most; `lookalike fit` reads the table again."""
+    """Give every picture the label of what it looks like most, and the next one; unknown ones get none.
+
+    `lookalike fit` reads the table again: it learns what is sure, and leaves guesses out until you have checked them.
+    """
     from lookalike import files
-    from lookalike.data.formats.table import guarded
     from lookalike.search import Index
 
     keep_memory()
     index = Index.open(place)
     with bar("classifying") as progress:
         rows = [row for source in sources for row in index.classify(source, progress=progress)]
-    kept = [row for row in rows if row.label is not None and (not sure_only or row.verdict == "sure")]
+    read = [row for row in rows if not row.trouble]
+    kept = [row for row in read if not sure_only or row.verdict == "sure"]
     with files.whole_file(out, "w") as file:
         table = csv.writer(file)
-        table.writerow(["path", "label", "similarity", "verdict"])
-        for row in kept:
-            cells = guarded(files.printable(row.path)), guarded(row.label or "")
-            table.writerow([*cells, f"{row.similarity:.6f}", row.verdict])
-    counts = ", ".join(
-        f"{sum(row.verdict == verdict for row in rows):,} {verdict}"
-        for verdict in dict.fromkeys(row.verdict for row in rows)
-    )
-    typer.echo(f"{len(kept):,} of {len(rows):,} pictures in {out} ({counts})")
+        table.writerow(["path", "label", "second", "chance", "similarity", "verdict"])
+        table.writerows(_cells(row, guess) for row in kept)
+    for row in rows:
+        if row.trouble:
+            typer.echo(f"unreadable: {files.printable(row.path)}: {row.trouble}", err=True)
+    counts = [
+        f"{sum(row.verdict == verdict for row in read):,} {verdict}"
+        for verdict in dict.fromkeys(row.verdict for row in read)
+    ]
+    lost = len(rows) - len(read)
+    counts += [f"{lost:,} unreadable, not in it"] if lost else []
+    typer.echo(f"{len(kept):,} of {len(rows):,} pictures in {out} ({', '.join(counts)})")
+
+
+def _cells(row: Any, guess: bool) -> list[str]:
+    from lookalike.data.formats.table import guarded
+    from lookalike.files import printable
+
+    label = row.label if guess or row.verdict != "unknown" else None
+    names = [guarded(printable(row.path)), guarded(label or ""), guarded(row.second or "")]
+    return [*names, "" if row.chance is None else f"{row.chance:.4f}", f"{row.similarity:.6f}", row.verdict]

@@ -25,10 +25,10 @@ def run(
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List items with the same bytes, of the same picture, and of look-alikes, kept apart."""
+    """List items with the same bytes, of the same picture, mirror images, and look-alikes, kept apart."""
     from lookalike.search import Index
     from lookalike.search.pages import duplicates_page
-    from lookalike.search.repeats import repeats
+    from lookalike.search.repeats import LEVELS, repeats
 
     keep_memory()
     index = Index.open(place)
@@ -39,7 +39,7 @@ def run(
     if as_json:
         typer.echo(json.dumps([_as_json(group) for group in groups], indent=2, ensure_ascii=False))
         return
-    for level in ("same bytes", "same picture", "look-alike"):
+    for level in LEVELS:
         some = [group for group in groups if group.level == level]
         typer.echo(f"{level}: {len(some):,} groups")
         for group in some[:SHOWN]:

@@ -35,6 +35,9 @@ def run(
     refit_on_all: Annotated[
         bool, typer.Option("--refit-on-all", help="Once proven, make the model of all classes; beyond the minutes.")
     ] = False,
+    marks: Annotated[
+        str | None, typer.Option("--with", help="An index, or a table of labels, whose marks join; the index moves.")
+    ] = None,
     settings: Annotated[list[str] | None, changes("Change the recipe: --set optimiser.lr=1e-4")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random choice.")] = None,
     device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, mps; default: the best there is.")] = None,
@@ -47,7 +50,8 @@ def run(
     """Train on some classes, prove it on others, save the model and a report.
 
     Classes are the folders of DATA. The recipe is chosen from the images and from what is installed; RUN/recipe.toml
-    has it written out. Ctrl-C saves the run and prints the command that continues it.
+    has it written out. Ctrl-C saves the run and prints the command that continues it. --with shop.index adds what
+    people marked there, and the index moves to the new model if that is better than the one in use (docs/loop.md).
     """
     named = {
         "train.minutes": minutes,
@@ -58,7 +62,13 @@ def run(
         "model.backbone": backbone,
         "networks.backbones": None if backbones is None else json.dumps(backbones.split(",")),
         "train.most_ms": most_ms,
+        "data.marks": None if marks is None else json.dumps(_whole(marks)),
         "train.refit_on_all": "true" if refit_on_all else None,
     }
     overrides = [*(f"{key}={value}" for key, value in named.items() if value is not None), *(settings or [])]
     running.run(out, as_json, tensorboard, source=source, overrides=overrides, audit=audit, resume=resume, fresh=fresh)
+
+
+def _whole(place: str) -> str:
+    """The place as it stays the same in another folder."""
+    return place if "://" in place else str(Path(place).expanduser().absolute())

@@ -77,8 +77,9 @@ def _box(text: str) -> tuple[int, int, int, int]:
 def _as_json(name: str, answer: Any) -> dict[str, Any]:
     hits = [{"id": hit.id, "label": hit.label, "similarity": hit.similarity, "path": _shown(hit.path),
              "columns": dict(hit.item.columns)} for hit in answer.hits]  # fmt: skip
-    return {"query": printable(name), "verdict": answer.verdict, "chance": answer.chance, "hits": hits,
-            "missing": list(answer.missing)}  # fmt: skip
+    names = ("match", "label", "second", "chance", "verdict", "words", "meaning")
+    said = {name: getattr(answer, name) for name in names}
+    return {"query": printable(name)} | said | {"hits": hits, "missing": list(answer.missing)}
 
 
 def _as_table(index: Any, name: str, answer: Any) -> str:

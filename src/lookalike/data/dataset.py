@@ -48,6 +48,8 @@ class Dataset:
     root: the folder or table it was read from.
     problems: what is wrong with its files.
     sets: the labels that each class stands for, where images have several; None: a class is one label.
+    denied: pairs of classes, the first an image of which is only known that it does not belong to the second; where
+    it is paired with itself, that class is not here.
 
     >>> from lookalike.data.formats.arrays import arrays
     >>> birds = arrays(np.zeros((3, 8, 8, 3), np.uint8), ["owl", "hen", "owl"], splits=["train", "train", "test"])
@@ -67,6 +69,7 @@ class Dataset:
     root: Path | None = None
     problems: tuple[Problem, ...] = ()
     sets: LabelSets | None = None
+    denied: Int64[Tensor, "p 2"] | None = None
 
     def __post_init__(self) -> None:
         for name in ("images", *self.columns()):
@@ -89,7 +92,7 @@ class Dataset:
         """The number of classes that have images here; of labels that two images share, where images have several."""
         if self.sets is not None:
             return self.with_pairs
-        return int((self.class_sizes() > 0).sum())
+        return int((self.label_sizes() > 0).sum())
 
     @property
     def with_pairs(self) -> int:
@@ -101,10 +104,35 @@ class Dataset:
         """What says which images are alike: the column of labels, or a set of labels for every image."""
         return self.labels if self.sets is None else self.sets[self.labels]
 
+    @property
+    def judged_pairs(self) -> LabelSets | None:
+        """What class numbers say of pairs, where that is more than whether they are equal."""
+        if self.sets is not None or self.denied is None:
+            return self.sets
+        own, (undecided, other) = torch.arange(self.classes)[:, None], self.denied.unbind(1)
+        known = self.denied[undecided != other]
+        return LabelSets(own, self.label_names, known, undecided.unique())  # type: ignore[no-untyped-call]
+
+    @property
+    def drawn_with(self) -> Int64[Tensor, " n"] | LabelSets:
+        """What a sampler draws batches by: an image that does not belong to a class is drawn together with it."""
+        if self.sets is not None or self.denied is None:
+            return self.supervision
+        number = torch.arange(self.classes)
+        own, other = self.denied[self.denied[:, 0] != self.denied[:, 1]].unbind(1)
+        number[own] = other
+        return number[self.labels]
+
+    def undecided(self) -> Bool[Tensor, " n"]:
+        """The images of which is only known what they are not."""
+        if self.denied is None:
+            return torch.zeros(len(self), dtype=torch.bool)
+        return torch.isin(self.labels, self.denied[:, 0])
+
     def label_sizes(self) -> Int64[Tensor, " numbers"]:
-        """How many images each class, or each label of those with several, has here."""
+        """How many images each class, or each label of those with several, has here; undecided ones have none."""
         if self.sets is None:
-            return self.class_sizes()
+            return torch.bincount(self.labels[~self.undecided()], minlength=self.classes)
         numbers = self.sets[self.labels].numbers
         return torch.bincount(numbers[numbers != EMPTY], minlength=int(self.sets.numbers.max()) + 1)
 
@@ -156,7 +184,11 @@ class Dataset:
         present = self.class_sizes() > 0
         names = tuple(self.label_names[index] for index in present.nonzero().flatten().tolist())
         sets = None if self.sets is None else self.sets[present]
-        return replace(self, labels=(present.cumsum(0) - 1)[self.labels], label_names=names, sets=sets)
+        number, denied = present.cumsum(0) - 1, self.denied
+        if denied is not None:
+            own, other = denied[present[denied[:, 0]]].unbind(1)
+            denied = number[torch.stack((own, torch.where(present[other], other, own)), 1)]
+        return replace(self, labels=number[self.labels], label_names=names, sets=sets, denied=denied)
 
     def summary(self) -> str:
         """One line: rows, classes, categories, splits."""

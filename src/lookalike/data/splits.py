@@ -30,8 +30,7 @@ def class_disjoint(
     >>> class_disjoint(digits, {"train": 2 / 3, "test": 1 / 3}).splits
     tensor([2, 2, 0, 0, 0, 0])
     """
-    together = dataset.groups if together is None else together
-    blocks = _blocks(dataset, together)
+    blocks = class_blocks(dataset, together)
     categories = torch.full((dataset.classes,), -1)
     if dataset.categories is not None:
         categories[dataset.labels] = dataset.categories
@@ -69,8 +68,12 @@ def assign_classes(
     return result
 
 
-def _blocks(dataset: Dataset, together: Tensor | None) -> Tensor:
-    """The number of the block of every class: classes linked by a common group, or by a label, are one block."""
+def class_blocks(dataset: Dataset, together: Int64[Tensor, " n"] | None = None) -> Int64[Tensor, " classes"]:
+    """The number of the block of every class: classes linked by a common group of `together`, or a label, are one.
+
+    Without `together` the groups of the `dataset` count.
+    """
+    together = dataset.groups if together is None else together
     parent = list(range(dataset.classes))
 
     def root(node: int) -> int:

@@ -168,7 +168,8 @@ class Untrained:
 def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
     """What leaves the network as it was. Its features are kept on disk."""
     held = None if parts.validation is None else evenly(parts.validation, MOST, recipe.seed)
-    seen = Seen(evenly(parts.train, MOST, recipe.seed), held)
+    named = parts.train.subset(~parts.train.undecided())
+    seen = Seen(evenly(named, MOST, recipe.seed), held)
     points = seen.read(lambda part: cached_features(model, part, progress))
     if recipe.model.weights is not None:
         cached_features(model, parts.test, progress)  # a baseline needs them at the end: the clock knows them done

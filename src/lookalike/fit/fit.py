@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.errors import UserError, check
-from lookalike.fit import stages
+from lookalike.fit import marks, stages
 from lookalike.fit.choose import Source, Start, again, choose
 from lookalike.fit.choose_network import choose_network, first_recipe
 from lookalike.fit.defaults import missing_weights
@@ -43,7 +43,8 @@ def fit(
 
     `source` is whatever `data.load` takes, or a Dataset; without it the recipe's own, or the embedded glyphs. Without a
     `recipe` (a TOML file, or its values) one is chosen from the images and from what is installed; `overrides` such as
-    "train.minutes=10" change it. `audit` looks at all images first.
+    "train.minutes=10" change it. `audit` looks at all images first. With "data.marks=shop.index" what people marked
+    there joins the images, and the index moves to the new model if that is better than the one in use.
     A recipe with several seeds or folds is several runs, each in a folder of its own within `out`. `resume` continues
     the run in `out`, `fresh` replaces it; `full=False` leaves out baselines and the report. `tell` is called with
     every event, `stop` after every step and throughout the other stages.
@@ -70,15 +71,22 @@ def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, defaul
     advice = missing_weights(recipe) if default and not run.resumed else None
     if advice is not None:
         run.note(advice)
+    taught = marks.read(recipe, run)
+    dataset, marked = (dataset, set()) if taught is None else marks.add(dataset, taught, recipe, run)
     dataset = affordable(dataset, recipe, model, run)
     first = first_recipe(recipe, run)
     decoded = stages.decode(dataset, first, run)
     ready = stages.audit(dataset, decoded, run) if audit else decoded
+    ready = ready if taught is None else marks.settle(ready, marked, taught, run)
     recipe = choose_network(recipe, ready, run)
     if cell_of(recipe) != cell_of(first):
         model = build.model(recipe)
         ready = stages.decode(affordable(as_files(ready), recipe, model, run, "photos"), recipe, run)
-    return run_recipe(recipe, ready, run, conditions, model)
+    done = run_recipe(recipe, ready, run, conditions, model)
+    compared = done.content.get("in_use", {"better": False})
+    if compared["better"]:
+        marks.move(compared["index"], run.folder.model, done.model, run)
+    return done
 
 
 def _with_time_left(run: OpenRun, recipe: Recipe, clock: RunClock) -> OpenRun:

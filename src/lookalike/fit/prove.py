@@ -14,6 +14,7 @@ from lookalike.data import Dataset
 from lookalike.evaluation import Result
 from lookalike.features import embed, embed_features
 from lookalike.files import write_text
+from lookalike.fit import marks
 from lookalike.fit.plan import WORTH_EXPORTING
 from lookalike.fit.prepare import backbone_features, embeddings
 from lookalike.fit.refit import SENTENCE
@@ -50,9 +51,17 @@ def prove(
         run.stage("evaluating the baselines")
         with weights_of(network.embedder, trained.untrained):
             entries += evaluate_baselines(recipe, network, network, parts.test, cached=trained.choice is not None)
+    taught = marks.read(recipe, run)
+    used = marks.in_use(taught, parts.test, measure(recipe), recipe.evaluation.metrics)
+    entries += [] if used is None else [used]
     deliver(run, model, entries[0].result)
     differences = gains(entries)
     words = verdict(trained, parts, entries, differences, run)
+    compared = None
+    if taught is not None and taught.index is not None and used is not None:
+        compared = marks.comparison(entries[0], used, taught.index)
+        words["sentences"].append(compared["sentence"])
+        words["reasons"].append(compared["sentence"])
     if again is not None:
         deliver(run, again(), entries[0].result)
         words["sentences"].append(SENTENCE)
@@ -63,6 +72,7 @@ def prove(
     whole |= {"title": f"{parts.test.name}: {words['delivered']}", "training": _training(recipe, trained.ending)}
     calibration = _calibration(run, model, entries[0], parts.test) if full else None
     whole |= {} if calibration is None else {"calibration": calibration}
+    whole |= {} if compared is None else {"in_use": compared}
     write_result(run, whole | {"verdict": words})
     if full:
         write_report(run, parts.test, entries[0].result)

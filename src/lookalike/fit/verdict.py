@@ -135,7 +135,7 @@ def _chosen(networks: Rows) -> list[str]:
 
 def _next(trained: TrainedModel, parts: Parts, main: Judged, networks: Rows) -> list[str]:
     """What would help, the most helpful first."""
-    recipe, sizes = trained.recipe, parts.train.class_sizes()
+    recipe, sizes = trained.recipe, parts.train.label_sizes()
     if "recall@1" in main.result and main.result["recall@1"] >= GOOD:
         return ["little is left to gain on these classes: look at the failures in the report"]
     result = []

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from lookalike.data import Dataset, class_disjoint
 from lookalike.data.dataset import SPLITS
+from lookalike.data.vocabulary import UNKNOWN
 from lookalike.errors import UserError, check
 
 LEAST = 2  # classes with two images each: with fewer there is nothing to distinguish
@@ -31,17 +32,33 @@ class Parts(NamedTuple):
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
     """The dataset by its own train and test splits, or by random ones; some train classes are drawn to validate.
 
+    Images of which is only known what they are not train together with the class that they do not belong to.
+
     >>> import torch
     >>> from lookalike.data import arrays
     >>> ten = arrays(torch.zeros(20, 4, 4, dtype=torch.uint8), torch.arange(20) // 2)
     >>> [part.present for part in parts(ten, test=0.3, validation=0.2)[:3]]
     [5, 2, 3]
     """
-    check_classes(dataset)
-    divided = dataset if has(dataset, "train") and has(dataset, "test") else _with_test(dataset, test, seed)
+    undecided = dataset.undecided()
+    named = dataset.subset(~undecided) if undecided.any() else dataset
+    check_classes(named)
+    divided = named if has(named, "train") and has(named, "test") else _with_test(named, test, seed)
     if validation > 0 and not has(divided, "validation"):
         divided = _with_validation(divided, validation, seed)
-    return of_splits(divided)
+    return of_splits(_with_undecided(dataset, divided) if undecided.any() else divided)
+
+
+def _with_undecided(dataset: Dataset, named: Dataset) -> Dataset:
+    """The dataset by the splits of its named images; one without a name trains if a class it is not in does."""
+    assert named.splits is not None
+    assert isinstance(dataset.drawn_with, Tensor)
+    undecided, train = dataset.undecided(), SPLITS.index("train")
+    splits = torch.full((len(dataset),), UNKNOWN)
+    splits[~undecided] = named.splits
+    taught = named.labels[named.splits == train]
+    splits[undecided & torch.isin(dataset.drawn_with, taught)] = train
+    return replace(dataset, splits=splits)
 
 
 def check_classes(dataset: Dataset) -> None:

@@ -35,7 +35,7 @@ def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -
     table = recipe.sampler
     settings = {"seed": recipe.seed, **settings_of("sampler", samplers.MEMBERS, table)}
     batches = samplers.build(
-        table.name, table.preset, labels=train.supervision, categories=train.categories, bank=bank, **settings
+        table.name, table.preset, labels=train.drawn_with, categories=train.categories, bank=bank, **settings
     )
     batches.check_shares(Ranks.current().count)
     return batches
@@ -84,7 +84,7 @@ def loop(recipe: Recipe, model: Model, train: Dataset, features: FeatureViews | 
     embedder, rates, how = embedder_of(model), recipe.optimiser, model.preprocessing
     embeddings = bank(recipe, train, embedder.dim)
     batches = sampler(recipe, train, embeddings)
-    goal = objective(recipe, train.classes, embedder.dim, batches.batch_size, train.sets).to(device(recipe))
+    goal = objective(recipe, train.classes, embedder.dim, batches.batch_size, train.judged_pairs).to(device(recipe))
     network = embedder if features is None else _later(recipe, embedder, features)
     inputs = AugmentedImages(train, views(recipe, how).train, recipe.seed) if features is None else features
 

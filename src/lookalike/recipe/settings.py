@@ -52,6 +52,7 @@ class Data:
     test: share of the classes, where the dataset has no splits.
     validation: share of the train classes; 0: none.
     workers: processes that load images; 0: the one that trains.
+    marks: an index, or a table, whose marks of people join the images (docs/loop.md).
     """
 
     source: str = ""
@@ -59,6 +60,7 @@ class Data:
     test: float = 0.5
     validation: float = 0.1
     workers: int = 0
+    marks: str | None = None
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,15 @@ def check_sets(recipe: Recipe, name: str) -> None:
         raise UserError(f"{several}, and the recipe cannot work on them: {refusal}") from None
 
 
+def takes_sets(recipe: Recipe) -> bool:
+    """Whether the recipe could learn from images with several labels, or with none."""
+    try:
+        check_sets(recipe, "")
+    except UserError:
+        return False
+    return True
+
+
 def _rehearse(recipe: Recipe, sets: LabelSets | None = None) -> None:
     labels = torch.arange(CLASSES).repeat_interleave(EACH)
     vectors = torch.randn(len(labels), DIM, generator=torch.Generator().manual_seed(recipe.seed))

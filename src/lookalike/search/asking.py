@@ -20,6 +20,7 @@ from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.fields import checked, checked_k
+from lookalike.search.wording import in_words
 
 Example = np.ndarray | str  # a vector in the geometry of the index, or the id of an item
 Result = TypeVar("Result")
@@ -119,11 +120,13 @@ class Prepared:
         first = self.hits(self.depth) if first is None else first
         shown = self._labelled(first if group is None else self.hits(k, (), group))
         judged = self._judged(shown, first.hits[:HITS], calibration)
-        return replace(judged, meaning=calibration.meaning(judged.verdict))
+        return replace(judged, words=in_words(judged), meaning=calibration.meaning(judged.verdict))
 
     def _labelled(self, answer: Answer) -> Answer:
         hits = answer.hits[: self.question.k]
-        return replace(answer, hits=hits, label=label_of(hits, self.quality.rule))
+        label = label_of(hits, self.quality.rule)
+        second = next((hit.label for hit in hits if hit.label not in (None, label)), None)
+        return replace(answer, hits=hits, label=label, second=second)
 
     def _judged(self, answer: Answer, first: Sequence[Hit], calibration: Calibration) -> Answer:
         if not first:

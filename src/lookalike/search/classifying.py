@@ -13,23 +13,33 @@ from lookalike.search.stores import complete
 
 
 def classify(listing: Listing, search: Callable[[Any], Answer], progress: Progress | None) -> list[Classified]:
-    """The label of every readable picture of `listing`; refused where a shard is missing in an answer."""
+    """The label of every picture of `listing`, or why it cannot be read; refused where a shard is missing."""
     result = []
     for place, entry in enumerate(listing.entries):
-        pixels = readable(entry)
-        if pixels is None:
-            continue
-        (answer,) = complete([search(pixels)])
-        similarity = next((hit.similarity for hit in answer.hits if hit.label == answer.label), 0.0)
-        result.append(Classified(entry.item.path or entry.item.id, answer.label, similarity, answer.verdict))
+        result.append(_classified(entry, search))
         if progress is not None:
             progress(place + 1, len(listing.entries))
     return result
 
 
+def _classified(entry: Entry, search: Callable[[Any], Answer]) -> Classified:
+    name = entry.item.path or entry.item.id
+    try:
+        pixels = _read(entry)
+    except (UserError, UnreadableError) as error:
+        return Classified(name, trouble=str(error))
+    (answer,) = complete([search(pixels)])
+    similarity = next((hit.similarity for hit in answer.hits if hit.label == answer.label), 0.0)
+    return Classified(name, answer.label, similarity, answer.verdict, answer.second, answer.chance)
+
+
 def readable(entry: Entry) -> Any:
     """The picture of an entry; None where it cannot be read."""
     try:
-        return entry.pixels() if entry.pixels is not None else pixels_of(entry.item.path)
+        return _read(entry)
     except (UserError, UnreadableError):
         return None
+
+
+def _read(entry: Entry) -> Any:
+    return entry.pixels() if entry.pixels is not None else pixels_of(entry.item.path)

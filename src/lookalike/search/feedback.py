@@ -1,16 +1,20 @@
 """Marks of people as labels: what was marked right belongs together, and has the label of the items it belongs to.
 
 A query marked right with an item is of its class; two queries marked right with one item are of one class, also where
-nobody has given it a name. Where marks contradict labels or each other, the query is left out and counted.
+nobody has given it a name. Of a query that was only marked wrong is known which classes it does not belong to. Where
+marks contradict labels or each other, the query is left out and listed.
 """
 
+import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from lookalike.data.audit.scan import MAGIC
+from lookalike.data.formats.table import guarded
+from lookalike.files import printable, whole_file
 from lookalike.search.items import Item, Mark
 from lookalike.search.stores import Store
 
@@ -28,12 +32,34 @@ class Pair:
 
 @dataclass(frozen=True)
 class Labels:
-    """Pictures with their classes, pairs with the word on them, and what could not be used."""
+    """Pictures with their classes, or with those they do not belong to; pairs; and what could not be used."""
 
     rows: Sequence[tuple[Path, str]]
+    denied: Sequence[tuple[Path, Sequence[str]]]  # of queries without a class
     pairs: Sequence[Pair]
-    contradicted: int  # queries
+    contradicted: Sequence[str]  # queries, and how
     lost: int  # marks whose pictures are gone
+
+    @property
+    def classes(self) -> int:
+        return len({label for _, label in self.rows})
+
+    def write(self, table: Path) -> Path:
+        """The table of labels, which `fit`, `calibrate` and `index` read, and beside it that of the pairs; its name."""
+        labelled = [(path, label, "") for path, label in self.rows]
+        denied = [(path, "", "|".join(labels)) for path, labels in self.denied]
+        _write(table, ["path", "label", "not_label"], labelled + denied)
+        pairs = table.with_suffix(".pairs.csv")
+        judged = [(pair.query, pair.item, "yes" if pair.right else "no") for pair in self.pairs]
+        _write(pairs, ["left", "right", "same"], judged)
+        return pairs
+
+
+def _write(place: Path, header: list[str], rows: Iterable[Sequence[object]]) -> None:
+    with whole_file(place, "w") as file:
+        table = csv.writer(file)
+        table.writerow(header)
+        table.writerows([guarded(printable(str(cell))) for cell in row] for row in rows)
 
 
 def labels(store: Store, pictures: Path) -> Labels:
@@ -45,9 +71,14 @@ def labels(store: Store, pictures: Path) -> Labels:
     placed = [(mark, files.query(mark), files.item(mark.item)) for mark in usable]
     pairs = [Pair(query, item, mark.right) for mark, query, item in placed if query is not None and item is not None]
     classes, contradicted = _classes(usable, known)
-    rows = {files.node(node): label for node, label in classes.items()}
-    lost = len(marks) - len(pairs)
-    return Labels(sorted((path, label) for path, label in rows.items() if path is not None), pairs, contradicted, lost)
+    denied = _denied(usable, known, {*classes, *contradicted})
+    classes |= {("item", item): label for wrong in denied.values() for item, label in wrong.items()}
+    rows = {path: label for node, label in classes.items() if (path := files.node(node)) is not None}
+    names = [
+        (path, sorted(set(wrong.values()))) for node, wrong in denied.items() if (path := files.node(node)) is not None
+    ]
+    words = [f"{files.node(node)}: {why}" for node, why in contradicted.items() if node[0] == "query"]
+    return Labels(sorted(rows.items()), sorted(names), pairs, words, len(marks) - len(pairs))
 
 
 def _items(mark: Mark) -> list[str]:
@@ -59,18 +90,35 @@ def _node(mark: Mark) -> tuple[str, str]:
     return ("item", mark.query_item) if mark.query_item is not None else ("query", mark.query)
 
 
-def _classes(marks: Sequence[Mark], known: dict[str, Item]) -> tuple[dict[tuple[str, str], str], int]:
-    """The class of every query and item that marks speak of, and how many queries are contradicted."""
+def _denied(
+    marks: Sequence[Mark], known: dict[str, Item], settled: set[tuple[str, str]]
+) -> dict[tuple[str, str], dict[str, str]]:
+    """The items, with their labels, that pictures without any class are marked wrong for."""
+    result: dict[tuple[str, str], dict[str, str]] = {}
+    for mark in marks:
+        node, label = _node(mark), known[mark.item].label
+        own = known[mark.query_item].label if mark.query_item is not None else None
+        if not mark.right and label is not None and own is None and node not in settled:
+            result.setdefault(node, {})[mark.item] = label
+    return result
+
+
+def _classes(
+    marks: Sequence[Mark], known: dict[str, Item]
+) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], str]]:
+    """The class of every query and item that was marked right, and the others with what contradicts them."""
     groups = _joined([(_node(mark), ("item", mark.item)) for mark in marks if mark.right])
     wrong = [(_node(mark), ("item", mark.item)) for mark in marks if not mark.right]
     result: dict[tuple[str, str], str] = {}
-    contradicted = 0
+    contradicted: dict[tuple[str, str], str] = {}
     for number, group in enumerate(groups, start=1):
         own = Counter(label for kind, name in group if kind == "item" and (label := known[name].label) is not None)
         label = own.most_common(1)[0][0] if own else f"{UNNAMED} {number}"
-        denied = any(query in group and (item in group or known[item[1]].label == label) for query, item in wrong)
-        if len(own) > 1 or denied:
-            contradicted += sum(kind == "query" for kind, _ in group)
+        denied = [item for query, item in wrong if query in group and (item in group or known[item[1]].label == label)]
+        if len(own) > 1:
+            contradicted |= dict.fromkeys(group, f"marked right for {' and for '.join(sorted(own))}")
+        elif denied:
+            contradicted |= dict.fromkeys(group, f"marked right for {label}, and wrong for '{denied[0][1]}' of it")
         else:
             result |= dict.fromkeys(group, label)
     return result, contradicted

@@ -172,7 +172,7 @@ class Index:
         self.store.search(np.eye(1, self.identity.dim, dtype=np.float32), 1)
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
-        """The label of every readable picture, by the rule that calibration found best; refused without all shards."""
+        """The label of every picture, or why it cannot be read; refused without all shards."""
         return classify(sources.listing(source), self.search, progress)
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:

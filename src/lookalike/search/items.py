@@ -77,23 +77,30 @@ class Hit:
 
 @dataclass(frozen=True)
 class Classified:
-    """The label that an index gives to a picture."""
+    """The label that an index gives to a picture, as an `Answer` has it; `trouble`: why it cannot be read at all."""
 
     path: str
-    label: str | None
-    similarity: float
-    verdict: Verdict
+    label: str | None = None
+    similarity: float = 0.0
+    verdict: Verdict = "uncalibrated"
+    second: str | None = None
+    chance: float | None = None
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The nearest items of one query, the nearest first, and what calibration says of the best one.
+    """The nearest items of one query, the nearest first, and three answers: is it here, what is it, how sure?
 
     hits: what was found.
-    verdict: "sure", "maybe", "unknown" or "uncalibrated".
+    match: the chance that an item of the same label is in the index; None where that was not measured.
+    label: what the hits say it is.
+    second: the next label among the hits; None where they all have the same.
+    chance: that the label is right; None where that was not measured.
+    verdict: "sure", "maybe", "unknown" (nothing here is like it) or "uncalibrated".
+    words: the answer for people: "sure: A", "probably A", "A or B", "something like A, not sure which", "nothing like
+    it here"; empty where nothing was calibrated.
     meaning: the verdict in one sentence; empty where nothing was calibrated.
-    label: what the hits say it is, by the rule that calibration found best.
-    chance: that the best hit is right; None: only its similarity was judged.
     certified: whether the first look at the rounded scores proved it, without a second one.
     generation: of the vectors it was found with.
     missing: shards that did not answer: their items are not among the hits.
@@ -107,6 +114,9 @@ class Answer:
     missing: Sequence[str] = ()
     label: str | None = None
     meaning: str = ""
+    match: float | None = None
+    second: str | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,3 +128,5 @@ class Mark:
     item: str
     right: bool
     number: int = 0  # the store counts them
+    by: str | None = None  # who said so, where that is known
+    at: float | None = field(default=None, compare=False)  # when, in seconds since 1970; None: now

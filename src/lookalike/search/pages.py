@@ -10,7 +10,7 @@ from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import as_url, thumbnail
-from lookalike.search.repeats import Group
+from lookalike.search.repeats import LEVELS, Group
 
 SHOWN = 12  # pictures of one group
 
@@ -126,7 +126,7 @@ def _ways(calibrated: Calibrated) -> Html:
 def duplicates_page(index: Index, groups: Sequence[Group]) -> str:
     """Groups of duplicates, one section per level."""
     sections = []
-    for level in ("same bytes", "same picture", "look-alike"):
+    for level in LEVELS:
         some = [group for group in groups if group.level == level]
         if some:
             body = element("div", note(f"{len(some):,} groups"), *(_group(index, group) for group in some[:500]))

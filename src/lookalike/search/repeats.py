@@ -1,18 +1,21 @@
-"""Items that are there more than once, in three levels kept apart: same bytes, same picture, look-alike.
+"""Items that are there more than once, in levels kept apart: same bytes, same picture, mirror image, look-alike.
 
-Same bytes: equal digests. Same picture: the audit's perceptual hash, confirmed by the thumbnails. Look-alike: vectors
-above a similarity; a group is what such pairs connect.
+Same bytes: equal digests. Same picture: the audit's perceptual hash, confirmed by the thumbnails, which re-encoding and
+resizing leave alone. Mirror image: the same with one of two mirrored. Look-alike: vectors above a similarity; a group
+is what such pairs connect.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 
-from lookalike.data import Dataset, near_duplicate_groups
+from lookalike.data import Dataset
+from lookalike.data.audit.duplicates import mirror_groups, near_groups
+from lookalike.data.audit.scan import scan
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.search.items import Item
@@ -20,7 +23,8 @@ from lookalike.search.stores import Store, complete
 
 TOGETHER = 64  # items of one search
 NEIGHBOURS = 20  # that are looked at per item
-Level = Literal["same bytes", "same picture", "look-alike"]
+Level = Literal["same bytes", "same picture", "mirror image", "look-alike"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 Progress = Callable[[int, int], None]
 
 
@@ -36,27 +40,29 @@ class Group:
 def repeats(
     store: Store, similarity: float, other: Store | None = None, progress: Progress | None = None
 ) -> list[Group]:
-    """All three levels, each without what a stricter one says already."""
+    """All levels, each without what a stricter one says already."""
     stores = [store] if other is None else [store, other]
-    exact = same_bytes(stores)
-    pictures = without(same_picture(stores), exact)
-    alike = look_alikes(store, similarity, other, progress)
-    return exact + pictures + without(without(alike, pictures), exact)
+    known = same_bytes(stores)
+    for level in (*same_picture(stores), look_alikes(store, similarity, other, progress)):
+        known += without(level, known)
+    return known
 
 
-def same_picture(stores: Sequence[Store]) -> list[Group]:
-    """Items that the audit takes for one photo: other sizes, compressions, small crops."""
+def same_picture(stores: Sequence[Store]) -> tuple[list[Group], list[Group]]:
+    """Items that the audit takes for one photo (other sizes, compressions, small crops), and mirror images of one."""
     items = [item for store in stores for item in store.listed() if item.path is not None]
     if len(items) < 2:
-        return []
+        return [], []
     names = StringColumn.of([str(item.path).lstrip("/") for item in items])
     labels = torch.zeros(len(items), dtype=torch.int64)
-    numbers = near_duplicate_groups(Dataset("index", Files(Path("/"), names), labels, ("",)))
+    scanned = scan(Dataset("index", Files(Path("/"), names), labels, ("",)))
     members: dict[int, list[Item]] = defaultdict(list)
-    for item, number in zip(items, numbers.tolist(), strict=True):
+    for item, number in zip(items, near_groups(scanned).tolist(), strict=True):
         if number >= 0:
             members[number].append(item)
-    return [Group("same picture", tuple(group), 1.0) for group in members.values()]
+    same = [Group("same picture", tuple(group), 1.0) for group in members.values()]
+    mirrored = [tuple(items[row] for row in rows) for rows in mirror_groups(scanned)]
+    return same, [Group("mirror image", group, 1.0) for group in mirrored]
 
 
 def same_bytes(stores: Sequence[Store]) -> list[Group]:
@@ -116,10 +122,9 @@ def _root(parent: dict[str, str], key: str) -> str:
 
 
 def without(groups: Sequence[Group], known: Sequence[Group]) -> list[Group]:
-    """Groups that say more than those of a stricter level: some of their items are not one there."""
-    merged: Mapping[str, int] = {_key(item): number for number, group in enumerate(known) for item in group.items}
-    return [
-        group
-        for group in groups
-        if len({merged.get(_key(item), -1 - place) for place, item in enumerate(group.items)}) > 1
-    ]
+    """Groups that say more than those of stricter levels: some of their items are in no group together there."""
+    merged: dict[str, set[int]] = defaultdict(set)
+    for number, group in enumerate(known):
+        for item in group.items:
+            merged[_key(item)].add(number)
+    return [group for group in groups if not set.intersection(*(merged[_key(item)] for item in group.items))]

@@ -1,11 +1,16 @@
 """An index in a few lines."""
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from lookalike.search.filters import Condition
 from lookalike.search.index import Index
+from lookalike.search.items import Mark
 from lookalike.search.stores.copying import FACT as COPY
+
+SIGNED = 5  # people that are named
 
 
 def describe(index: Index) -> dict[str, Any]:
@@ -24,6 +29,7 @@ def describe(index: Index) -> dict[str, Any]:
         "generation": identity.generation,
         "upcoming": None if upcoming is None else f"generation {upcoming.generation}, not complete yet",
         "calibration": "none: lookalike calibrate makes one",
+        "marks": _marks(store.marks.every()),
         "switched on": ", ".join(index.quality.names) or "nothing",
     } | store.describe()
     if store.documents.read(COPY) is not None:
@@ -35,6 +41,17 @@ def describe(index: Index) -> dict[str, Any]:
         )
         content["stale"] = calibration.stale(items, identity.generation)
     return content
+
+
+def _marks(marks: Sequence[Mark]) -> str:
+    """How many are right and wrong, by whom, and when the last one was made."""
+    if not marks:
+        return "none: people mark hits on the page of lookalike serve"
+    right, people = sum(mark.right for mark in marks), Counter(mark.by or "unsigned" for mark in marks)
+    names = ", ".join(f"{name} {count:,}" for name, count in people.most_common(SIGNED))
+    last = max(marks, key=lambda mark: mark.at or 0.0)
+    when = datetime.fromtimestamp(last.at or 0.0, UTC).isoformat(sep=" ", timespec="minutes")
+    return f"{right:,} right, {len(marks) - right:,} wrong ({names}); the last by {last.by or 'nobody named'}, {when}"
 
 
 def _age(date: str) -> str:

@@ -1,10 +1,12 @@
 """The API as its callers see it, against a real server."""
 
 import json
+from datetime import datetime
 
 import pytest
 
 from lookalike.search import Index
+from lookalike.search.status import describe
 from tests.search.conftest import CLASSES
 from tests.search.serve.client import Server
 from tests.search.serve.conftest import encoded
@@ -103,16 +105,23 @@ def test_feedback_is_kept_replaced_and_undone(shop):
         fields = (("image", encoded("figs")), ("item", "table/figs1.png"))
         first = server.form("/v1/feedback", *fields, ("right", "true"))
         assert (first.status, first.json["query"]) == (201, query)
-        second = server.form("/v1/feedback", *fields, ("right", "false")).json
+        second = server.form("/v1/feedback", *fields, ("right", "false"), ("by", "Ann")).json
+        (known,) = server("GET", f"/v1/feedback?query={query}").json["marks"]
+        assert (known["feedback"], known["right"], known["by"]) == (second["feedback"], False, "Ann")
+        assert datetime.fromisoformat(known["at"]).tzinfo is not None
         third = server.json("POST", "/v1/feedback", {"query_item": "table/figs0.png", "item": "table/figs1.png",
                                                      "right": True}).json  # fmt: skip
         assert server("GET", "/v1/index").json["feedback"] == 2
+        latest = server("GET", "/v1/feedback").json["marks"]
+        assert [mark["feedback"] for mark in latest] == [third["feedback"], second["feedback"]]
+        assert server.form("/v1/feedback", *fields, ("right", "true"), ("by", "x" * 101)).status == 422
         assert server("DELETE", f"/v1/feedback/{first.json['feedback']}").status == 404  # it was replaced
         assert server("DELETE", f"/v1/feedback/{third['feedback']}").status == 200
     store = Index.open(shop).store
     (mark,) = store.marks.every()
     assert (mark.query, mark.item, mark.right, mark.number) == (query, "table/figs1.png", False, second["feedback"])
     assert store.marks.picture(query).startswith(b"\xff\xd8")
+    assert "0 right, 1 wrong (Ann 1); the last by Ann, 20" in describe(Index.open(shop))["marks"]
     store.marks.remove(mark.number)
     assert store.marks.picture(query) is None  # no query is kept beyond its marks
 

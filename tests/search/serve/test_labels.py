@@ -40,7 +40,8 @@ def test_marked_queries_get_the_class_of_their_hits(store, shop, tmp_path):
     assert {row["label"] for row in rows} == set(CLASSES)
     assert len([row for row in rows if "marked.pictures" in row["path"]]) == 18
     pairs = table(tmp_path / "marked.pairs.csv")
-    assert [pair["right"] for pair in pairs].count("no") == 6
+    assert [pair["same"] for pair in pairs].count("no") == 6
+    assert len(data.load(str(tmp_path / "marked.pairs.csv"))) == 36  # a table of judged pairs, which fit takes too
     assert len(pairs) == 24
     dataset = data.load(str(tmp_path / "marked.csv"))
     assert (len(dataset), len(dataset.label_names)) == (36, 6)
@@ -79,7 +80,28 @@ def test_contradictions_and_lost_pictures_are_left_out(store, tmp_path):
     mark(store, "good", "table/cheese0.png", True)
     result = labels(store, tmp_path / "pictures")
     assert {label for _, label in result.rows} == {"cheese", "dates"}
-    assert (result.contradicted, result.lost) == (2, 2)
+    assert [line.partition(": ")[2] for line in result.contradicted] == [
+        "marked right for apple and for figs",
+        "marked right for bread, and wrong for 'table/bread1.png' of it",
+    ]
+    assert result.lost == 2
+
+
+def test_a_query_that_is_only_wrong_says_what_it_is_not(store, shop, tmp_path):
+    mark(store, "odd", "table/figs0.png", False)
+    mark(store, "odd", "table/figs1.png", False)
+    mark(store, "odd", "table/dates0.png", False)
+    store.marks.add(Mark("item:x", "table/apple0.png", "table/bread0.png", False))  # both have a label: nothing new
+    done = Lookalike(tmp_path)("labels", shop, "--out", tmp_path / "marked.csv")
+    assert "3 images of 2 classes" in done.out
+    assert "1 more of which is only known what they are not" in done.out
+    (odd,) = [row for row in table(tmp_path / "marked.csv") if not row["label"]]
+    assert odd["not_label"] == "dates|figs"
+    marked = data.load(str(tmp_path / "marked.csv"))
+    assert (marked.present, int(marked.undecided().sum())) == (2, 1)
+    pairs = marked.judged_pairs
+    own = int(marked.labels[marked.undecided()])
+    assert pairs.opposes(pairs)[own].tolist() == [name in ("dates", "figs") for name in marked.label_names]
 
 
 def test_nothing_marked_is_said(shop, tmp_path):

@@ -67,6 +67,23 @@ def test_the_index_as_a_whole(overview):
     assert form.calibration is None
 
 
+def test_classes_are_found_by_a_part_of_their_names_in_natural_order(tmp_path):
+    index = Index.create(tmp_path / "index", dim=2)
+    names = [f"Mug {number}" for number in range(1, 61)] + ["mug", "bowl", "bowl"]
+    vectors = np.ones((len(names), 2), np.float32)
+    index.store.put([Item(str(place), label=name) for place, name in enumerate(names)], vectors)
+    overview = Overview(index, Settings(tmp_path / "index"))
+    assert [label.label for label in overview.form().labels[:4]] == ["bowl", "mug", "Mug 1", "Mug 2"]
+    assert overview.form().sample.label == "bowl"  # the largest
+    assert len(overview.form().labels) == views.VALUES
+    assert [label.label for label in overview.labels("", 60, 9).labels] == ["Mug 59", "Mug 60"]
+    found = overview.labels("mug 1", 1, 2)
+    assert (found.found, [label.label for label in found.labels]) == (11, ["Mug 10", "Mug 11"])
+    assert [label.label for label in overview.labels("Mug 60", 0, 9).labels] == ["Mug 60"]
+    assert overview.labels("Mug 1", 0, 1).labels[0].example.label == "Mug 1"
+    assert overview.labels("no such name", 0, 9).found == 0
+
+
 def test_without_labels_the_newest_item_is_the_sample(tmp_path):
     index = Index.create(tmp_path / "index", dim=2)
     index.store.put([Item("old"), Item("new")], np.eye(2, dtype=np.float32))

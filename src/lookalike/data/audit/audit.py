@@ -104,6 +104,8 @@ def _file_findings(dataset: Dataset, scanned: Scan) -> list[Finding]:
         "no class": "they are in no class folder and are not used",
         "closed folder": "reading them is not permitted; they are not used",
         "link": "they lead out of the folder and are not followed; linked_folder=DATA follows them",
+        "guessed labels": "answers of classify that are not sure; they are not used: check them, change the verdict",
+        "labels given by classify": "sure answers of an index, learnt as they are: check some of them",
         "unnamed image": "images whose names have no image ending; they are not used",
     }
     return [
@@ -143,8 +145,7 @@ def _begins_like_an_image(path: Path) -> bool:
 def _class_findings(dataset: Dataset, good: Tensor) -> list[Finding]:
     if dataset.sets is not None:  # an image that shares no label is no fault
         return []
-    sizes = torch.bincount(dataset.labels[good], minlength=dataset.classes)
-    listed = dataset.class_sizes()
+    sizes, listed = dataset.subset(good).label_sizes(), dataset.label_sizes()
     single = [dataset.label_names[label] for label in (sizes == 1).nonzero().flatten().tolist()]
     empty = [dataset.label_names[label] for label in ((sizes == 0) & (listed > 0)).nonzero().flatten().tolist()]
     return [

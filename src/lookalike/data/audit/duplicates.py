@@ -11,6 +11,7 @@ from lookalike.progress import Progress
 
 BITS = 10  # of 64; the correlation decides, so this only has to let all candidates through
 LEAST = 0.97
+SIDE = 16  # of the thumbnails that are compared
 
 
 def exact_groups(scanned: Scan) -> Int64[Tensor, " n"]:
@@ -37,6 +38,25 @@ def near_groups(scanned: Scan) -> Int64[Tensor, " n"]:
     copies = np.flatnonzero(exact >= 0)
     parent[copies] = parent[first[exact[copies]]]
     return _shared_only(np.where(scanned.readable, parent, -1))
+
+
+def mirror_groups(scanned: Scan) -> list[list[int]]:
+    """Groups of images that look the same once some of them are mirrored; one without a mirror image is in none."""
+    from lookalike.data.audit.hamming import link
+
+    rows = np.flatnonzero(scanned.readable)
+    count, shapes = len(rows), scanned.shapes[rows]
+    turned = shapes.reshape(count, SIDE, SIDE)[:, :, ::-1].reshape(count, SIDE * SIDE)
+    forest = np.arange(2 * count)  # every image, then every mirror image
+    hashes = np.concatenate([scanned.hashes[rows], scanned.mirrored[rows]])
+    link(hashes, np.ascontiguousarray(np.concatenate([shapes, turned])), forest, BITS, LEAST)
+    roots = _flat(forest)
+    mirrored = set(roots[:count].tolist()) & set(roots[count:].tolist())  # trees that hold both kinds
+    members: dict[int, set[int]] = {root: set() for root in mirrored}
+    for place, root in enumerate(roots.tolist()):
+        if root in members:
+            members[root].add(int(rows[place % count]))
+    return [list(group) for group in sorted({tuple(sorted(group)) for group in members.values() if len(group) > 1})]
 
 
 def near_duplicate_groups(dataset: Dataset, *, progress: Progress | None = None) -> Int64[Tensor, " n"]:

@@ -7,7 +7,7 @@ compression.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
@@ -47,6 +47,9 @@ class Scan:
     hashes: UInt64[np.ndarray, " n"]
     shapes: Float[np.ndarray, "n 256"]  # thumbnails of 16 × 16, without mean and contrast, of length at most 1
     problems: tuple[Problem, ...]
+    mirrored: UInt64[np.ndarray, " n"] = field(
+        default_factory=lambda: np.zeros(0, np.uint64)
+    )  # hashes of mirror images
 
 
 def scan(
@@ -70,7 +73,8 @@ def scan(
             problems.append(Problem(dataset.images.name(row), *problem))
         if progress is not None:
             progress(row + 1, count)
-    return Scan(readable, digests, perceptual_hashes(thumbs), shapes(thumbs), tuple(problems))
+    hashes, mirrored = perceptual_hashes(thumbs), perceptual_hashes(np.ascontiguousarray(thumbs[:, :, ::-1]))
+    return Scan(readable, digests, hashes, shapes(thumbs), tuple(problems), mirrored)
 
 
 def _cached(dataset: Dataset, decoded: Dataset) -> Open:

@@ -1,7 +1,9 @@
 """A table of images: CSV, TSV, or Parquet where pyarrow is installed.
 
 The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are ignored. A
-column `labels` in the place of `label` holds several, such as `red|round`, or none.
+column `labels` in the place of `label` holds several, such as `red|round`, or none. Where a row has no label,
+`not_label` may hold classes that it does not belong to. The column `verdict` of `lookalike classify` tells its sure
+answers from guesses, which are not learnt.
 Rows are read one by one into columns: a million of them take seconds and a few hundred megabytes.
 """
 
@@ -16,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lookalike.data.dataset import ROLES, SPLITS, Dataset
+from lookalike.data.dataset import ROLES, SPLITS, Dataset, Problem
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.data.vocabulary import UNKNOWN, Vocabulary, numbered
@@ -26,6 +28,9 @@ from lookalike.label_sets import LabelSets
 
 SEVERAL = "labels"  # the column that may hold several
 OPTIONAL = ("category", "split", "role", "group")
+NOT, VERDICT = "not_label", "verdict"
+GUESSES = ("maybe", "unknown", "uncalibrated")  # verdicts of answers that nobody should learn from unchecked
+GUESSED, BY_CLASSIFY = "guessed labels", "labels given by classify"  # kinds of problems
 ALIASES = {"val": "validation", "valid": "validation", "training": "train"}
 LONGEST_LINE = 1 << 20
 KINDS = (".csv", ".tsv", ".parquet")
@@ -36,7 +41,8 @@ def table(path: str | Path, root: str | Path | None = None) -> Dataset:
     """The file at `path`, CSV, TSV or Parquet: columns path and label (category, split, role, group if you have them).
 
     Relative paths start at the table's own folder unless `root` is given; labels may be any text. With a column
-    `labels` instead, `red|round` is two of them and an empty cell is none; images that share a label are alike.
+    `labels` instead, `red|round` is two of them and an empty cell is none; images that share a label are alike. Rows
+    that `lookalike classify` guessed are left out, as `problems`; write another verdict, such as checked, to keep them.
     """
     file = Path(path).expanduser()
     check(file.is_file(), f"there is no table '{file}': give a .csv, .tsv or .parquet file with columns path and label")
@@ -57,6 +63,8 @@ class _Columns:
         self.sets: list[list[str]] = []
         self.paths, self.ends = bytearray(), array("q", [0])
         self.names = {name: Vocabulary() for name in ("label", "category", "group")}
+        self.denied: list[tuple[str, str]] = []
+        self.problems: list[Problem] = []
         self.fixed = {"split": array("b"), "role": array("b")}
         self.places = {
             "split": _places(SPLITS) | {alias: SPLITS.index(name) for alias, name in ALIASES.items()},
@@ -73,12 +81,19 @@ class _Columns:
             not missing,
             f"'{self.file.name}' has no column {' and no column '.join(missing)}: its first line is {first_line}",
         )
-        self.present = [name for name in ("path", label, *OPTIONAL) if name in place]
+        further = (*OPTIONAL, NOT, VERDICT) if label == "label" else OPTIONAL
+        self.present = [name for name in ("path", label, *further) if name in place]
         return [place[name] for name in self.present]
 
     def add(self, number: int, row: list[str]) -> None:
         path, label = row[0], row[1]
         several = self.present[1] == SEVERAL
+        cell = dict(zip(self.present, row, strict=True))
+        if path and self._left_out(cell):
+            return
+        if path and not label and cell.get(NOT):
+            label = f"not {cell[NOT]} (line {number})"
+            self.denied += [(label, name.strip()) for name in cell[NOT].split("|") if name.strip()]
         if not path or not (label or several):
             missing = "label" if path else "path"
             raise UserError(f"'{self.file.name}' line {number} has no {missing}: every row needs a path and a label")
@@ -91,8 +106,18 @@ class _Columns:
         for name, value in zip(self.present[2:], row[2:], strict=True):
             if name in self.names:
                 self.names[name].add(value)
-            else:
+            elif name in self.fixed:
                 self.fixed[name].append(self._place(name, value, number))
+
+    def _left_out(self, cell: dict[str, str]) -> bool:
+        """Whether a row of `classify` is a guess, or has no label at all; its sure answers are noted."""
+        verdict = cell.get(VERDICT, "")
+        if verdict == "sure" and cell["label"]:
+            self.problems.append(Problem(printable(cell["path"]), BY_CLASSIFY, f"it is surely {cell['label']}"))
+        guessed = verdict in GUESSES
+        if guessed:
+            self.problems.append(Problem(printable(cell["path"]), GUESSED, f"{verdict}: {cell['label'] or 'no label'}"))
+        return guessed
 
     def _place(self, kind: str, value: str, number: int) -> int:
         place = self.places[kind].get(value.lower())
@@ -104,6 +129,11 @@ class _Columns:
         return place
 
     def finish(self, name: str, base: Path) -> Dataset:
+        check(
+            len(self.ends) > 1 or not self.problems,
+            f"'{self.file.name}' holds guesses of classify alone: look at them, and write checked as the verdict of "
+            "those that are right",
+        )
         check(len(self.ends) > 1, f"'{self.file.name}' has no rows: write one image per line below path,label")
         paths = StringColumn(np.frombuffer(bytes(self.paths), np.uint8), np.frombuffer(self.ends, np.int64))
         columns: dict[str, Any] = {}
@@ -118,7 +148,18 @@ class _Columns:
         for kind in ("split", "role"):
             if kind in self.present:
                 columns[f"{kind}s"] = torch.from_numpy(np.frombuffer(self.fixed[kind], np.int8).astype(np.int64))
-        return Dataset(printable(name), Files(base, paths), labels, label_names, root=base, **columns)
+        columns["denied"] = _numbers_of(self.denied, label_names)
+        problems = tuple(self.problems)
+        return Dataset(
+            printable(name), Files(base, paths), labels, label_names, root=base, problems=problems, **columns
+        )
+
+
+def _numbers_of(denied: list[tuple[str, str]], names: tuple[str, ...]) -> Tensor | None:
+    """Pairs of classes by their numbers; a class that the table does not have is none of its own."""
+    number = {name: place for place, name in enumerate(names)}
+    pairs = [(number[printable(own)], number.get(printable(other), number[printable(own)])) for own, other in denied]
+    return torch.tensor(pairs) if pairs else None
 
 
 def numbered_sets(rows: list[list[str]]) -> tuple[Tensor, tuple[str, ...], LabelSets | None]:

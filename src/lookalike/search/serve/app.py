@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from typing import Annotated
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
@@ -16,7 +17,7 @@ from lookalike.errors import UserError
 from lookalike.search.log import shown
 from lookalike.search.serve import feedback_routes, item_routes, page_routes, schema
 from lookalike.search.serve.engine import Engine
-from lookalike.search.serve.forms import search_of
+from lookalike.search.serve.forms import checked_text, search_of
 from lookalike.search.serve.guard import Guard
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.refusals import Refusal, internal, of_mistake
@@ -139,6 +140,15 @@ def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Mete
     async def index() -> Response:
         """What is in the index, what can be asked of it, and how far to believe its answers."""
         return as_json(await asyncio.to_thread(overview.form))
+
+    @app.get("/v1/labels", response_model=schema.LabelsForm, responses=errors())
+    async def labels(
+        find: str = "",
+        offset: Annotated[int, Query(ge=0, lt=2**31)] = 0,
+        limit: Annotated[int, Query(ge=1, le=200)] = 48,
+    ) -> Response:
+        """Classes by a part of their names, in natural order; one that is called exactly so comes first."""
+        return as_json(await asyncio.to_thread(overview.labels, checked_text(find, "find"), offset, limit))
 
     @app.get("/v1/health", response_model=schema.HealthForm, responses=errors())
     async def health() -> Response:

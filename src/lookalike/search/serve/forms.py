@@ -28,7 +28,7 @@ LONGEST_ID = 500
 DIGITS = 6  # of a number in a box
 CONDITIONS, VALUES = 50, 500  # of one search
 JSON = 64_000  # bytes of a body without pictures
-LONGEST_QUERY = 64
+LONGEST_QUERY, LONGEST_NAME = 64, 100
 Form = TypeVar("Form", bound=BaseModel)
 Content = TypeVar("Content", str, bytes)
 
@@ -248,17 +248,19 @@ async def feedback_of(request: Request) -> tuple[FeedbackRequest, Upload | None]
     """A mark, with the picture of its query where that was sent along."""
     if kind_of(request) == "application/json":
         mark = await json_of(request, FeedbackRequest)
-        for text in (mark.query, mark.query_item, mark.item):
+        for text in (mark.query, mark.query_item, mark.item, mark.by):
             checked_text(text or "", "feedback")
         return mark, None
     async with form_of(request) as fields:
-        fields.check("image", "box", "query", "query_item", "item", "right")
+        fields.check("image", "box", "query", "query_item", "item", "right", "by")
         image, right, item = await fields.file("image"), fields.text("right"), fields.text("item")
         if item is None or right not in ("true", "false"):
             raise Refusal(422, "Feedback names the item of the hit, and says right: true or false.")
         upload = None if image is None else Upload(image, box_of(fields.text("box")))
-        query = fields.text("query")
-        if len(query or "") > LONGEST_QUERY:
-            raise Refusal(422, f"The query of feedback has at most {LONGEST_QUERY} characters.")
-        form = FeedbackRequest(query=query, query_item=fields.text("query_item"), item=item, right=right == "true")
+        query, by = fields.text("query"), fields.text("by")
+        for name, text, most in (("query", query, LONGEST_QUERY), ("by", by, LONGEST_NAME)):
+            if len(text or "") > most:
+                raise Refusal(422, f"The field '{name}' of feedback has at most {most} characters.")
+        asked = fields.text("query_item")
+        form = FeedbackRequest(query=query, query_item=asked, item=item, right=right == "true", by=by)
         return form, upload

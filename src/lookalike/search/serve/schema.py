@@ -40,9 +40,13 @@ class Milliseconds(BaseModel):
 
 class AnswerForm(BaseModel):
     hits: list[HitForm]
-    verdict: Literal["sure", "maybe", "unknown"] | None
-    meaning: str
-    label: str | None
+    match: float | None = Field(description="The chance that an item of the same label is in the index.")
+    label: str | None = Field(description="What the hits say it is.")
+    second: str | None = Field(description="The next label among the hits.")
+    chance: float | None = Field(description="The chance that the label is right.")
+    verdict: Literal["sure", "maybe", "unknown"] | None = Field(description="None: nothing is calibrated.")
+    words: str = Field(description="The answer for people; empty where nothing is calibrated.")
+    meaning: str = Field(description="The verdict in one sentence.")
     milliseconds: Milliseconds
     query: str = Field(description="What feedback calls this query.")
     items: int
@@ -51,10 +55,27 @@ class AnswerForm(BaseModel):
     )
 
 
+class MarkedForm(BaseModel):
+    feedback: int = Field(description="Its number.")
+    item: str
+    right: bool
+    by: str | None = Field(description="Who said so, where that is known.")
+    at: str | None
+
+
+class MarksForm(BaseModel):
+    marks: list[MarkedForm] = Field(description="Those of one query; without one the latest, newest first.")
+
+
 class LabelForm(BaseModel):
     label: str
     items: int
     example: ItemForm | None = Field(description="One of its items.")
+
+
+class LabelsForm(BaseModel):
+    found: int = Field(description="How many classes have the text in their names.")
+    labels: list[LabelForm] = Field(description="Some of them, in natural order.")
 
 
 class ValueForm(BaseModel):
@@ -88,7 +109,7 @@ class IndexForm(BaseModel):
     name: str
     items: int
     classes: int
-    labels: list[LabelForm]
+    labels: list[LabelForm] = Field(description="The first ones; GET /v1/labels has the others.")
     columns: list[ColumnForm]
     newest: list[ItemForm]
     sample: ItemForm | None
@@ -147,6 +168,7 @@ class FeedbackRequest(BaseModel):
     query_item: str | None = Field(None, description="The item that was searched for.")
     item: str = Field(description="The id of the hit.")
     right: bool
+    by: str | None = Field(None, max_length=100, description="Who says so.")
 
 
 def binary() -> dict[str, Any]:
@@ -194,5 +216,6 @@ FEEDBACK_FORM = {
         "query_item": TEXT,
         "item": TEXT,
         "right": {"type": "boolean"},
+        "by": TEXT | {"maxLength": 100, "description": "Who says so."},
     },
 }

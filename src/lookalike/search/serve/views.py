@@ -3,14 +3,16 @@
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from lookalike.files import printable
 from lookalike.search.index import Index
-from lookalike.search.items import Answer, Hit, Item
+from lookalike.search.items import Answer, Hit, Item, Value
 from lookalike.search.pictures import thumbnail
+from lookalike.search.serve.classes import Classes
 from lookalike.search.serve.refusals import no_item
 from lookalike.search.serve.schema import (
     AnswerForm,
@@ -20,6 +22,7 @@ from lookalike.search.serve.schema import (
     IndexForm,
     ItemForm,
     LabelForm,
+    LabelsForm,
     LimitsForm,
     Milliseconds,
     ValueForm,
@@ -30,6 +33,7 @@ from lookalike.search.stores.fields import OWN
 from lookalike.search.stores.places import name_of
 
 VALUES, NEWEST = 50, 12
+MOST_CLASSES = 1_000_000  # whose names are found
 QUICK = 0.25  # seconds: an overview that is made sooner is made after every change
 PATIENCE = 20  # others may be as many times as old as they took to make
 UNCALIBRATED = "Nobody has measured yet what a similarity means here: lookalike calibrate does."
@@ -56,9 +60,13 @@ def answer_form(answer: Answer, items: int, times: dict[str, float], query: str)
     """An answer, how many items there are, the milliseconds of each stage, and what feedback calls the query."""
     return AnswerForm(
         hits=[hit_form(hit) for hit in answer.hits],
-        verdict=None if answer.verdict == "uncalibrated" else answer.verdict,
-        meaning=answer.meaning or UNCALIBRATED,
+        match=answer.match,
         label=answer.label,
+        second=answer.second,
+        chance=answer.chance,
+        verdict=None if answer.verdict == "uncalibrated" else answer.verdict,
+        words=answer.words,
+        meaning=answer.meaning or UNCALIBRATED,
         items=items,
         query=query,
         missing=list(answer.missing),
@@ -79,6 +87,13 @@ class Overview:
         self._lock = threading.Lock()
         self._version, self._until = "", 0.0
         self._form: IndexForm | None = None
+        self._classes = Classes()
+
+    def labels(self, text: str, offset: int, limit: int) -> LabelsForm:
+        """Some of the classes with a text in their names, in natural order."""
+        self.form()
+        found = self._classes.found(text)
+        return LabelsForm(found=len(found), labels=self._labels(found[offset : offset + limit]))
 
     def form(self) -> IndexForm:
         with self._lock:
@@ -93,28 +108,30 @@ class Overview:
     def _made(self) -> IndexForm:
         store = self.index.store
         columns = [name for name in store.columns() if name == "label" or name not in OWN]
-        summary = store.summary(columns, VALUES, NEWEST)
-        labels = self._labels(summary.columns["label"])
+        summary = store.summary([name for name in columns if name != "label"], VALUES, NEWEST)
+        named = store.summary(["label"], MOST_CLASSES).columns["label"]
+        self._classes = Classes.of(named.counts)
+        labels, largest = self._labels(self._classes.counts[:VALUES]), self._labels(named.counts[:1])
         newest = [item_form(item) for item in summary.newest]
         return IndexForm(
             name=name_of(self.settings.place),
             items=store.count(),
-            classes=summary.columns["label"].distinct,
+            classes=named.distinct,
             labels=labels,
-            columns=[column_form(name, column) for name, column in summary.columns.items() if name != "label"],
+            columns=[column_form(name, column) for name, column in summary.columns.items()],
             newest=newest,
-            sample=labels[0].example if labels else next(iter(newest), None),  # to try: it has company in its class
+            sample=largest[0].example if largest else next(iter(newest), None),  # to try: it has company in its class
             calibration=self._calibration(),
             read_only=self.settings.read_only,
             feedback=store.marks.count(),
             limits=LimitsForm(body=self.settings.body, pixels=self.settings.pixels, k=self.settings.hits),
         )
 
-    def _labels(self, labels: Column) -> list[LabelForm]:
-        examples = self.index.store.first_of("label", [label for label, _ in labels.counts])
+    def _labels(self, counts: Sequence[tuple[Value, int]]) -> list[LabelForm]:
+        examples = self.index.store.first_of("label", [label for label, _ in counts])
         return [
             LabelForm(label=str(label), items=number, example=item_form(examples[label]) if label in examples else None)
-            for label, number in labels.counts
+            for label, number in counts
         ]
 
     def _calibration(self) -> CalibrationForm | None:

@@ -81,6 +81,10 @@ class Marks(Protocol):
         """All marks, oldest first."""
         ...
 
+    def of(self, query: str) -> list[Mark]:
+        """The marks of one query, oldest first."""
+        ...
+
     def count(self) -> int: ...
 
     def picture(self, query: str) -> bytes | None:

@@ -17,7 +17,7 @@ def test_start_and_results_are_quiet_alone_and_readable(page, shop, width, schem
     assert page.labels()
     page.check(least=60)
     page.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    page.click(".card .right", 0)
+    page.click(".card .right", 0 if width == 1280 else 2)  # marks stay: the second window finds that of the first
     page.wait("return document.querySelector('.is-right') && !document.getElementById('toast').hidden")
     page.click(".card .minus", 1)
     page.wait("return document.querySelectorAll('.examples li').length === 2")

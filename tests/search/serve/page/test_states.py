@@ -62,7 +62,10 @@ def test_a_token_in_the_address_is_taken_out_of_it(forgetful, shop):
     assert all(TOKEN not in address for address in requests(page.window) if "#" not in address)
     page.window.refresh()
     page.wait("return !document.getElementById('start').hidden")
-    assert "no longer here" in page.text("#toast")
+    assert page.one("#forgotten").is_displayed()  # a line where photos come in, and nothing louder
+    assert not page.one("#toast").is_displayed()
+    page.upload(shop.parent / "mug.jpg")
+    assert not page.one("#forgotten").is_displayed()
 
 
 def test_a_read_only_index_takes_no_marks(page):
@@ -94,9 +97,13 @@ def test_an_unreadable_photo_is_refused_with_a_way_on(page, tmp_path, width):
 
 def test_names_and_filters_that_do_not_exist(page):
     page.open(f"/#token={TOKEN}")
-    page.press("/", HOSTILE[:10], Keys.ENTER)
+    page.press("/", f"{HOSTILE[:10]}?", Keys.ENTER)
     page.wait(NOTICE)
-    assert f"“{HOSTILE[:10]}” is neither the id of an item nor a class." in page.text("#notice")
+    assert f"“{HOSTILE[:10]}?” is neither the id of an item nor part of the name of a class." in page.text("#notice")
+    page.open(f"/#token={TOKEN}")
+    page.press("/", HOSTILE[:10], Keys.ENTER)  # one class only, of one item: what is like it
+    page.answered()
+    assert len(page.labels()) == 12
     page.open(f"/?item=nothing#token={TOKEN}", until=NOTICE)
     assert "nothing" in page.text("#notice p")
     page.open(f"/?item=shop%2Falva-mug-0.jpg&where=size%3D3#token={TOKEN}", until=NOTICE)

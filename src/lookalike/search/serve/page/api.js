@@ -86,4 +86,6 @@ function posted(fields, lists) {
 export const search = (fields, signal) => ask("/v1/search", { ...posted(fields, ["item", "not_item", "where"]), signal });
 export const mark = (fields) => ask("/v1/feedback", posted(fields, []));
 export const unmark = (mark) => ask(`/v1/feedback/${mark}`, { method: "DELETE" });
+export const marksOf = (query) => ask(`/v1/feedback?${new URLSearchParams({ query })}`);
+export const labels = (find, offset, limit) => ask(`/v1/labels?${new URLSearchParams({ find, offset, limit })}`);
 export const itemOf = (id) => ask(`/v1/items/${encodeURIComponent(id)}`);

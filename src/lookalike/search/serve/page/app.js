@@ -1,27 +1,29 @@
 // The page: one state, shown; every action changes it and asks the server again.
 
-import { ask, hasToken, itemOf, Refusal, search, setToken, takeToken } from "./api.js";
+import { ask, hasToken, itemOf, labels, Refusal, search, setToken, takeToken } from "./api.js";
 import { nameOf, showMarks } from "./cards.js";
 import { find } from "./dom.js";
 import { showChips, showFilters, showGroups } from "./filters.js";
 import { listen, sendable } from "./intake.js";
 import { focusCard, listenToKeys } from "./keys.js";
-import { setMark, undo } from "./marks.js";
+import { recall, setMark, sign, signature, undo } from "./marks.js";
 import { gone, hideNotice, notice, toast, waiting } from "./notice.js";
 import { beginBox, forget, showQuery } from "./query.js";
 import { endBusy, showAnswer, showBusy, showNothing } from "./results.js";
 import { fetchItems, hasPhotos, keepPhoto, queryFields, remember, searchFields, sources } from "./sources.js";
-import { showFacts, showStart } from "./start.js";
+import { findClasses, showFacts, showReturn, showStart, suggest } from "./start.js";
 import { asAddress, FIRST, fromAddress, nothing, oneOf, positive } from "./state.js";
 
 const NEED = "One example has to say what it looks like.";
 let index = null;
 let state = nothing();
 let answer = null;
+let left = null; // the search that Esc or the name of the page has left
 let request = new AbortController();
 
 /** Change what is asked, remember it in the history, and ask; `focus` is the card that the keys go on from. */
 function go(change, { focus = 0 } = {}) {
+  if (state.examples.length) left = state;
   state = { ...state, ...change };
   history.pushState(state, "", asAddress(state));
   return show(focus);
@@ -44,6 +46,7 @@ async function show(focus = null) {
   document.title = `${index.name} · lookalike`;
   showNothing();
   forget();
+  showReturn(left && hasPhotos(left) ? left : null, sources, () => go(left));
   if (inside) find("main").focus();
   return undefined;
 }
@@ -59,6 +62,7 @@ async function run(signal, focus) {
     remember(result.hits.map((hit) => hit.item));
     answer = result;
     showAnswer(answer, state, index, act);
+    recall(answer.query).then(drawMarks, () => {}); // without them the hits are still right
     if (focus !== null) focusCard(focus, { preventScroll: focus === 0 });
   } catch (error) {
     if (error.name !== "AbortError" && !signal.aborted) explain(error, () => show(focus));
@@ -113,6 +117,7 @@ async function receive(files, before = []) {
   if (!index) return;
   const share = { ...index.limits, body: index.limits.body / (files.length + before.length) };
   const photos = [];
+  find("forgotten").hidden = true;
   for (const file of files) photos.push(keepPhoto(await sendable(file, share)));
   go({ examples: [...before, ...photos], box: null, k: FIRST });
   scrollTo(0, 0);
@@ -121,8 +126,8 @@ async function receive(files, before = []) {
 const act = {
   home: () => go(nothing()),
   moreLike: (item) => start({ examples: [{ item: item.id, not: false }], box: null, k: FIRST }, item),
-  showClass: (label, example = index.sample) =>
-    start({ ...nothing(), examples: [{ item: example.id, not: false }], where: [oneOf("label", [label])] }, example),
+  showClass: ({ label, items, example }) => (items === 1 ? act.moreLike(example) // alone in its class, it would find nothing
+    : start({ ...nothing(), examples: [{ item: example.id, not: false }], where: [oneOf("label", [label])] }, example)),
   add: (item, not) => {
     remember([item]);
     change([...state.examples.filter((example) => example.item !== item.id), { item: item.id, not }], 0);
@@ -156,17 +161,22 @@ async function marking(work) {
   }
 }
 
-/** A class by its name, or an item by its id. */
+/** A class by its name, an item by its id, or the classes with this in their names. */
 async function look(text) {
-  const known = index.labels.find(({ label }) => label === text);
-  if (known) return act.showClass(text, known.example);
   try {
-    return act.moreLike(await itemOf(text));
+    const { found, labels: [first] } = await labels(text, 0, 1);
+    if (first && (first.label === text || found === 1)) return act.showClass(first);
+    const item = await itemOf(text).catch((error) => {
+      if (error instanceof Refusal && error.status === 404) return null;
+      throw error;
+    });
+    if (item) return act.moreLike(item);
+    if (!found) return notice("Nothing has that name", `“${text}” is neither the id of an item nor part of the name of a class.`, [["Close", hideNotice]]);
+    act.home();
+    return findClasses(text, act, true);
   } catch (error) {
-    if (!(error instanceof Refusal) || error.status !== 404) return explain(error, () => look(text));
+    return explain(error, () => look(text));
   }
-  const most = index.labels.length < index.classes ? `one of the ${index.labels.length} largest classes` : "a class";
-  return notice("Nothing has that name", `“${text}” is neither the id of an item nor ${most}.`, [["Close", hideNotice]]);
 }
 
 async function begin() {
@@ -185,12 +195,16 @@ async function begin() {
 function restore(saved) {
   state = saved ?? fromAddress(location.search);
   if (hasPhotos(state)) return;
-  state = nothing();
+  state = nothing(); // photos live in the memory of a page: a reload forgets them
   history.replaceState(state, "", "/");
-  toast("The photo is no longer here: choose it again.");
+  find("forgotten").hidden = false;
 }
 
 function wire() {
+  find("signature").value = signature();
+  find("signature").addEventListener("change", (event) => sign(event.target.value));
+  find("find-field").addEventListener("input", (event) => index && suggest(event.target.value.trim()));
+  find("class-find").addEventListener("input", (event) => findClasses(event.target.value.trim(), act));
   listen((files) => receive(files), (files) => receive(files, state.examples));
   addEventListener("popstate", (event) => { restore(event.state); if (index) show(); });
   find("home").addEventListener("click", (event) => { event.preventDefault(); if (index) act.home(); });

@@ -28,8 +28,17 @@ function facts(item) {
     make("div", {}, make("dt", {}, column), make("dd", {}, String(value)))));
 }
 
-function tool(name, drawing, action, properties = {}) {
-  return button(icon(drawing), action, { class: `tool ${drawing}`, title: name, "aria-label": name, tabindex: "-1", ...properties });
+/** A button with a drawing; on a phone its word stands below it, because nothing can hover there. */
+function tool(name, word, drawing, action, properties = {}) {
+  const element = button(icon(drawing), action, { class: `tool ${drawing}`, title: name, "aria-label": name, tabindex: "-1", ...properties });
+  element.append(make("span", { class: "word", "aria-hidden": "true" }, word));
+  return element;
+}
+
+/** A mark in words: what, by whom, when. */
+function markedWords({ right, by, at }) {
+  const when = at ? `, ${new Date(at).toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" })}` : "";
+  return `Marked ${right ? "right" : "wrong"}${by ? ` by ${by}` : ""}${when}`;
 }
 
 /** `place` counts from 0; `act` has moreLike, add and mark; without `marks` the index takes no feedback. */
@@ -49,20 +58,22 @@ export function card(hit, place, answer, act, marks) {
     facts(item));
   const tools = make("div", { class: "tools", role: "group", "aria-label": `What to do with ${name}` });
   if (marks) {
-    tools.append(tool(`${name} is right`, "right", () => act.mark(item, true), { "aria-pressed": "false", "aria-keyshortcuts": "y" }),
-      tool(`${name} is wrong`, "wrong", () => act.mark(item, false), { "aria-pressed": "false", "aria-keyshortcuts": "n" }));
+    tools.append(tool(`${name} is right`, "Right", "right", () => act.mark(item, true), { "aria-pressed": "false", "aria-keyshortcuts": "y" }),
+      tool(`${name} is wrong`, "Wrong", "wrong", () => act.mark(item, false), { "aria-pressed": "false", "aria-keyshortcuts": "n" }));
   }
   tools.append(make("span", { class: "gap" }),
-    tool(`Add ${name} as an example`, "plus", () => act.add(item, false)),
-    tool(`Not like ${name}`, "minus", () => act.add(item, true)));
-  words.append(tools);
+    tool(`Add ${name} as an example`, "More", "plus", () => act.add(item, false)),
+    tool(`Not like ${name}`, "Less", "minus", () => act.add(item, true)));
+  words.append(make("p", { class: "mark fine", hidden: true }), tools);
   return make("li", { class: "card", data: { id: item.id, place } }, picture, words);
 }
 
 /** Show on the cards what is marked. */
 export function showMarks(list, query) {
   for (const each of list.children) {
-    const right = markOf(query, each.dataset.id);
+    const known = markOf(query, each.dataset.id), right = known?.right ?? null, words = each.querySelector(".mark");
+    words.hidden = !known;
+    words.textContent = known ? markedWords(known) : "";
     each.classList.toggle("is-right", right === true);
     each.classList.toggle("is-wrong", right === false);
     each.querySelector(".tool.right")?.setAttribute("aria-pressed", String(right === true));

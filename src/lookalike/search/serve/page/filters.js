@@ -1,14 +1,20 @@
 // Filters made from the index's own columns: boxes to tick for texts, a range for numbers.
 
+import { labels } from "./api.js";
 import { button, find, make, number } from "./dom.js";
 import { inWords, oneOf, read, sayable } from "./state.js";
 
 const LABEL = "label"; // the class of an item is filtered like a column
 const UNFOLDED = 3; // filters that stand open at first
 
+const SHOWN = 50; // values of a column
+const NATURAL = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+const inOrder = (values) => [...values].sort((one, other) => NATURAL.compare(String(one.value ?? ""), String(other.value ?? "")));
+const asValues = (found) => found.map(({ label, items }) => ({ value: label, items }));
+
 const columnsOf = (index) => [
-  ...index.columns,
-  ...(index.labels.length ? [{ name: LABEL, type: "text", values: index.labels.map(({ label, items }) => ({ value: label, items })) }] : []),
+  ...index.columns.map((column) => ({ ...column, values: inOrder(column.values) })),
+  ...(index.labels.length ? [{ name: LABEL, type: "text", values: asValues(index.labels), more: index.classes > index.labels.length }] : []),
 ].filter(({ name }) => sayable(name));
 
 const own = (where, column, operators) => where.filter((condition) => {
@@ -18,7 +24,7 @@ const own = (where, column, operators) => where.filter((condition) => {
 
 const without = (where, taken) => where.filter((condition) => !taken.includes(condition));
 
-function ticks({ name, values }, where, change) {
+function ticks({ name, values, more = false }, where, change) {
   const mine = own(where, name, ["="]);
   const chosen = new Set(mine.flatMap((condition) => read(condition).values.map((value) => JSON.stringify(value))));
   const box = ({ value, items }) => {
@@ -32,9 +38,25 @@ function ticks({ name, values }, where, change) {
     });
     input.dataset.key = JSON.stringify([name, value]);
     const text = value === null || value === "" ? "none" : String(value);
-    return make("label", { class: "tick" }, input, make("span", {}, text), make("small", {}, number(items)));
+    return make("label", { class: "tick" }, input, make("span", {}, text), make("small", {}, items === null ? "" : number(items)));
   };
-  return make("div", { class: "ticks" }, ...values.map(box));
+  const known = new Set(values.map(({ value }) => JSON.stringify(value)));
+  const hidden = [...chosen].filter((key) => !known.has(key)).map((key) => ({ value: JSON.parse(key), items: null }));
+  const list = make("div", { class: "ticks" }, ...[...hidden, ...values].map(box));
+  return more ? make("div", {}, finder(name, hidden, list, box), list) : list;
+}
+
+/** Where there are more classes than boxes to tick, the server finds them by a part of their names. */
+function finder(name, chosen, list, box) {
+  const input = make("input", { type: "search", placeholder: "Find a class", "aria-label": `Find a ${name}`, autocomplete: "off" });
+  input.dataset.key = JSON.stringify([name, "find"]);
+  let asked = 0;
+  input.addEventListener("input", async () => {
+    asked += 1;
+    const own = asked, found = await labels(input.value.trim(), 0, SHOWN).catch(() => null);
+    if (found && own === asked) list.replaceChildren(...[...chosen, ...asValues(found.labels)].map(box));
+  });
+  return input;
 }
 
 function range({ name, least, most }, where, change) {

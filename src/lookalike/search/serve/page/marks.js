@@ -1,14 +1,22 @@
 // Right and wrong: a mark on a hit is kept in the index as feedback and can be taken back.
 
-import { mark, unmark } from "./api.js";
+import { mark, marksOf, unmark } from "./api.js";
 import { toast } from "./notice.js";
 
-const marks = new Map(); // query and item -> { right, feedback }
+const SIGNED = "lookalike name"; // where this browser remembers who marks
+const marks = new Map(); // query and item -> { right, feedback, by, at }
 const done = []; // the keys of marks, the latest last: what undo takes back
 const pending = new Set(); // marks on their way: a second press waits for its own turn
 const keyOf = (query, id) => JSON.stringify([query, id]);
 
-export const markOf = (query, id) => marks.get(keyOf(query, id))?.right ?? null;
+export const markOf = (query, id) => marks.get(keyOf(query, id)) ?? null;
+export const signature = () => localStorage.getItem(SIGNED) ?? "";
+export const sign = (name) => localStorage.setItem(SIGNED, name.trim());
+
+/** What was marked of a query before, by anybody: it is there again after a reload. */
+export async function recall(query) {
+  for (const { item, ...known } of (await marksOf(query)).marks) marks.set(keyOf(query, item), known);
+}
 
 /** Mark a hit as right or wrong; the same mark again takes it back. `asked` are the fields that name the query. */
 export async function setMark({ query, asked, item }, right, changed) {
@@ -19,8 +27,10 @@ export async function setMark({ query, asked, item }, right, changed) {
     const old = marks.get(key);
     if (old) await remove(key);
     if (old?.right === right) return toast("The mark was taken back.");
-    const { feedback } = await mark([...asked, ["query", query], ["item", item.id], ["right", right]]);
-    marks.set(key, { right, feedback });
+    const by = signature();
+    const signed = by ? [["by", by]] : [];
+    const { feedback } = await mark([...asked, ["query", query], ["item", item.id], ["right", right], ...signed]);
+    marks.set(key, { right, feedback, by, at: new Date().toISOString() });
     done.push(key);
   } finally {
     pending.delete(key);
@@ -40,5 +50,5 @@ export async function undo(changed) {
 async function remove(key) {
   await unmark(marks.get(key).feedback);
   marks.delete(key);
-  done.splice(done.lastIndexOf(key), 1);
+  if (done.includes(key)) done.splice(done.lastIndexOf(key), 1);
 }

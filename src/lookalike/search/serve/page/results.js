@@ -1,15 +1,17 @@
 // The answer: its verdict, its hits, or what to do where there are none.
 
-import { badge, card, nameOf, showMarks, skeletons } from "./cards.js";
+import { badge, card, showMarks, skeletons } from "./cards.js";
 import { button, find, make, plural } from "./dom.js";
 
-const HEADLINES = {
-  sure: (name) => `This is ${name}`,
-  maybe: (name) => `This may be ${name}`,
-  unknown: () => "Probably not in this index",
-};
+/** The words of the answer, without the verdict, which stands beside them. */
+function headline({ verdict, words, hits }) {
+  const said = verdict && hits.length ? words.replace(`${verdict}: `, "") : "";
+  return said.charAt(0).toUpperCase() + said.slice(1);
+}
 
-const headline = ({ verdict, label, hits }) => (verdict && hits.length ? HEADLINES[verdict](label ?? nameOf(hits[0].item)) : "");
+/** The chance that the label is right, as people read it: never more certain than it was measured. */
+const chanceWords = ({ verdict, chance }) =>
+  (verdict && verdict !== "unknown" && typeof chance === "number" ? `${Math.min(99, Math.round(100 * chance))} % chance` : "");
 
 function showVerdict(answer) {
   const element = find("verdict");
@@ -17,7 +19,8 @@ function showVerdict(answer) {
   element.hidden = !hits.length || !(verdict || meaning);
   element.className = `verdict ${verdict ?? "none"}`;
   element.replaceChildren(
-    ...(verdict ? [badge(verdict), make("b", {}, headline(answer))] : []), make("span", {}, meaning ?? ""));
+    ...(verdict ? [badge(verdict), make("b", {}, headline(answer))] : []),
+    ...(chanceWords(answer) ? [make("span", { class: "chance" }, chanceWords(answer))] : []), make("span", {}, meaning ?? ""));
 }
 
 /** How many and how fast; a screen reader also says the verdict here, because only this place is announced. */

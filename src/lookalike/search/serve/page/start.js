@@ -1,10 +1,16 @@
 // The page before anything was searched: the index itself, and something to try.
 
+import { labels } from "./api.js";
 import { nameOf } from "./cards.js";
 import { button, find, make, number, plural } from "./dom.js";
 import { thumbnail } from "./pictures.js";
+import { positive } from "./state.js";
 
-const CLASSES = 24; // shown at first
+const CLASSES = 24; // shown at first, and more with every "Show more"
+const SUGGESTED = 20; // names below the field in the header
+const PAUSE = 150; // milliseconds without a key, after which the server is asked
+let asked = 0; // questions for classes: an old answer may come late
+let wait = null;
 
 function tile(item, title, note, action, words) {
   const picture = make("span", { class: "picture" }, thumbnail(item));
@@ -32,12 +38,66 @@ export function showFacts(index) {
   document.title = `${index.name} · lookalike`;
   find("calibration").textContent = index.calibration?.meaning ?? "Not calibrated: hits come without a verdict.";
   for (const each of document.querySelectorAll(".marking")) each.hidden = index.read_only;
-  find("class-names").replaceChildren(...index.labels.map(({ label }) => make("option", { value: label })));
+  showNames(index.labels);
 }
 
-function showClasses(labels, act) {
-  find("classes").replaceChildren(...labels.map(({ label, items, example }) =>
-    tile(example, label, plural(items, "item"), () => act.showClass(label, example), `Class ${label}, ${plural(items, "item")}`)));
+const showNames = (found) => find("class-names").replaceChildren(...found.map(({ label }) => make("option", { value: label })));
+
+/** Ask the server for classes once nobody types; what it says to an older question is dropped. */
+function later(question, show) {
+  clearTimeout(wait);
+  asked += 1;
+  const own = asked;
+  return new Promise((done) => {
+    wait = setTimeout(() => question().then((found) => own === asked && show(found), () => {}).finally(done), PAUSE);
+  });
+}
+
+/** Names that go on from what stands in the field of the header. */
+export const suggest = (text) => later(() => labels(text, 0, SUGGESTED), (found) => showNames(found.labels));
+
+const classTile = (each, act) => {
+  const size = plural(each.items, "item");
+  return tile(each.example, each.label, size, () => act.showClass(each), `Class ${each.label}, ${size}`);
+};
+
+function showClasses({ found, labels: some }, text, act) {
+  const list = find("classes"), more = find("more-classes");
+  list.replaceChildren(...some.map((each) => classTile(each, act)));
+  find("classes-note").textContent = text ? `${plural(found, "class has", "classes have")} “${text}” in the name.` : "Click one to see its items.";
+  const left = () => {
+    more.hidden = list.children.length >= found;
+    more.textContent = `Show ${number(Math.min(CLASSES, found - list.children.length))} more of ${number(found - list.children.length)}`;
+  };
+  left();
+  more.onclick = async () => {
+    const first = list.children.length;
+    const next = await labels(text, first, CLASSES).catch(() => ({ labels: [] }));
+    list.append(...next.labels.map((each) => classTile(each, act)));
+    left();
+    list.children[first]?.firstElementChild.focus();
+  };
+}
+
+/** The classes with a text in their names; `told`: the text comes from elsewhere. */
+export function findClasses(text, act, told = false) {
+  if (told) {
+    find("class-find").value = text;
+    find("classes-title").scrollIntoView();
+  }
+  return later(() => labels(text, 0, CLASSES), (found) => showClasses(found, text, act));
+}
+
+/** The search that was left: Esc is no loss. */
+export function showReturn(state, sources, action) {
+  find("return").hidden = !state;
+  if (!state) return;
+  const [example] = positive(state);
+  const own = "photo" in example;
+  const picture = own ? make("img", { alt: "", src: sources.photos.get(example.photo).url }) : thumbnail(sources.items.get(example.item));
+  const element = button(make("span", { class: "picture" }, picture), action, { class: "try again" });
+  element.append(make("span", { class: "words" }, make("small", {}, own ? "Your photo is still here" : "Your search is still here"), make("b", {}, "Back to the results")));
+  find("return").replaceChildren(element);
 }
 
 export function showStart(index, act) {
@@ -45,18 +105,9 @@ export function showStart(index, act) {
     ? `It is compared with every item, and not kept${index.read_only ? "" : " unless you mark a hit"}.`
     : "This index is still empty: add pictures with “lookalike index”, then reload this page.";
   showSample(index, act);
-  const shown = index.labels.length;
-  find("classes").closest("section").hidden = !shown;
-  find("classes-note").textContent = shown < index.classes ? `The ${number(shown)} largest of ${number(index.classes)}.` : "Click one to see its items.";
-  showClasses(index.labels.slice(0, CLASSES), act);
-  const more = find("more-classes");
-  more.hidden = shown <= CLASSES;
-  more.textContent = `Show ${number(shown - CLASSES)} more`;
-  more.onclick = () => {
-    more.hidden = true;
-    showClasses(index.labels, act);
-    find("classes").children[CLASSES].firstElementChild.focus();
-  };
+  find("classes").closest("section").hidden = !index.classes;
+  find("class-find").hidden = index.classes <= CLASSES;
+  showClasses({ found: index.classes, labels: index.labels.slice(0, CLASSES) }, "", act);
   find("newest").closest("section").hidden = !index.newest.length;
   find("newest").replaceChildren(...index.newest.map((item) =>
     tile(item, nameOf(item), "", () => act.moreLike(item), `More like ${nameOf(item)}`)));

@@ -20,7 +20,10 @@ class PostgresMarks:
         return self.database.write(_remove, number)
 
     def every(self) -> list[Mark]:
-        return self.database.read(_every)
+        return self.database.read(_listed, "")
+
+    def of(self, query: str) -> list[Mark]:
+        return self.database.read(_listed, "WHERE query = %s", query)
 
     def count(self) -> int:
         return int(self.database.read(one, "SELECT count(*) FROM marks"))
@@ -39,9 +42,10 @@ def _add(snapshot: Snapshot, mark: Mark, picture: bytes | None) -> int:
             "INSERT INTO asked VALUES (%s, %s) ON CONFLICT (query) DO UPDATE SET content = excluded.content",
             (mark.query, picture),
         )
-    statement = """INSERT INTO marks (query, query_item, item, correct, time) VALUES (%s, %s, %s, %s, %s)
+    statement = """INSERT INTO marks (query, query_item, item, correct, time, author) VALUES (%s, %s, %s, %s, %s, %s)
                    RETURNING number"""
-    return int(one(snapshot, statement, (mark.query, mark.query_item, mark.item, mark.right, time.time())))
+    when = time.time() if mark.at is None else mark.at
+    return int(one(snapshot, statement, (mark.query, mark.query_item, mark.item, mark.right, when, mark.by)))
 
 
 def _remove(snapshot: Snapshot, number: int) -> bool:
@@ -51,6 +55,7 @@ def _remove(snapshot: Snapshot, number: int) -> bool:
     return bool(gone)
 
 
-def _every(snapshot: Snapshot) -> list[Mark]:
-    statement = "SELECT query, query_item, item, correct, number FROM marks ORDER BY number"
-    return [Mark(*row) for row in snapshot.connection.execute(statement)]
+def _listed(snapshot: Snapshot, where: str, *values: str) -> list[Mark]:
+    columns = "query, query_item, item, correct, number, author, time"
+    rows = snapshot.connection.execute(f"SELECT {columns} FROM marks {where} ORDER BY number", values)
+    return [Mark(*row) for row in rows]

@@ -46,6 +46,7 @@ STEPS: Sequence[Sequence[str]] = (
         """CREATE TRIGGER log_is_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON log
            FOR EACH STATEMENT EXECUTE FUNCTION log_is_kept()""",
     ),
+    ("ALTER TABLE marks ADD COLUMN author text",),
 )
 TYPES = {"text": 'text COLLATE "C"', "number": "numeric"}
 

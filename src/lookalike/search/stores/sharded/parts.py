@@ -47,6 +47,9 @@ class ShardedMarks:
     def every(self) -> list[Mark]:
         return self._first.ask(lambda store: store.marks.every())
 
+    def of(self, query: str) -> list[Mark]:
+        return self._first.ask(lambda store: store.marks.of(query))
+
     def count(self) -> int:
         return self._first.ask(lambda store: store.marks.count())
 

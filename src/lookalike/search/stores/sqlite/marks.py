@@ -5,13 +5,13 @@ import time
 from collections.abc import Sequence
 
 from lookalike.search.items import Mark
-from lookalike.search.stores.sqlite.cells import BYTES, MAYBE_TEXT, TEXT, WHOLE, typed
+from lookalike.search.stores.sqlite.cells import BYTES, MAYBE_TEXT, NUMBER, TEXT, WHOLE, typed
 from lookalike.search.stores.sqlite.database import SqliteDatabase
 
 # an index made before there were marks gets the tables with its first one
 SCHEMA = (
     """CREATE TABLE IF NOT EXISTS marks (number INTEGER PRIMARY KEY AUTOINCREMENT, query TEXT NOT NULL, query_item TEXT,
-       item TEXT NOT NULL, correct INTEGER NOT NULL, time REAL NOT NULL, UNIQUE (query, item))""",
+       item TEXT NOT NULL, correct INTEGER NOT NULL, time REAL NOT NULL, author TEXT, UNIQUE (query, item))""",
     "CREATE TABLE IF NOT EXISTS asked (query TEXT PRIMARY KEY, content BLOB NOT NULL) WITHOUT ROWID",
 )
 
@@ -26,11 +26,14 @@ class SqliteMarks:
         with self.database.writing() as connection:
             for statement in SCHEMA:
                 connection.execute(statement)
+            if not _signed(connection):
+                connection.execute("ALTER TABLE marks ADD COLUMN author TEXT")
             connection.execute("DELETE FROM marks WHERE query = ? AND item = ?", (mark.query, mark.item))
             if picture is not None:
                 connection.execute("INSERT OR REPLACE INTO asked VALUES (?, ?)", (mark.query, picture))
-            fields = (mark.query, mark.query_item, mark.item, int(mark.right), time.time())
-            statement = "INSERT INTO marks (query, query_item, item, correct, time) VALUES (?, ?, ?, ?, ?)"
+            when = time.time() if mark.at is None else mark.at
+            fields = (mark.query, mark.query_item, mark.item, int(mark.right), when, mark.by)
+            statement = "INSERT INTO marks (query, query_item, item, correct, time, author) VALUES (?, ?, ?, ?, ?, ?)"
             return int(connection.execute(statement, fields).lastrowid or 0)
 
     def remove(self, number: int) -> bool:
@@ -42,11 +45,20 @@ class SqliteMarks:
             return bool(gone)
 
     def every(self) -> list[Mark]:
-        statement = "SELECT query, query_item, item, correct, number FROM marks ORDER BY number"
+        return self._listed("")
+
+    def of(self, query: str) -> list[Mark]:
+        return self._listed("WHERE query = ?", query)
+
+    def _listed(self, where: str, *values: str) -> list[Mark]:
         with self.database.reading() as connection:
-            rows = connection.execute(statement) if _there(connection) else ()
-            cells = (typed(row, TEXT, MAYBE_TEXT, TEXT, WHOLE, WHOLE) for row in rows)
-            return [Mark(query, whole, item, bool(right), number) for query, whole, item, right, number in cells]
+            author = "author" if _signed(connection) else "NULL"
+            statement = (
+                f"SELECT query, query_item, item, correct, number, {author}, time FROM marks {where} ORDER BY number"
+            )
+            rows = connection.execute(statement, values) if _there(connection) else ()
+            cells = (typed(row, TEXT, MAYBE_TEXT, TEXT, WHOLE, WHOLE, MAYBE_TEXT, NUMBER) for row in rows)
+            return [Mark(query, whole, item, bool(right), *rest) for query, whole, item, right, *rest in cells]
 
     def count(self) -> int:
         with self.database.reading() as connection:
@@ -68,6 +80,11 @@ def forget(connection: sqlite3.Connection, ids: Sequence[str]) -> int:
     gone = connection.executemany(statement, [(one, one, f"item:{one}") for one in ids]).rowcount
     connection.execute("DELETE FROM asked WHERE query NOT IN (SELECT query FROM marks)")
     return max(0, gone)
+
+
+def _signed(connection: sqlite3.Connection) -> bool:
+    """Marks of 0.2.0 do not say who made them."""
+    return any(name == "author" for _, name, *_ in connection.execute("PRAGMA table_info(marks)"))
 
 
 def _there(connection: sqlite3.Connection) -> bool:
