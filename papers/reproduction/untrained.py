@@ -1,4 +1,4 @@
-"""What a row could have had for nothing: the figures of an untrained head of the same bed and dimension, on the sphere."""
+"""The figures of an untrained head of the same bed and dimension, on the sphere: what a row could have for nothing."""
 
 from functools import cache
 from typing import NamedTuple

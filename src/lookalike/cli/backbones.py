@@ -1,4 +1,4 @@
-"""`lookalike backbones`: the networks to start from; `lookalike backbones fetch NAME`: those of the Hugging Face Hub."""
+"""`lookalike backbones`: the networks to start from; `lookalike backbones fetch NAME`: those of the Hub."""
 
 import json
 from pathlib import Path
