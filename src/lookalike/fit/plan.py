@@ -29,7 +29,7 @@ AFTER = 2048  # train images that pass the trained network once more, for the me
 STEP = 4.0  # a training step takes about so much longer than embedding its images
 WORTHWHILE = 100  # steps, from which on fine-tuning can be expected to help
 LEAST = 10  # steps, below which it is not even tried
-LOOKS, LOOK_EVERY = 8, 10  # validations of a run with a time budget, and the fewest steps between two of them
+VALIDATIONS, LEAST_BETWEEN = 8, 10  # validations of a run with a time budget, and the fewest steps between two of them
 MOMENT = 0.2  # seconds, to see how much of a processor there is
 BLENDING = 0.05  # of the minutes, at most
 
@@ -98,9 +98,9 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: RunClock
         raise NotEnoughTimeError(table.minutes, minutes_needed(60 * table.minutes * SPARE - left, step))
     if table.steps is None:
         steps = WORTHWHILE if step == 0 else max(LEAST, int(left / step))
-        every = min(table.plan.validate_every, max(LOOK_EVERY, steps // LOOKS))
-        look = replace(table.plan, validate_every=every)
-        recipe = replace(recipe, train=replace(recipe.train, steps=steps, epochs=None, plan=look))
+        every = min(table.plan.validate_every, max(LEAST_BETWEEN, steps // VALIDATIONS))
+        planned = replace(table.plan, validate_every=every)
+        recipe = replace(recipe, train=replace(recipe.train, steps=steps, epochs=None, plan=planned))
     assert recipe.train.steps is not None
     whole = build.plan(recipe, recipe.train.steps, left, len(loop.sampler))
     return Planned(recipe, replace(whole, flexible=table.steps is None))
@@ -118,10 +118,10 @@ def _rate_on_features(loop: Loop, rate: float) -> float:
     return len(inputs) / (time.monotonic() - start)
 
 
-def _with_fewer_blends(recipe: Recipe, look: float) -> Recipe:
+def _with_fewer_blends(recipe: Recipe, each: float) -> Recipe:
     """As many shares of the trained weights as there is time to look at, evenly from those of the recipe."""
     shares, seconds = recipe.train.blend, BLENDING * 60 * (recipe.train.minutes or 0.0)
-    count = max(1, int(seconds / look)) if look > 0 else len(shares)
+    count = max(1, int(seconds / each)) if each > 0 else len(shares)
     if count >= len(shares):
         return recipe
     kept = tuple(shares[(2 * number + 1) * len(shares) // (2 * count)] for number in range(count))

@@ -1,4 +1,4 @@
-"""What a run computes from its train images before the first step, and from its validation images at every look."""
+"""What a run computes from its train images before the first step, and from validation images at every validation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -131,7 +131,7 @@ def fill_bank(recipe: Recipe, loop: Loop, model: Model, dataset: Dataset, progre
 
 
 class Validation:
-    """The measurement on validation classes; the embeddings of the last look serve whoever needs them again."""
+    """The measurement on validation classes; the embeddings of the last validation serve whoever needs them again."""
 
     def __init__(self, recipe: Recipe, model: Model, dataset: Dataset) -> None:
         self.metrics = sorted({"recall@1", "map@r", recipe.train.plan.select})

@@ -26,9 +26,9 @@ Init = Literal["default", "glorot"]
 class Embedder(nn.Module):
     """f(x) = W pool(backbone(x)) + b, of `dim` numbers; with `dim=None` the pooled features themselves.
 
-    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls", "cls_avg"), `bias` and `init` of
-    the head ("default", "glorot"), `batch_norm` ("train", "frozen_statistics", "frozen") and `readout` (what an embedding
-    is made of) are those of `Architecture`.
+    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls", "cls_avg"), `bias` and
+    `init` of the head ("default", "glorot"), `batch_norm` ("train", "frozen_statistics", "frozen") and `readout` (what
+    an embedding is made of) are those of `Architecture`.
     `layer_norm` standardises the pooled features, without parameters (Teh et al., "ProxyNCA++", ECCV 2020, sec. 3.5).
     With `hidden` neurons between them, the head has two linear layers.
 

@@ -1,4 +1,4 @@
-"""Trouble named while it happens, each with one sentence of advice.
+"""Problems of training, named as they happen, each with one sentence of advice.
 
 `Health` looks at a batch's embeddings and their gradient now and then; `unreachable_margin` looks at a loss before the
 first step.
@@ -18,8 +18,8 @@ from lookalike.training.divergence import ADVICE
 
 ALIKE = 0.98  # mean cosine of different images above which nothing tells them apart
 ONE_DIRECTION = 0.98  # share of the spectrum in one singular value, of centred embeddings
-EXPLODED = 100.0  # growth of the mean norm since the first look
-IDLE = 5  # looks in a row without a gradient
+EXPLODED = 100.0  # growth of the mean norm since the first check
+IDLE = 5  # checks in a row without a gradient
 
 
 class TrainingProblem(NamedTuple):
@@ -34,10 +34,10 @@ NOT_NUMBERS = TrainingProblem("not numbers", f"embeddings or their gradient hold
 
 @dataclass
 class Health:
-    """Looks at batches and remembers its findings: each kind of trouble is reported once.
+    """Looks at batches and remembers its findings: each kind of problem is reported once.
 
     >>> same = torch.ones(8, 4)
-    >>> [trouble.kind for trouble in Health().look(same, same)]
+    >>> [problem.kind for problem in Health().look(same, same)]
     ['collapse']
     """
 
@@ -48,11 +48,11 @@ class Health:
     def look(self, embeddings: Float[Tensor, "n d"], gradient: Float[Tensor, "n d"]) -> list[TrainingProblem]:
         """What is newly wrong with this batch; `gradient` is that of the loss by its `embeddings`."""
         numbers = bool(embeddings.isfinite().all()) and bool(gradient.isfinite().all())
-        troubles = (
+        problems = (
             [self._collapse(embeddings), self._idle(gradient), self._norms(embeddings)] if numbers else [NOT_NUMBERS]
         )
-        new = [trouble for trouble in troubles if trouble is not None and trouble.kind not in self.named]
-        self.named.update(trouble.kind for trouble in new)
+        new = [problem for problem in problems if problem is not None and problem.kind not in self.named]
+        self.named.update(problem.kind for problem in new)
         return new
 
     def state_dict(self) -> dict[str, Any]:

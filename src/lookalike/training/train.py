@@ -244,8 +244,8 @@ class _Training:
             }
         )
         last = self.recent[-1]
-        for trouble in self.health.look(last.embeddings, last.gradient):
-            self.tell({"event": "health", "step": self.loop.step, "kind": trouble.kind, "advice": trouble.advice})
+        for problem in self.health.look(last.embeddings, last.gradient):
+            self.tell({"event": "health", "step": self.loop.step, "kind": problem.kind, "advice": problem.advice})
         self.recent = []
 
     def validate_and_save(self) -> None:

@@ -2,9 +2,12 @@
 
 import sqlite3
 
+import pytest
+
 from lookalike.errors import UserError
 from lookalike.search.serve.refusals import busy, given_up, internal, no_item, not_ready, of_mistake, shortened
 from lookalike.search.stores import StorageError
+from lookalike.search.stores.sqlite.database import explained
 
 
 def test_a_mistake_is_a_sentence():
@@ -13,11 +16,11 @@ def test_a_mistake_is_a_sentence():
         assert (refused.status, refused.message) == (400, sentence)
 
 
-def test_trouble_of_the_storage_stays_inside():
-    damaged = UserError("'/srv/index.sqlite' is locked")
-    damaged.__cause__ = sqlite3.OperationalError("database is locked")
-    for trouble in (StorageError("postgresql://me@db is down"), damaged):
-        refused = of_mistake(trouble)
+def test_a_failure_of_the_storage_stays_inside(tmp_path):
+    with pytest.raises(StorageError) as locked, explained(tmp_path / "srv" / "index.sqlite"):
+        raise sqlite3.OperationalError("database is locked")
+    for failure in (StorageError("postgresql://me@db is down"), locked.value):
+        refused = of_mistake(failure)
         assert (refused.status, refused.headers) == (503, {"Retry-After": "5"})
         assert "db" not in refused.message
         assert "srv" not in refused.message

@@ -1,6 +1,5 @@
 """Every answer that is not the one hoped for has one form: a code for programs, a sentence for people, a request id."""
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,8 +68,8 @@ def no_item(name: str) -> Refusal:
 
 
 def of_mistake(mistake: UserError) -> Refusal:
-    """A mistake in the request; trouble of the storage does not show the caller where it is."""
-    if isinstance(mistake, StorageError) or isinstance(mistake.__cause__, sqlite3.Error):
+    """A mistake in the request; a failure of the storage does not show the caller where it is."""
+    if isinstance(mistake, StorageError):
         return Refusal(503, "The index cannot be read or written just now. Try again.", {"Retry-After": "5"})
     if isinstance(mistake, UnknownItemError):
         return no_item(mistake.id)

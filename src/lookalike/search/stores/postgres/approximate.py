@@ -4,9 +4,9 @@ On the sphere and in the ball the graph is built over half precision, which halv
 server scores these in float32 and sends the best of them; so the order of half precision costs no hit.
 
 A filter that leaves few rows is answered exactly over those; the graph would lose most of them. Of n items the filter
-leaves m: the graph passes about n/m items for every one it may name, an exact look scores m. They cost the same where
+leaves m: the graph passes about n/m items for every one it may name, an exact scan scores m. They cost the same where
 m² is about a thousand n, but the graph loses hits long before: those of a tenth of a million items were found at
-recall@10 0.757, six times as fast. So an exact look serves three times as many. Beyond that the graph is asked for four
+recall@10 0.757, six times as fast. So an exact scan serves three times as many. Beyond that the graph is asked for four
 times the candidates, and sends all of them: it stops when it has them, and of 20,000 items those of a tenth were found
 at 0.92 by 16 candidates, at 0.99 by 64.
 """
@@ -152,5 +152,5 @@ def candidates(
                ORDER BY ({what}) {operator} {point} LIMIT {number}"""
     best = f"""SELECT score, {name} AS name, vector_send(vector), {search.columns} FROM ({near}) AS near
                ORDER BY score DESC LIMIT {sent}"""
-    named = search.look(best, (query, *search.left_out_values, query))
+    named = search.asked(best, (query, *search.left_out_values, query))
     return named if named is None or len(named) == sent else []

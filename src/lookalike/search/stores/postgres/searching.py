@@ -1,11 +1,11 @@
 """The nearest items on a server: it names candidates by float32 scores, the client scores them again in float64.
 
 What float32 can get wrong is bounded (`Slack`), so an exact answer is proven: no item that was not named can reach the
-last place. Where the first look leaves that open, a second one names every item that could. Answers are those of the
-store in a folder, to the bit: scores, order, ties by id.
+last place. Where the first statement leaves that open, a second one names every item that could. Answers are those of
+the store in a folder, to the bit: scores, order, ties by id.
 
-A look is one statement, with a word on whether the index is still as it is known (`STATE`); so one query needs no
-transaction. Several queries share one, and so does whatever a second look has not settled.
+Each is one statement, with a word on whether the index is still as it is known (`STATE`); so one query needs no
+transaction. Several queries share one, and so does whatever a second statement has not settled.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from lookalike.search.stores.postgres.database import STATE, Snapshot, plans_kep
 UNIT = 2.0**-24  # rounding of a float32, relative
 TINY = 1e-30  # what underflow can swallow
 Query = Float32[np.ndarray, " d"]
-LEAST = 16  # candidates of a first look
+LEAST = 16  # candidates of a first statement
 Row = tuple[Any, ...]  # score of the server, name of the group, vector as it is sent, then the columns of the item
 VECTOR, COLUMNS, ID = 2, 3, 4
 
@@ -96,7 +96,7 @@ class TableSearch:
         last = best[-1][0]
         named = self._named(query, slack, self.k, last - 2 * slack.at(last))
         best = [] if named is None else self._best(named, query)
-        # the first look may have seen items that are gone now: then this one has not named all
+        # the first statement may have seen items that are gone now: then this one has not named all
         return self._worded(best, certified=False) if len(best) == self.k and best[-1][0] >= last else None
 
     def _named(self, query: Query, slack: Slack, number: int, floor: float | None) -> list[Row] | None:
@@ -104,7 +104,7 @@ class TableSearch:
         which, floors = (f"ORDER BY score DESC LIMIT {number}", []) if floor is None else ("WHERE score >= %s", [floor])
         if self.group is not None:
             rounding = (2 * slack.absolute, 2 * slack.relative)
-            return self.look(self._groups(which), (query, *self.left_out_values, *floors, *rounding))
+            return self.asked(self._groups(which), (query, *self.left_out_values, *floors, *rounding))
         source = f"{self.score} AS score FROM {self.table} WHERE {self.allowed}"
         if floor is None:
             named = f"""SELECT score, id AS name, vector_send(vector), {self.columns}
@@ -114,7 +114,7 @@ class TableSearch:
             named = f"""SELECT score, id AS name, vector_send(vector), {self.columns} FROM (SELECT *, row_number() OVER
                             (PARTITION BY vector ORDER BY id) AS rank FROM (SELECT *, {source}) AS scored {which})
                             AS ranked WHERE rank <= {number}"""
-        return self.look(named, (query, *self.left_out_values, *floors))
+        return self.asked(named, (query, *self.left_out_values, *floors))
 
     def _groups(self, which: str) -> str:
         """The best of each group by the server's scores, and whatever rounding may have put behind it."""
@@ -129,7 +129,7 @@ class TableSearch:
                        (SELECT *, (missing, value)::text AS name, row_number() OVER (PARTITION BY vector, missing, value
                        ORDER BY id) AS rank FROM near JOIN {self.table} USING (key)) AS ranked WHERE rank = 1"""
 
-    def look(self, statement: str, parameters: Sequence[Any]) -> list[Row] | None:
+    def asked(self, statement: str, parameters: Sequence[Any]) -> list[Row] | None:
         """What a statement names, or None where the index is not as it was known when it looked."""
         state, connection = self.snapshot.state, self.snapshot.connection
         whole = f"SELECT (SELECT {STATE} = %s), named.* FROM ({statement}) AS named"

@@ -232,7 +232,7 @@ def explained(file: Path) -> Iterator[None]:
         text = str(error).lower() if isinstance(error, sqlite3.Error) else ""
         meaning = next((meaning for sign, meaning in MEANINGS if sign in text), None)
         if meaning is not None:
-            raise UserError(f"'{file}': {meaning} ({error})") from error
+            raise StorageError(f"'{file}': {meaning} ({error})") from error
         trouble = text if any(sign in text for sign in DAMAGED) else _trouble(file)
         if trouble is None:
             raise

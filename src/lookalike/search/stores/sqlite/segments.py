@@ -130,11 +130,11 @@ class SegmentView:
 
         def answer(row: int) -> Candidates:
             parts = zip(self.segments, scores, limits, living, strict=True)
-            looks = [
-                _Look(segment, out[row], float(shifts[row]), float(bounds[row]), count)
+            scored = [
+                _SegmentScores(segment, out[row], float(shifts[row]), float(bounds[row]), count)
                 for segment, out, (shifts, bounds), count in parts
             ]
-            return self._proven(queries[row], k, looks)
+            return self._proven(queries[row], k, scored)
 
         return scan.for_each(answer, len(queries), sum(living))
 
@@ -156,18 +156,18 @@ class SegmentView:
             scores.append(scan.exact_scores(segment.vectors[places], query, self.spherical))
         return _best(keys, scores, k, certified=True)
 
-    def _proven(self, query: Float32[np.ndarray, " d"], k: int, looks: Sequence["_Look"]) -> Candidates:
-        """A first look at the best rounded scores; a second one, where rounding could still hide a better item."""
-        places = [look.first(max(scan.SHORTLIST, 2 * k)) for look in looks]
-        exact = [look.exact(near, query, self.spherical) for look, near in zip(looks, places, strict=True)]
+    def _proven(self, query: Float32[np.ndarray, " d"], k: int, scored: Sequence["_SegmentScores"]) -> Candidates:
+        """A first part at the best rounded scores; a second one, where rounding could still hide a better item."""
+        places = [part.first(max(scan.SHORTLIST, 2 * k)) for part in scored]
+        exact = [part.exact(near, query, self.spherical) for part, near in zip(scored, places, strict=True)]
         last = _last(exact, k)
         certified = True
-        for number, look in enumerate(looks):
-            if look.may_hide(places[number], last):
+        for number, part in enumerate(scored):
+            if part.may_hide(places[number], last):
                 certified = False
-                places[number] = scan.places_above(look.scores, look.least(last))
-                exact[number] = look.exact(places[number], query, self.spherical)
-        return _best([look.segment.keys[near] for look, near in zip(looks, places, strict=True)], exact, k, certified)
+                places[number] = scan.places_above(part.scores, part.least(last))
+                exact[number] = part.exact(places[number], query, self.spherical)
+        return _best([part.segment.keys[near] for part, near in zip(scored, places, strict=True)], exact, k, certified)
 
 
 class _Scratch(threading.local):
@@ -189,7 +189,7 @@ _own = _Scratch()
 
 
 @dataclass(frozen=True)
-class _Look:
+class _SegmentScores:
     """The rounded scores of a segment for one query: −∞ for what is hidden, else see `scan.rounded_scores`."""
 
     segment: Segment
