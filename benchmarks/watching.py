@@ -89,7 +89,8 @@ class Replay:
 
     def ordinary(self, count: int) -> NDArray[np.float32]:
         """Queries in runs of one class."""
-        labels, rows = self.arrays["labels"][self.asked], []
+        labels = self.arrays["labels"][self.asked]
+        rows: list[int] = []
         while len(rows) < count:
             own = self.asked[labels == self.draw.choice(labels)]
             rows += self.draw.permutation(own)[: self.draw.integers(1, RUN + 1)].tolist()
@@ -122,7 +123,7 @@ def main() -> None:
     else:
         arrays = features(given.root, given.foreign)
         if given.features is not None:
-            np.savez(given.features, **arrays)
+            np.savez(given.features, **arrays)  # type: ignore[arg-type]
     false, delays = [], {how: [] for how in CHANGES}  # type: ignore[var-annotated]
     for seed in range(given.repeats):
         replay = Replay(arrays, seed)

@@ -36,7 +36,7 @@ function row(day) {
   const made = document.createElement("tr");
   const answers = Object.values(day.verdicts).reduce((one, other) => one + other, 0);
   const marks = day.sure_right + day.sure_wrong;
-  const alarms = Object.entries(day.alarms).map(([name, number]) => `${NAMES[name] ?? name} ${number}`).join(", ");
+  const alarms = Object.entries(day.alarms).map(([name, number]) => `${name} ${number}`).join(", ");
   made.append(
     cell(day.date), cell(answers), cell(share(day.verdicts.sure, answers)), cell(share(day.verdicts.unknown, answers)),
     cell(day.watched ? bars(day.similarities) : ""), cell(day.cloud === null ? "" : day.cloud.toFixed(2)),
