@@ -19,16 +19,16 @@ from tests.attacks.outcomes import FINDINGS, Outcomes
 COUNTS = {
     "losses": 90_000, "miners": 12_000, "samplers": 6_000, "evaluate": 6_000,
     "files": 1, "models": 1, "runs": 1, "kills": 40, "servers": 20,
-    "histories": 1_000, "caches": 5_000, "strangers": 200,
+    "histories": 1_000, "caches": 5_000, "strangers": 200, "writers": 100,
 }  # fmt: skip
 
 MODULES = {
     "losses": "batches", "miners": "batches", "samplers": "sets", "evaluate": "sets",
     "files": "damage", "models": "damage", "runs": "damage", "kills": "kills", "servers": "servers",
-    "histories": "indexes", "caches": "indexes", "strangers": "indexes",
+    "histories": "indexes", "caches": "indexes", "strangers": "indexes", "writers": "writers",
 }  # fmt: skip
 
-ANYWHERE = ("histories", "caches", "strangers")  # what is tried is new every time
+ANYWHERE = ("histories", "caches", "strangers", "writers")  # what is tried is new every time
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from lookalike.search.scan import rounded as scan
 from lookalike.search.stores.sqlite import cache
-from tests.attacks import indexes
+from tests.attacks import indexes, writers
 from tests.attacks.outcomes import Outcomes
 
 pytestmark = pytest.mark.plain
@@ -30,6 +30,11 @@ def test_a_few_strangers_find_nothing(tmp_path):
     outcomes = outcomes_of(indexes.strangers_hold, 12, tmp_path)
     assert outcomes.counts["answered"] > 2 < outcomes.counts["refused"]
     assert outcomes.notes == []
+
+
+def test_writers_that_are_killed_lose_nothing(tmp_path):
+    outcomes = outcomes_of(writers.writers_hold, 2, tmp_path)
+    assert (outcomes.counts["answered"], outcomes.notes) == (2, [])
 
 
 def test_a_search_that_misses_items_is_found(tmp_path, monkeypatch):

@@ -35,9 +35,11 @@ from lookalike.search.receipt import Receipt
 from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.copying import FACT as COPY
 from lookalike.search.stores.places import Place
+from lookalike.search.watching.reference import Reference, reference
 from lookalike.values import checked
 
-Measured = TypeVar("Measured", Calibration, Quality)
+Measured = TypeVar("Measured", Calibration, Quality, Reference)
+WATCHED = 2_000  # calibrating images that stand for ordinary queries
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
 
@@ -272,6 +274,12 @@ class Index:
         text = self.store.documents.read("quality")
         return Quality() if text is None else _measured(Quality, text)
 
+    @property
+    def reference(self) -> Reference | None:
+        """What ordinary queries look like, if that was measured."""
+        text = self.store.documents.read("reference")
+        return None if text is None else _measured(Reference, text)
+
     def calibrate(
         self,
         source: Source,
@@ -298,8 +306,25 @@ class Index:
         result = measuring.run(self.store, queries, precision, seen, stage, plain)
         self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
         self.store.documents.write("quality", json.dumps(result.quality.as_json()))
+        self.store.documents.write("reference", self._reference(queries, stage("looking at ordinary queries")))
         self._note("calibrated", precision=precision)
         return result
+
+    def _reference(self, queries: measuring.Queries, progress: Progress | None) -> str | None:
+        """What ordinary queries look like, for `serve` to watch; None where there are too few classes to tell."""
+        vectors = queries.flipped if self.quality.flip else queries.vectors
+        rows = np.random.default_rng(0).permutation(len(vectors))[:WATCHED]
+        similarities, asked = [], []
+        for done, row in enumerate(rows.tolist(), start=1):
+            hits = self.answer(vectors[row], 1, leave_out=queries.itself[row]).hits
+            if hits:
+                similarities.append(hits[0].similarity)
+                asked.append(row)
+            if progress is not None:
+                progress(done, len(rows))
+        _, items = next(self.store.scan(), ([], vectors[:0]))
+        found = reference(items, vectors[asked], similarities, [queries.labels[row] for row in asked])
+        return None if found is None else json.dumps(found.as_json())
 
     def search_many(
         self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None

@@ -21,14 +21,17 @@ def thumbnail(store: Store, item: Item, side: int = SIDE) -> bytes | None:
     by its digest is shown.
     """
     try:
-        content = (
-            store.documents.pictures([item.id]).get(item.id)
-            if item.path is None
-            else _as_embedded(item, Path(item.path))
-        )
+        content = content_of(store, item)
         return None if content is None else as_jpeg(Encoded(content).decode().permute(1, 2, 0).numpy(), side)
     except UnreadableError:
         return None
+
+
+def content_of(store: Store, item: Item) -> bytes | None:
+    """The file of an item's picture as it was embedded."""
+    if item.path is None:
+        return store.documents.pictures([item.id]).get(item.id)
+    return _as_embedded(item, Path(item.path))
 
 
 def _as_embedded(item: Item, path: Path) -> bytes | None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from itertools import count
 from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
@@ -27,6 +28,8 @@ from lookalike.search.serve.views import Overview, answer_form
 
 THREADS = 2
 LOOK = 1.0  # seconds between looks for a new generation
+KEEP = 60.0  # seconds between writing down what was seen of queries
+CANARIES = 60  # minutes between asking for known pictures
 
 
 def create_app(
@@ -46,11 +49,14 @@ def create_app(
         starting = asyncio.create_task(_started(engine, ready, failed))
         if settings.workers > 1:  # one of several accepts nothing before it can answer: the others do
             await starting
-        task = asyncio.create_task(_kept_ready(engine, starting, failed))
+        tasks = [asyncio.create_task(_kept_ready(engine, starting, failed)), asyncio.create_task(_watching(engine))]
         yield
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        with suppress(UserError):
+            await asyncio.to_thread(engine.watcher.keep)
         await asyncio.to_thread(engine.stop)
 
     app = FastAPI(
@@ -63,6 +69,7 @@ def create_app(
         description="Search by image: what looks like this?",
         redirect_slashes=False,
     )
+    app.state.engine = engine
     for kind in (Refusal, UserError, HTTPException, RequestValidationError, ClientDisconnect, Exception):
         app.add_exception_handler(kind, _refused)
     _search_routes(app, engine, settings)
@@ -91,6 +98,16 @@ async def _kept_ready(engine: Engine, starting: Awaitable[bool], failed: Callabl
         with suppress(UserError):
             await asyncio.to_thread(engine.look_ahead)
     failed(UserError("several searches hang: lookalike status INDEX --check says whether the index is damaged"))
+
+
+async def _watching(engine: Engine) -> None:
+    """Ask for known pictures now and then, and keep what was seen of the others."""
+    for minute in count():
+        await asyncio.sleep(KEEP if minute else LOOK)
+        with suppress(Refusal, UserError):
+            if engine.ready and minute % CANARIES == 0:
+                await engine.try_canaries()
+            await asyncio.to_thread(engine.watcher.keep)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -129,8 +146,7 @@ def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
         engine.check_free()  # before the body is read: who must wait should not send it in vain
         query = await search_of(request, settings)
         answer, times = await engine.search(query)
-        digests = [upload.digest for upload in query.images] or [f"item:{name}" for name in query.items]
-        return as_json(answer_form(answer, engine.items, times, digests[0]))
+        return as_json(answer_form(answer, engine.items, times, query.name))
 
 
 def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Meters) -> None:
@@ -163,8 +179,14 @@ def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Mete
         entries = await asyncio.to_thread(engine.index.store.log.entries, (), None, schema.LAST)
         return as_json(schema.LogForm(entries=[schema.EntryForm(**shown(entry)) for entry in entries]))
 
+    @app.get("/v1/watch", response_model=schema.WatchForm, responses=errors())
+    async def watch() -> Response:
+        """Numbers of every day about the queries, and whether they are still such as the index was calibrated for."""
+        return as_json(await asyncio.to_thread(engine.watcher.form))
+
     @app.get("/v1/metrics", response_class=PlainTextResponse, responses=errors())
     async def metrics() -> Response:
         """Counters and histograms of all workers, as Prometheus reads them."""
         form = await asyncio.to_thread(overview.form)
-        return PlainTextResponse(meters.text(form.items), media_type="text/plain; version=0.0.4")
+        text = meters.text(form.items) + await asyncio.to_thread(engine.watcher.text)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

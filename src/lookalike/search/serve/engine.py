@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lookalike.errors import UserError
 from lookalike.models.backends import Backend
 from lookalike.models.encoding import computed, evaluating
 from lookalike.models.model import Model
@@ -26,6 +27,7 @@ from lookalike.search.index import Index
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.log import Entry, subject_of
 from lookalike.search.queries import combined
+from lookalike.search.serve.canaries import canaries, same
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
 from lookalike.search.serve.meters import Meters
@@ -33,6 +35,7 @@ from lookalike.search.serve.pictures import Upload, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.stages import SlowError, Stage
+from lookalike.search.serve.watcher import Watcher
 from lookalike.search.stores import GenerationError, StorageError
 
 TOGETHER = 16  # pictures that go through the network at once
@@ -62,6 +65,17 @@ class Query:
     group: str | None = None
     k: int = 12
 
+    @property
+    def name(self) -> str:
+        """What feedback calls it."""
+        return [*(upload.digest for upload in self.images), *(f"item:{name}" for name in self.items)][0]
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether it is one picture, asked against all items: such queries an index is calibrated with."""
+        examples = (len(self.images), len(self.items), len(self.not_images), len(self.not_items))
+        return examples == (1, 0, 0, 0) and not self.where and self.group is None
+
 
 @dataclass
 class Times:
@@ -84,6 +98,7 @@ class Engine:
     def __init__(self, settings: Settings, meters: Meters) -> None:
         self.settings, self.meters = settings, meters
         self.index = Index.open(settings.place)
+        self.watcher = Watcher(self.index, meters.worker, settings.workers, not settings.read_only)
         self.keyring = Keyring(settings.token)
         with suppress(*(StorageError,) if settings.token else ()):  # unknown keys let nobody in, and no keys everybody
             self.keyring.refresh(self.index.store.log)
@@ -123,6 +138,7 @@ class Engine:
     def look_ahead(self) -> None:
         """Look for new keys; load the model of a generation that is being filled, so that its switch is no wait."""
         self.keyring.refresh(self.index.store.log)
+        self.watcher.refresh()
         upcoming = self.index.store.generations.upcoming()
         known = self._upcoming
         if upcoming is not None and upcoming.fingerprint and (known is None or known.identity != upcoming):
@@ -194,10 +210,12 @@ class Engine:
     async def search(self, query: Query) -> tuple[Answer, dict[str, float]]:
         """The answer, and the milliseconds of its stages."""
         times = Times()
+        asked: list[Vectors] = []
 
         async def ask(network: LoadedModel | None) -> Answer:
             vectors = await self._vectors([*query.images, *query.not_images], network, times)
             like, unlike = vectors[: len(query.images)], vectors[len(query.images) :]
+            asked[:] = like if query.ordinary else []
             question = Question(
                 [*like, *query.items],
                 [*unlike, *query.not_items],
@@ -214,6 +232,7 @@ class Engine:
 
         answer = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
+        self.watcher.answered(query.name, asked[0][None] if asked else None, answer)
         return answer, times.of
 
     async def add(self, item: Item, upload: Upload, who: str) -> None:
@@ -243,7 +262,9 @@ class Engine:
         with self.admitted():
             change = partial(self.index.store.marks.add, mark, picture)
             word = "marked right" if mark.right else "marked wrong"
-            return await self._write(change, Entry(who, word, subject_of(mark.item)))
+            number = await self._write(change, Entry(who, word, subject_of(mark.item)))
+            self.watcher.marked(mark.query, mark.item, mark.right)
+            return number
 
     async def unmark(self, number: int, who: str) -> bool:
         with self.admitted():
@@ -260,6 +281,18 @@ class Engine:
             return result
 
         return await self._writing.do(noted)  # type: ignore[return-value]
+
+    async def try_canaries(self) -> None:
+        """Ask for pictures of items as a caller would: each must still have the vector that it was given."""
+        if self._network is None:
+            return
+        for item, content in await asyncio.to_thread(canaries, self.index.store):
+            try:
+                (vector,) = await self._vectors([Upload(content)], self._network, Times(), flip=False)
+                (own,) = await asyncio.to_thread(self.index.store.vectors, [item.id])
+            except (Refusal, UserError):  # the picture cannot be decoded, or the item was removed meanwhile
+                continue
+            self.watcher.canary(same(vector, own))
 
     async def _within_a_generation(
         self, ask: Callable[[LoadedModel | None], Awaitable[Result]], needs_network: bool

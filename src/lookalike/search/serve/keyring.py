@@ -13,6 +13,7 @@ from lookalike.search.stores import Log
 ANYBODY, TOKEN = "anybody", "the token of the server"
 ROUTES: Sequence[tuple[str, str, Scope]] = (  # method (any: ""), start of the path, and what it takes
     ("", "/v1/log", "admin"),
+    ("", "/v1/watch", "admin"),
     ("", "/v1/feedback", "mark"),
     ("POST", "/v1/items", "write"),
     ("DELETE", "/v1/items", "write"),

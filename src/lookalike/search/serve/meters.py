@@ -21,6 +21,8 @@ ROUTES = (
     "/v1/log",
     "/v1/metrics",
     "/v1/search",
+    "/v1/watch",
+    "/watch",
     "other",
 )
 STATUSES = (200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 503)
@@ -36,7 +38,7 @@ class Meters:
 
     def __init__(self, file: Path | None = None, worker: int = 0) -> None:
         self._every = np.zeros((1, SIZE)) if file is None else np.memmap(file, np.float64, "r+").reshape(-1, SIZE)
-        self._own = self._every[worker]
+        self.worker, self._own = worker, self._every[worker]
         self._own[-1] = 0
 
     @staticmethod

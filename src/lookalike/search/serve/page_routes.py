@@ -26,6 +26,10 @@ def add_to(app: FastAPI) -> None:
     async def page() -> Response:
         return _file("index.html")
 
+    @app.get("/watch", include_in_schema=False)
+    async def watch() -> Response:
+        return _file("watch.html")
+
     @app.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:
         return _file(name)

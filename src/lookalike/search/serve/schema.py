@@ -132,6 +132,26 @@ class LogForm(BaseModel):
     entries: list[EntryForm] = Field(description=f"The last {LAST}, in their order.")
 
 
+class DayForm(BaseModel):
+    date: str
+    verdicts: dict[str, int] = Field(description="Answers called sure, maybe, unknown, uncalibrated.")
+    similarities: list[int] = Field(description="Queries in each tenth of the calibration's similarities, low to high.")
+    cloud: float | None = Field(description="How usual the queries were among the items; 0 is the centre.")
+    watched: int = Field(description="Queries that were compared with those of the calibration.")
+    sure_right: int = Field(description="Answers called sure that were marked right.")
+    sure_wrong: int
+    canaries: int = Field(description="Pictures of items that were asked for.")
+    canaries_lost: int = Field(description="Those that no longer had their own vector.")
+    alarms: dict[str, int]
+
+
+class WatchForm(BaseModel):
+    reference: bool = Field(description="Whether the calibration says what ordinary queries look like.")
+    evidence: dict[str, float] = Field(description="How near each alarm is; 1 is an alarm.")
+    promise: str = Field(description="How often an alarm is false.")
+    days: list[DayForm]
+
+
 class HealthForm(BaseModel):
     ready: bool
 

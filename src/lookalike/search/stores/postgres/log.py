@@ -27,8 +27,8 @@ def _append(snapshot: Snapshot, entry: Entry, now: float) -> int:
 
 
 def _entries(snapshot: Snapshot, actions: list[str], subject: str | None, last: int | None) -> list[Entry]:
-    statement = """SELECT time, number, who, action, subject, detail FROM log
+    statement = """SELECT who, action, subject, detail, time, number FROM log
                    WHERE (%(actions)s::text[] = '{}' OR action = ANY(%(actions)s))
                    AND (%(subject)s::text IS NULL OR subject = %(subject)s) ORDER BY number DESC LIMIT %(last)s"""
     rows = snapshot.connection.execute(statement, {"actions": actions, "subject": subject, "last": last}).fetchall()
-    return [Entry(*texts, time=when, number=number) for when, number, *texts in reversed(rows)]
+    return [Entry(*row) for row in reversed(rows)]

@@ -37,14 +37,14 @@ class SqliteLog:
 
     def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
         chosen = f"action IN ({', '.join('?' * len(actions))})" if actions else "1"
-        statement = f"""SELECT time, number, who, action, subject, detail FROM log
+        statement = f"""SELECT who, action, subject, detail, time, number FROM log
                         WHERE {chosen} AND (? IS NULL OR subject = ?) ORDER BY number DESC LIMIT ?"""
         with self.database.reading() as connection:
             if not _there(connection):
                 return []
             rows = connection.execute(statement, (*actions, subject, subject, -1 if last is None else last))
-            cells = [typed(row, NUMBER, WHOLE, TEXT, TEXT, TEXT, TEXT) for row in rows]
-        return [Entry(*texts, time=when, number=number) for when, number, *texts in reversed(cells)]
+            cells = [typed(row, TEXT, TEXT, TEXT, TEXT, NUMBER, WHOLE) for row in rows]
+        return [Entry(*row) for row in reversed(cells)]
 
 
 def _there(connection: sqlite3.Connection) -> bool:

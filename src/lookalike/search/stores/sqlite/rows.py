@@ -155,5 +155,5 @@ def vectors_of(connection: sqlite3.Connection, generation: int, keys: Sequence[i
     result = np.empty((len(keys), dim), np.float32)
     for place, key in enumerate(keys):
         row = connection.execute(f"SELECT vector FROM vectors_{generation} WHERE key = ?", (key,)).fetchone()
-        result[place] = vector_of(*row, dim)
+        result[place] = vector_of(row[0], dim)
     return result

@@ -1,0 +1,112 @@
+"""What one worker sees of queries, kept with the index beside what the other workers see."""
+
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from lookalike.errors import UserError
+from lookalike.search.index import Index
+from lookalike.search.items import Answer, Vectors
+from lookalike.search.serve.schema import DayForm, WatchForm
+from lookalike.search.watching.detector import RARE
+from lookalike.search.watching.reference import BLOCK
+from lookalike.search.watching.watch import DAYS, Day, Watch
+
+DOCUMENT = "watch"
+PROMISE = (
+    f"Each of the alarms for similarity and cloud is false at most once in {RARE * BLOCK:,} ordinary queries on "
+    "average, whenever one looks, if these come in runs no more alike than the pictures of one class."
+)
+
+
+class Watcher:
+    """The watch of one of several workers; `keeps`: whether it may write into the index."""
+
+    def __init__(self, index: Index, worker: int, workers: int, keeps: bool) -> None:
+        self.index, self._name, self._keeps = index, f"{DOCUMENT} {worker}", keeps
+        self._others = [f"{DOCUMENT} {other}" for other in range(workers) if other != worker]
+        self._reference: str | None = None
+        self._kept = ""
+        self.watch = Watch(None, None)
+        try:
+            self.watch.take_over(_days(index, self._name))
+            self.refresh()
+        except UserError:  # it can still answer
+            pass
+
+    def refresh(self) -> None:
+        """Compare with another reference after a new calibration."""
+        text = self.index.store.documents.read("reference")
+        if text != self._reference:
+            calibration = self.index.calibration
+            new = Watch(self.index.reference, None if calibration is None else calibration.target)
+            new.days = self.watch.days
+            self.watch, self._reference = new, text
+
+    def answered(self, query: str, vector: Vectors | None, answer: Answer) -> None:
+        self._tell(self.watch.answered(query, vector, answer))
+
+    def marked(self, query: str, item: str, right: bool) -> None:
+        self._tell(self.watch.marked(query, item, right))
+
+    def canary(self, found: bool) -> None:
+        self.watch.canary(found)
+        self._tell([] if found else ["canaries"])
+
+    def _tell(self, alarms: list[str]) -> None:
+        for name in alarms:
+            line = {"time": round(time.time(), 3), "alarm": name, "see": "GET /v1/watch"}
+            sys.stderr.write(json.dumps(line) + "\n")
+
+    def keep(self) -> None:
+        """Write down what was seen, unless nothing was."""
+        text = json.dumps(self.watch.as_json())
+        if self._keeps and text != self._kept and text != "[]":
+            self.index.store.documents.write(self._name, text)
+            self._kept = text
+
+    def days(self) -> list[Day]:
+        """Of all workers, the oldest first."""
+        every: dict[str, list[Day]] = defaultdict(list)
+        own = [asdict(day) for day in list(self.watch.days.values())]
+        for content in [own, *(_days(self.index, name) for name in self._others)]:
+            for day in content:
+                every[str(day["date"])].append(Day(**day))
+        return [Day.merged(every[date]) for date in sorted(every)[-DAYS:]]
+
+    def form(self) -> WatchForm:
+        days = [
+            DayForm(**asdict(day) | {"cloud": day.cloud / day.watched if day.watched else None}) for day in self.days()
+        ]
+        known = self.watch.reference is not None
+        return WatchForm(reference=known, evidence=self.watch.evidence(), promise=PROMISE, days=days)
+
+    def text(self) -> str:
+        """For Prometheus: what was seen today, and how near the alarms of this worker are."""
+        day = (self.days() or [Day("")])[-1]
+        found = {"yes": day.canaries - day.canaries_lost, "no": day.canaries_lost}
+        marks = {"yes": day.sure_right, "no": day.sure_wrong}
+        gauges: dict[str, tuple[str, str, Mapping[str, float]]] = {
+            "lookalike_answers_today": ("Answers by verdict.", "verdict", day.verdicts),
+            "lookalike_alarms_today": ("Alarms of the watch.", "of", day.alarms),
+            "lookalike_alarm_evidence": ("How near an alarm is; 1 is one.", "of", self.watch.evidence()),
+            "lookalike_marks_of_sure_today": ("Marks of answers called sure.", "right", marks),
+            "lookalike_canaries_today": ("Pictures of items asked for.", "found", found),
+        }
+        lines = []
+        for name, (meaning, label, values) in gauges.items():
+            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge"]
+            lines += [f'{name}{{{label}="{key}"}} {value:g}' for key, value in values.items()]
+        return "\n".join(lines) + "\n"
+
+
+def _days(index: Index, name: str) -> list[dict[str, object]]:
+    """Sketches that were kept; what is not one is passed over."""
+    try:
+        content = json.loads(index.store.documents.read(name) or "[]")
+        return [asdict(Day.merged([Day(**day)])) for day in content]
+    except (AttributeError, RecursionError, TypeError, ValueError):
+        return []
