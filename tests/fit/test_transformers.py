@@ -79,8 +79,17 @@ def test_from_a_folder_to_an_index(pictures, tmp_path, kind):
 def test_matrices_learn_merge_and_resume(pictures, source, tmp_path):
     """The first stage is frozen: what is delivered is plain, and a run that was stopped ends as if it had not been."""
     settings = [
-        *SHORT, f"model.backbone=hf:{source}", "model.lora=2", "model.pooling=cls_avg",
-        "optimiser.lr=0.01", "optimiser.stage_decay=0.5", "train.deliver=trained", "head.steps=3", "data.validation=0", "train.log_every=1", "train.blend=[]",
+        *SHORT,
+        f"model.backbone=hf:{source}",
+        "model.lora=2",
+        "model.pooling=cls_avg",
+        "optimiser.lr=0.01",
+        "optimiser.stage_decay=0.5",
+        "train.deliver=trained",
+        "head.steps=3",
+        "data.validation=0",
+        "train.log_every=1",
+        "train.blend=[]",
     ]
     steps: list[int] = []
 
@@ -91,7 +100,12 @@ def test_matrices_learn_merge_and_resume(pictures, source, tmp_path):
     whole = fit(pictures, tmp_path / "whole", overrides=settings, audit=False, full=False)
     with pytest.raises(StoppedError):
         fit(
-            pictures, tmp_path / "again", overrides=settings, audit=False, full=False, tell=tell,
+            pictures,
+            tmp_path / "again",
+            overrides=settings,
+            audit=False,
+            full=False,
+            tell=tell,
             stop=lambda: len(steps) > 1,
         )
     again = fit(pictures, tmp_path / "again", overrides=settings, audit=False, full=False, resume=True)

@@ -11,7 +11,6 @@ import torch
 from lookalike import models
 from lookalike.errors import UserError
 from lookalike.models import Architecture, Embedder, Model
-
 from tests.missing import missing
 
 try:

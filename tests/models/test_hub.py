@@ -39,10 +39,10 @@ class Answer(BaseHTTPRequestHandler):
     def log_message(self, *_):
         """Silent."""
 
-    def do_HEAD(self):  # noqa: N802
+    def do_HEAD(self):
         self.answer(body=False)
 
-    def do_GET(self):  # noqa: N802
+    def do_GET(self):
         self.answer(body=True)
 
     def answer(self, body):

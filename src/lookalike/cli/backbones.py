@@ -1,4 +1,4 @@
-"""`lookalike backbones`: the networks to start from; `lookalike backbones fetch NAME`: those of the Hugging Face Hub."""
+"""`lookalike backbones`: the networks to start from; `lookalike backbones fetch NAME`: one of the Hugging Face Hub."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,9 @@ def run(
 
 
 def _line(row: Row) -> str:
-    numbers = "".join(f"{'' if value is None else format(value, '.1f'):>7}" for value in (row.millions, row.milliseconds))
+    numbers = "".join(
+        f"{'' if value is None else format(value, '.1f'):>7}" for value in (row.millions, row.milliseconds)
+    )
     facts = "; ".join(fact for fact in (row.needs or "here", row.licence, row.figure) if fact)
     return f"{row.name:<20}{row.size:>7}{row.width:>7}{numbers}  {facts}"
 

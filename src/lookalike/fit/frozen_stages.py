@@ -49,7 +49,11 @@ def with_low_rank(recipe: Recipe, model: Model, run: OpenRun) -> Recipe:
     if given or linear < LINEAR * whole:
         return recipe
     run.note(f"matrices of rank {RANK} learn beside the linear layers, which stay as they are")
-    rates = replace(recipe.optimiser, lr=FASTER * recipe.optimiser.lr, head_lr=recipe.optimiser.head_lr or HEAD * recipe.optimiser.lr)
+    rates = replace(
+        recipe.optimiser,
+        lr=FASTER * recipe.optimiser.lr,
+        head_lr=recipe.optimiser.head_lr or HEAD * recipe.optimiser.lr,
+    )
     return replace(recipe, model=replace(recipe.model, lora=RANK), optimiser=rates)
 
 

@@ -26,9 +26,9 @@ Init = Literal["default", "glorot"]
 class Embedder(nn.Module):
     """f(x) = W pool(backbone(x)) + b, of `dim` numbers; with `dim=None` the pooled features themselves.
 
-    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls", "cls_avg"), `bias` and `init` of the
-    head ("default", "glorot"), `batch_norm` ("train", "frozen_statistics", "frozen") and `readout` (what an embedding
-    is made of) are those of `Architecture`.
+    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls", "cls_avg"), `bias` and `init`
+    of the head ("default", "glorot"), `batch_norm` ("train", "frozen_statistics", "frozen") and `readout` (what an
+    embedding is made of) are those of `Architecture`.
     `layer_norm` standardises the pooled features, without parameters (Teh et al., "ProxyNCA++", ECCV 2020, sec. 3.5).
     With `hidden` neurons between them, the head has two linear layers.
 
@@ -114,11 +114,13 @@ class Embedder(nn.Module):
     def adapt(self, rank: int, seed: int = 0) -> None:
         """From now on the backbone learns by matrices of this `rank` beside its linear layers, not in frozen stages."""
         stages, frozen = self.backbone.stages, self.frozen
+        assert isinstance(self.backbone, nn.Module)
         low_rank.adapt(self.backbone, lambda name: stage_of(f"{name}.", stages) not in frozen, rank, seed)
         self.freeze(frozen)
 
     def merge(self) -> None:
         """Plain layers again, with what those matrices have learnt in their weights."""
+        assert isinstance(self.backbone, nn.Module)
         low_rank.merge(self.backbone)
         self.freeze(self.frozen)
 

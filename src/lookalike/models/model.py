@@ -174,7 +174,9 @@ class Model:
     @property
     def fingerprint(self) -> str:
         """A digest of weights, architecture, preprocessing and geometry: what tells this model from any other."""
-        return fingerprint(self._complete_architecture(), self.preprocessing, self.geometry, merged_state(self.embedder))
+        return fingerprint(
+            self._complete_architecture(), self.preprocessing, self.geometry, merged_state(self.embedder)
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write the model to `folder`, whole or not at all; an existing model is replaced."""

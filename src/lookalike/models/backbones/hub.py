@@ -69,9 +69,7 @@ def _files(repository: str, revision: str | None, local: bool) -> Path:
     def get(file: str) -> Path:
         nonlocal revision
         with _explained(repository, hub.errors, local):
-            path = hub.hf_hub_download(
-                repository, file, revision=revision, local_files_only=local, endpoint=endpoint
-            )
+            path = hub.hf_hub_download(repository, file, revision=revision, local_files_only=local, endpoint=endpoint)
         path = Path(path)
         revision = revision or path.parent.name  # the same for all files
         return path
@@ -149,7 +147,9 @@ def _explained(repository: str, errors: Any, local: bool) -> Iterator[None]:
             "token of that account, or run hf auth login"
         ) from error
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
-        raise UserError(f"the Hugging Face Hub has no repository {repository}, or it is private: set HF_TOKEN") from error
+        raise UserError(
+            f"the Hugging Face Hub has no repository {repository}, or it is private: set HF_TOKEN"
+        ) from error
     except errors.RemoteEntryNotFoundError as error:
         raise FileNotFoundError(str(error)) from error
     except (errors.LocalEntryNotFoundError, errors.HfHubHTTPError, OSError) as error:

@@ -61,7 +61,9 @@ def _library() -> Any:
 def _torchvision() -> str:
     """The torchvision that was made for this torch: 0.21 for 2.6, and so on."""
     number = int(torch.__version__.split(".")[1]) + 15
-    return f"torchvision 0.{number}, which was made for this torch {torch.__version__}, from the index that torch is from"
+    return (
+        f"torchvision 0.{number}, which was made for this torch {torch.__version__}, from the index that torch is from"
+    )
 
 
 def _created(timm: Any, name: str, pretrained: bool, options: dict[str, Any]) -> Any:
