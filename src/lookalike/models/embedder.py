@@ -89,7 +89,7 @@ class Embedder(nn.Module):
         return pooled
 
     def set_pooling(self, name: str) -> None:
-        """From now on features are pooled in the way of this name; the head is left as it is."""
+        """From now on features are pooled in the way of this `name`; the head is left as it is."""
         self.pooling = POOLINGS[name]()
         self.width = self.backbone.width * getattr(self.pooling, "vectors", 1)
 
@@ -112,7 +112,10 @@ class Embedder(nn.Module):
         self.train(self.training)
 
     def adapt(self, rank: int, seed: int = 0) -> None:
-        """From now on the backbone learns by matrices of this `rank` beside its linear layers, not in frozen stages."""
+        """From now on the backbone learns by matrices of this `rank` beside its linear layers, not in frozen stages.
+
+        `seed`: decides how they begin.
+        """
         stages, frozen = self.backbone.stages, self.frozen
         assert isinstance(self.backbone, nn.Module)
         low_rank.adapt(self.backbone, lambda name: stage_of(f"{name}.", stages) not in frozen, rank, seed)
