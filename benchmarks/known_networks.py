@@ -45,7 +45,7 @@ def measure(name: str, way: str, batch: int, rank: int) -> dict[str, float]:
             with torch.no_grad():
                 run(images)
         else:
-            run(images).square().sum().backward()  # type: ignore[no-untyped-call]
+            run(images).square().sum().backward()
         if attempt:
             best = min(best, time.process_time() - start)
     return {"milliseconds": 1000 * best / batch, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}

@@ -1,4 +1,4 @@
-"""Matrices of low rank beside linear layers: nothing changes before they learn, nor when they are merged."""
+"""Matrices of low rank beside the linear layers: nothing changes before they learn, nor when they are merged."""
 
 import pytest
 import torch

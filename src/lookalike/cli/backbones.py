@@ -1,4 +1,4 @@
-"""`lookalike backbones`: the networks to start from; `lookalike backbones fetch NAME`: those of the Hub."""
+"""`lookalike backbones`: the networks to start from; `lookalike backbones fetch NAME`: one of the Hugging Face Hub."""
 
 import json
 from pathlib import Path
@@ -21,13 +21,15 @@ app = typer.Typer(
 
 @app.callback()
 def run(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False
+    context: typer.Context,
+    only: Annotated[str | None, typer.Option("--only", help="Some of the names: a,b,c; default: all.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """List networks by name, with the milliseconds that an image takes here; `hf:` and `timm:` reach all others."""
     if context.invoked_subcommand is not None:
         return
     with bar("measuring networks") as progress:
-        rows = survey(progress)
+        rows = survey(only.split(",") if only else (), progress)
     if as_json:
         typer.echo(json.dumps([row._asdict() for row in rows], indent=2))
         return

@@ -26,9 +26,9 @@ Init = Literal["default", "glorot"]
 class Embedder(nn.Module):
     """f(x) = W pool(backbone(x)) + b, of `dim` numbers; with `dim=None` the pooled features themselves.
 
-    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls", "cls_avg"), `bias` and
-    `init` of the head ("default", "glorot"), `batch_norm` ("train", "frozen_statistics", "frozen") and `readout` (what
-    an embedding is made of) are those of `Architecture`.
+    `backbone`: the network before the pooling. `pooling` ("avg", "avg_max", "gem", "cls", "cls_avg"), `bias` and `init`
+    of the head ("default", "glorot"), `batch_norm` ("train", "frozen_statistics", "frozen") and `readout` (what an
+    embedding is made of) are those of `Architecture`.
     `layer_norm` standardises the pooled features, without parameters (Teh et al., "ProxyNCA++", ECCV 2020, sec. 3.5).
     With `hidden` neurons between them, the head has two linear layers.
 
@@ -89,7 +89,7 @@ class Embedder(nn.Module):
         return pooled
 
     def set_pooling(self, name: str) -> None:
-        """From now on features are pooled in the way of this name; the head is left as it is."""
+        """From now on features are pooled in the way of this `name`; the head is left as it is."""
         self.pooling = POOLINGS[name]()
         self.width = self.backbone.width * getattr(self.pooling, "vectors", 1)
 
@@ -112,13 +112,18 @@ class Embedder(nn.Module):
         self.train(self.training)
 
     def adapt(self, rank: int, seed: int = 0) -> None:
-        """From now on the backbone learns by matrices of this `rank` beside its linear layers, not in frozen stages."""
+        """From now on the backbone learns by matrices of this `rank` beside its linear layers, not in frozen stages.
+
+        `seed`: decides how they begin.
+        """
         stages, frozen = self.backbone.stages, self.frozen
+        assert isinstance(self.backbone, nn.Module)
         low_rank.adapt(self.backbone, lambda name: stage_of(f"{name}.", stages) not in frozen, rank, seed)
         self.freeze(frozen)
 
     def merge(self) -> None:
         """Plain layers again, with what those matrices have learnt in their weights."""
+        assert isinstance(self.backbone, nn.Module)
         low_rank.merge(self.backbone)
         self.freeze(self.frozen)
 

@@ -43,7 +43,9 @@ def model(recipe: Recipe) -> Model:
         check_chunks(embedder.train())
         embedder.eval()
     place = device(recipe)
-    embedder.to(place, memory_format=torch.channels_last if place.type == "cuda" else torch.preserve_format)
+    embedder.to(place)
+    if place.type == "cuda":
+        embedder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     preprocessing = views(recipe, created.preprocessing).preprocessing
     return replace(created, preprocessing=preprocessing, geometry=recipe.evaluation.geometry)
 

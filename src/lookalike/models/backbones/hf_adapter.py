@@ -55,8 +55,9 @@ class HuggingFace(nn.Module):
             config, preprocessing = saved_settings(saved)
         if config is None or weights == "pretrained":
             place = folder(source)
-            local = place / PICKLED if weights == "pretrained" and not any(place.glob("*.safetensors")) else local
             source = str(place)
+            if weights == "pretrained" and (place / PICKLED).is_file() and not any(place.glob("*.safetensors")):
+                local = place / PICKLED
         settings = read_config(source, config)
         if local is None or saved is not None:
             self.network = _without_poolers(build_network(source, settings, weights == "pretrained"))

@@ -31,7 +31,11 @@ def read_config(name: str, config: Mapping[str, Any] | None) -> Any:
     automatic = _library().AutoConfig
     if config is not None:
         check("model_type" in config, f"the config of hf:{name} names no model_type")
-        return automatic.for_model(**config)
+        kind = config["model_type"]
+        try:
+            return automatic.for_model(**config)
+        except ValueError as error:
+            raise UserError(f"this version of transformers has no network of type {kind}: update it") from error
     try:
         whole = automatic.from_pretrained(name, trust_remote_code=False)
     except (OSError, ValueError) as error:

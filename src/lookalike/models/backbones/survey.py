@@ -1,12 +1,13 @@
 """Which networks are on this machine, what the others need, and what each costs here."""
 
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 
-from lookalike.errors import UserError, install
+from lookalike.errors import UserError, install, unknown
 from lookalike.models.backbones import MEMBERS, available, build
 from lookalike.models.backbones.known import KNOWN
 from lookalike.models.backbones.stages import Backbone
@@ -36,14 +37,17 @@ class Row(NamedTuple):
     figure: str
 
 
-def survey(progress: Progress | None = None) -> list[Row]:
-    """All networks with published weights that have a name here; random weights cost what the published ones do."""
-    own = [name for name, kind in sorted(MEMBERS.items()) if kind.published.files]
+def survey(only: Sequence[str] = (), progress: Progress | None = None) -> list[Row]:
+    """All networks with published weights that have a name here, or `only` some; random weights cost as much."""
+    every = [*(name for name, kind in sorted(MEMBERS.items()) if kind.published.files), *KNOWN]
+    for name in only:
+        if name not in every:
+            raise unknown("network", name, every)
     rows = []
-    for name in [*own, *KNOWN]:
+    for name in only or every:
         rows.append(_known(name) if name in KNOWN else _own(name))
         if progress is not None:
-            progress(len(rows), len(own) + len(KNOWN))
+            progress(len(rows), len(only or every))
     return rows
 
 
