@@ -18,7 +18,7 @@ from papers.reproduction.verdicts import NOT_RUN, ORDER, Verdict, judge
 CLAIMS = Path(__file__).with_name("claims.toml")
 TEXT = Path(__file__).with_name("text.md")
 PAGE = ROOT / "docs" / "reproduction.md"
-MARK, STATE, RATES = "<!-- tables -->", "<!-- state -->", "<!-- rates -->"
+MARK, STATE, RATES, COUNT = "<!-- tables -->", "<!-- state -->", "<!-- rates -->", "<!-- count -->"
 KINDS = {
     "cub": "heads on CUB",
     "cars": "heads on Cars196",
@@ -48,20 +48,20 @@ def draw(results: Path = RESULTS) -> str:
     find: pictures.Find = cache(lambda name: Kept.read(name, results))
     judged = [(claim, judge(claim, find)) for claim in claims()]
     count = Counter(verdict.word for _, verdict in judged)
-    lines = [f"{len(judged)} claims: " + ", ".join(f"{count[word]} {word}" for word in ORDER if count[word]) + "."]
+    counted = f"{len(judged)} claims: " + ", ".join(f"{count[word]} {word}" for word in ORDER if count[word]) + "."
+    lines: list[str] = []
     for paper in dict.fromkeys(claim["paper"] for claim, _ in judged):
         rows = [_line(claim, verdict, find) for claim, verdict in judged if claim["paper"] == paper]
         lines += [
-            "",
             f"## {paper}",
             "",
             "| claim | where | the paper | here | verdict | study |",
             "|---|---|---|---|---|---|",
         ]
-        lines += rows
-    lines += ["", "## The tables beside ours", *_tables(find), *_trials(find)]
+        lines += [*rows, ""]
+    lines += ["## The tables beside ours", *_tables(find), *_trials(find)]
     lines += [*_courses(find), *_pictures(find), "", "## What was run", "", *_runs(find)]
-    parts = {STATE: _state(find, count), RATES: "\n".join(apart.rates(find)), MARK: "\n".join(lines)}
+    parts = {STATE: _state(find, count), COUNT: counted, RATES: "\n".join(apart.rates(find)), MARK: "\n".join(lines)}
     text = TEXT.read_text(encoding="utf-8")
     for mark, part in parts.items():
         text = text.replace(mark, part)

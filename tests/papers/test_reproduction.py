@@ -1,6 +1,7 @@
 """The reproduction: every claim names what exists, verdicts follow the figures, the page is the one that is drawn."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -352,6 +353,14 @@ def test_every_claim_names_rows_and_metrics_that_its_study_has():
 
 def test_the_page_is_drawn_from_what_is_kept():
     assert PAGE.read_text(encoding="utf-8") == draw()
+
+
+def test_the_first_screen_says_nothing_that_the_tables_do_not():
+    _, first, rest = PAGE.read_text(encoding="utf-8").split("\n## ", 2)
+    said = re.findall(r"[+−]\d+\.\d+\s\[[^\]]+\]", first)
+    assert len(said) > 5
+    assert [figure for figure in said if " ".join(figure.split()) not in rest] == []
+    assert len(first.splitlines()) < 45
 
 
 def test_the_pictures_are_drawn_from_what_is_kept(tmp_path):
