@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/serve.md: `python -m scripts.draw_serve` draws a shop, serves it and photographs the page.
+"""Takes the pictures of docs/serve.md and docs/loop.md: `python -m scripts.draw_serve` draws a shop and photographs it.
 
 It needs the extras `serve`, `pretrained` and `test`, and Chromium.
 """
@@ -15,14 +15,17 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
+from lookalike.search.items import Item
 from tests.fixtures.chromium import PATIENCE, chromium, lacking
 from tests.fixtures.shop import PRODUCTS, draw, photo
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures" / "serve"
+CLASSES = 10_000
 ANSWERED = (
     "return document.querySelector('.card:not(.skeleton)') && document.getElementById('answers').ariaBusy === 'false'"
 )
@@ -40,6 +43,20 @@ def make_index(folder: Path) -> Path:
     index.calibrate(draw(folder / "held_out", everything, range(50, 53)), precision=0.9, plain=True)
     index.close()
     return folder / "shop.index"
+
+
+def make_large_index(folder: Path) -> Path:
+    """Ten thousand classes of one photo each; nobody asks for the nearest, so the vectors are random."""
+    vectors = np.random.default_rng(0).normal(size=(CLASSES, 8)).astype(np.float32)
+    index = Index.create(folder / "catalogue.index", dim=8)
+    pictures = [BytesIO() for _ in PRODUCTS]
+    for product, file in enumerate(pictures):
+        photo(product, 0).save(file, "JPEG")
+    items = [Item(f"article/{number + 1}", label=f"Article {number + 1}") for number in range(CLASSES)]
+    drawn = {item.id: pictures[number % len(pictures)].getvalue() for number, item in enumerate(items)}
+    index.store.put(items, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), drawn)
+    index.close()
+    return folder / "catalogue.index"
 
 
 @contextmanager
@@ -63,11 +80,15 @@ def wait(window: Any, code: str) -> None:
         time.sleep(0.1)
 
 
+def resize(window: Any, width: int, height: int) -> None:
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
 def open_page(window: Any, address: str, width: int, height: int, scheme: str) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    resize(window, width, height)
     window.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": width < 500})
     window.get("about:blank")
     window.get(address)
@@ -81,6 +102,17 @@ def save(window: Any, name: str) -> None:
     shot = window.execute_cdp_cmd("Page.captureScreenshot", {})
     image = Image.open(BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
     image.save(FOLDER / f"{name}.png", optimize=True)
+
+
+def mark(window: Any) -> None:
+    """Ann says of three hits whether they are right."""
+    window.execute_script(
+        "const name = document.getElementById('signature'); name.value = 'Ann';name.dispatchEvent(new Event('change'))"
+    )
+    for count, (place, kind) in enumerate(((0, "right"), (1, "right"), (5, "wrong")), start=1):
+        window.find_elements("css selector", f".card .{kind}")[place].click()
+        wait(window, f"return document.querySelectorAll('.card .mark:not([hidden])').length === {count}")
+    window.execute_script("document.getElementById('toast').hidden = true; scrollTo(0, 0)")
 
 
 def main() -> None:
@@ -97,8 +129,21 @@ def main() -> None:
                 window.find_element("css selector", "#start .choose").send_keys(str(folder / "lamp.jpg"))
                 wait(window, ANSWERED)
             save(window, "results")
+            resize(window, 1280, 1120)
+            mark(window)
+            save(window, "marked")
+            open_page(window, address, 390, 844, "light")
+            window.find_element("css selector", "#start .choose").send_keys(str(folder / "lamp.jpg"))
+            wait(window, f"{ANSWERED} && document.querySelector('.is-right')")
+            window.execute_script("document.querySelector('.verdict').scrollIntoView()")
+            save(window, "phone-marks")
             open_page(window, address, 390, 844, "dark")
             save(window, "phone")
+        with served(make_large_index(folder)) as address:
+            open_page(window, address, 1280, 760, "light")
+            window.find_element("css selector", "#find-field").send_keys("99\n")
+            wait(window, "return document.getElementById('classes-note').textContent.includes('99')")
+            save(window, "classes")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tests.cli.processes import Completed, Lookalike
 from tests.search.serve.client import Server
 
 KNOWN, NEW, STRANGE = range(36), range(36, 42), range(60, 64)
-POOR, BETTER = ("--set", "train.steps=2"), ("--set", "train.steps=60")
+POOR, BETTER = ("--set", "train.steps=2"), ("--set", "train.steps=40")
 
 
 @pytest.fixture

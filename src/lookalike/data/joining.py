@@ -1,6 +1,7 @@
 """One data set of two: the images of both, classes of the same name being one."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +36,9 @@ def joined(dataset: Dataset, other: Dataset) -> Dataset:
     ours = torch.tensor([number[name] for name in other.label_names], dtype=torch.int64)
     pairs = [dataset.denied, None if other.denied is None else ours[other.denied]]
     denied = [part for part in pairs if part is not None]
-    columns = {name: _longer(getattr(dataset, name), len(read)) for name in dataset.columns() if name != "labels"}
+    columns: dict[str, Any] = {
+        name: _longer(getattr(dataset, name), len(read)) for name in dataset.columns() if name != "labels"
+    }
     return replace(
         dataset,
         images=images,

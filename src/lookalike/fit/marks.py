@@ -94,10 +94,11 @@ def add(dataset: Dataset, marks: Marks, recipe: Recipe, run: OpenRun) -> tuple[D
 
 def _same_files(marked: Dataset, dataset: Dataset) -> Tensor:
     """Which marked images are files of the data set."""
-    known = set()
-    if isinstance(dataset.images, Files) and isinstance(marked.images, Files):
-        known = {dataset.images.path(row).absolute() for row in range(len(dataset))}
-    return torch.tensor([bool(known) and marked.images.path(row).absolute() in known for row in range(len(marked))])
+    here, there = dataset.images, marked.images
+    if not isinstance(here, Files) or not isinstance(there, Files):
+        return torch.zeros(len(marked), dtype=torch.bool)
+    known = {here.path(row).absolute() for row in range(len(here))}
+    return torch.tensor([there.path(row).absolute() in known for row in range(len(there))], dtype=torch.bool)
 
 
 def settle(dataset: Dataset, marked: set[str], marks: Marks, run: OpenRun) -> Dataset:

@@ -49,7 +49,7 @@ def repeats(
 
 
 def same_picture(stores: Sequence[Store]) -> tuple[list[Group], list[Group]]:
-    """Items that the audit takes for one photo (other sizes, compressions, small crops), and mirror images of one."""
+    """Items that the audit takes for one photo (other sizes, other compressions), and mirror images of one."""
     items = [item for store in stores for item in store.listed() if item.path is not None]
     if len(items) < 2:
         return [], []

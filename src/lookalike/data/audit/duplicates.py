@@ -22,7 +22,7 @@ def exact_groups(scanned: Scan) -> Int64[Tensor, " n"]:
 
 
 def near_groups(scanned: Scan) -> Int64[Tensor, " n"]:
-    """The group of every image that looks the same as another (copies, other sizes, compressions, small crops)."""
+    """The group of every image that looks the same as another (copies, other sizes, compressions)."""
     from lookalike.data.audit.hamming import link
 
     exact = exact_groups(scanned).numpy()
