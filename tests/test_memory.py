@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookalike import losses, miners
+from lookalike.errors import UserError
 from lookalike.targets import Pairs
 from lookalike.training.memory import CrossBatchMemory, remembered
 
@@ -49,6 +50,37 @@ def test_label_0_is_a_class_and_no_empty_slot():
     pairs = memory.pairs(torch.tensor([0, 0, 1]), ids)
     assert pairs.positive.int().tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]]
     assert pairs.negative.int().tolist() == [[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0]]
+
+
+def test_a_reset_memory_is_a_new_one():
+    memory, (rows, labels) = CrossBatchMemory(4, 3), batch(3, seed=0)
+    memory.add(rows, labels)
+    memory.reset()
+    assert len(memory) == 0
+    assert not memory.pairs(labels).positive.any()
+    assert memory.add(rows, labels).tolist() == [0, 1, 2]
+
+
+def test_rows_that_are_not_stored_have_no_copy():
+    """They are anchors like the others; the memory holds the chosen ones alone."""
+    loss, memory = losses.CosineContrastive(), CrossBatchMemory(8, 3)
+    rows, labels = batch(6, seed=1)
+    stored = torch.tensor([True, False, True, True, False, False])
+    value = remembered(loss, memory, rows, labels, stored=stored)
+    assert content(memory).keys() == {0, 1, 2}
+    ids = torch.tensor([0, 100, 1, 2, 101, 102])
+    across = Pairs.across(labels, labels[stored], ids, torch.arange(3))
+    torch.testing.assert_close(value, loss(rows, labels) + loss(rows, across, candidates=rows[stored]))
+
+
+@pytest.mark.plain
+def test_a_mask_that_does_not_fit_is_refused():
+    loss, memory, (rows, labels) = losses.CosineContrastive(), CrossBatchMemory(8, 3), batch(6, seed=1)
+    stored = torch.ones(6, dtype=torch.bool)
+    with pytest.raises(UserError, match=r"^stored must be a boolean mask, not torch.int64$"):
+        remembered(loss, memory, rows, labels, stored=stored.long())
+    with pytest.raises(UserError, match=r"^stored has shape \(2,\), labels \(6,\)$"):
+        remembered(loss, memory, rows, labels, stored=stored[:2])
 
 
 def test_self_pairs_go_by_id_not_by_likeness():

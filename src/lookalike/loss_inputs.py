@@ -160,12 +160,7 @@ def as_triplets(targets: Triplets, embeddings: Tensor, candidates: Tensor | None
 
 def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
     """The class of every sample, from plain labels or Classes; `weights` are the loss's own: classes × … × dim."""
-    dense = isinstance(embeddings, Tensor) and embeddings.layout == torch.strided
-    if not dense or embeddings.dim() != 2 or not embeddings.is_floating_point():
-        check_embeddings(embeddings)
-    classes, dim = weights.shape[0], weights.shape[-1]
-    if embeddings.shape[1] != dim:
-        raise UserError(f"embeddings have {embeddings.shape[1]} dimensions, this loss was built with dim={dim}")
+    check_dim(embeddings, weights)
     if isinstance(targets, Pairs | Triplets | Quadruplets):
         raise UserError(f"this loss takes labels or Classes, not {type(targets).__name__}")
     labels = targets.labels if isinstance(targets, Classes) else targets
@@ -178,8 +173,18 @@ def as_classes(targets: Targets, embeddings: Tensor, weights: Tensor) -> Tensor:
         labels = as_labels(labels)
     if len(labels) != len(embeddings):
         raise _unequal(len(labels), embeddings)
-    check_range(labels, classes)
+    check_range(labels, len(weights))
     return labels.to(embeddings.device)
+
+
+def check_dim(embeddings: Tensor, weights: Tensor) -> None:
+    """Embeddings that a loss compares with its own `weights`: a matrix of their dimension."""
+    dense = isinstance(embeddings, Tensor) and embeddings.layout == torch.strided
+    if not dense or embeddings.dim() != 2 or not embeddings.is_floating_point():
+        check_embeddings(embeddings)
+    dim = weights.shape[-1]
+    if embeddings.shape[1] != dim:
+        raise UserError(f"embeddings have {embeddings.shape[1]} dimensions, this loss was built with dim={dim}")
 
 
 def _read(labels: Labels) -> Tensor | LabelSets:

@@ -18,6 +18,7 @@ from lookalike.labels import joint_labels
 Embeddings = Float[Tensor, "n d"]
 Candidates = Float[Tensor, "m d"] | None  # None: the embeddings themselves
 Similarities = Float[Tensor, "n m"]
+Logits = Float[Tensor, "n classes"]
 Value = Float[Tensor, ""]
 
 

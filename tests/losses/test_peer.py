@@ -17,6 +17,7 @@ from pytorch_metric_learning import miners as their_miners  # noqa: E402
 
 from lookalike import losses, miners  # noqa: E402
 from lookalike.targets import Pairs, Triplets  # noqa: E402
+from lookalike.training.memory import CrossBatchMemory  # noqa: E402
 from tests.losses.cases import assert_same, random_rows  # noqa: E402
 from tests.losses.loops import listed, sides  # noqa: E402
 from tests.losses.test_pnp import pnp  # noqa: E402
@@ -42,6 +43,10 @@ SAME = {
         lambda: theirs.ContrastiveLoss(neg_margin=1.0),
     ),
     "triplet": (losses.Triplet(), lambda: theirs.TripletMarginLoss(margin=0.2)),
+    "triplet smooth": (
+        losses.Triplet(smooth=True),
+        lambda: theirs.TripletMarginLoss(margin=0.2, smooth_loss=True),
+    ),
     "triplet squared": (
         losses.Triplet(squared=True),
         lambda: theirs.TripletMarginLoss(margin=0.2, distance=distances.LpDistance(power=2)),
@@ -119,11 +124,15 @@ def triplets():
     return Triplets(*columns, torch.ones(len(entries), dtype=torch.bool), FULL), tuple(columns)
 
 
-@pytest.mark.parametrize("name", ["triplet", "margin"])
+@pytest.mark.parametrize("name", ["triplet", "triplet active", "margin"])
 def test_lists_of_triplets(name):
     z, (ours, other) = rows(), triplets()
     if name == "triplet":
         assert_same(losses.Triplet()(z, ours), theirs.TripletMarginLoss(margin=0.2, **mean())(z, FULL, other), [z])
+        return
+    if name == "triplet active":
+        active = losses.Triplet(reduction="active")
+        assert_same(active(z, ours), theirs.TripletMarginLoss(margin=0.2)(z, FULL, other), [z])
         return
     margin, peer = losses.Margin(classes=3).double(), theirs.MarginLoss(num_classes=3, learn_beta=True).double()
     value, expected = margin(z, ours), peer(z, FULL, other)
@@ -132,6 +141,58 @@ def test_lists_of_triplets(name):
         torch.autograd.grad(x, p)[0] for x, p in ((margin(z, ours), margin.boundary), (peer(z, FULL, other), peer.beta))
     ]
     torch.testing.assert_close(*gradients)
+
+
+def test_histogram_loses_pairs_of_samples_without_positives_in_theirs():
+    """Theirs takes its pairs from triplets: a negative pair whose both ends are the only ones of their class is in
+    none. Without those pairs, ours is the same (but for the bins, which theirs finds in float32).
+    """
+    labels = torch.tensor([0, 0, 0, 0, 1, 1, 2, 3, 4])
+    z = random_rows(len(labels), dim=DIM, seed=40)
+    ours, other = losses.Histogram(nodes=65), theirs.HistogramLoss(n_bins=64)(z, labels)
+    assert abs(ours(z, labels) - other) > 1e-4
+    pairs = Pairs.within(labels)
+    known = pairs.positive.any(1)
+    in_triplets = Pairs(pairs.positive, pairs.negative & (known | known[:, None]))
+    assert_same(ours(z, in_triplets), other, [z], tolerance=1e-7)
+
+
+def their_values(loss, z, labels):
+    """What their reducer would reduce, by the kind of its terms."""
+    return {
+        kind: (part["losses"], part["indices"])
+        for kind, part in type(loss)(reducer=reducers.DoNothingReducer())(z, labels).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("ours", "other"),
+    [
+        (losses.MultiSimilarity(beta=50, mining_margin=None), theirs.MultiSimilarityLoss),
+        (losses.SupCon(), theirs.SupConLoss),
+        (losses.FastAP(), theirs.FastAPLoss),
+    ],
+    ids=["multi_similarity", "supcon", "fastap"],
+)
+def test_values_of_anchors(ours, other):
+    z = rows()
+    ((values, _),) = their_values(other(), z, FULL).values()
+    torch.testing.assert_close(losses.per_anchor(ours, z, FULL), values.flatten(), rtol=1e-9, atol=1e-9)
+    weights = torch.tensor([1.0, 0.0, 3.0], dtype=torch.float64)
+    by_class = other(reducer=reducers.ClassWeightedReducer(weights))(z, FULL)
+    mine = (weights[FULL] * losses.per_anchor(ours, z, FULL)).mean()
+    if values.dim() == 1:
+        assert_same(mine, by_class, [z])
+    else:  # multi-similarity: theirs multiplies a column of values by a row of weights, so that no weight finds its own
+        torch.testing.assert_close(by_class, values.mean() * weights[FULL].mean())
+        assert abs(by_class - mine) > 1e-3
+
+
+def test_values_of_pairs():
+    z = rows()
+    values = losses.per_pair(losses.Contrastive(), z, FULL)
+    for other, places in their_values(theirs.ContrastiveLoss(), z, FULL).values():
+        torch.testing.assert_close(values[places], other, rtol=1e-9, atol=1e-9)
 
 
 def test_nca_of_squared_distances_is_half_the_temperature():
@@ -219,6 +280,9 @@ CLASS_WEIGHTS = {
 }
 
 
+THEIR_SCALE = {"proxy_anchor": 32.0, "soft_triple": 20.0}  # which is missing in their logits
+
+
 @pytest.mark.parametrize("name", CLASS_WEIGHTS)
 def test_same_formula_with_class_weights(name):
     settings, weight, build, other_weight = CLASS_WEIGHTS[name]
@@ -233,15 +297,25 @@ def test_same_formula_with_class_weights(name):
     (gradient,) = torch.autograd.grad(ours(z, LONELY), mine)
     (expected,) = torch.autograd.grad(other(z, LONELY), their)
     torch.testing.assert_close(gradient, expected.T if transposed else expected, rtol=1e-9, atol=1e-9)
+    if name == "proxy_nca_pp":
+        assert ours.logits(z).argmax(1).tolist() == other.get_logits(z).argmin(1).tolist(), "theirs are distances"
+    else:
+        logits = THEIR_SCALE.get(name, 1.0) * other.get_logits(z)
+        torch.testing.assert_close(ours.logits(z), logits, rtol=1e-9, atol=1e-9)
 
 
 def test_p2s_grad_is_a_mean_over_classes_to_theirs():
-    """And therefore 2/C of the paper's gradient; its weights are of unit length to 1e-7."""
+    """And therefore 2/C of the paper's gradient; its weights are of unit length to 1e-7, by a step outside the graph:
+    their gradient has a part along the weight, which ours has not.
+    """
     ours, other = losses.P2SGrad(CLASSES, DIM).double(), theirs.P2SGradLoss(DIM, CLASSES).double()
     with torch.no_grad():
         other.weight.copy_(torch.nn.functional.normalize(ours.weights, dim=1).T)
     z = rows()
     assert_same(ours(z, FULL) * 2 / CLASSES, other(z, FULL), [z], tolerance=1e-6)
+    slopes = [torch.autograd.grad(loss(z, FULL), w)[0] for loss, w in ((ours, ours.weights), (other, other.weight))]
+    assert (slopes[0] * ours.weights).sum(1).abs().max() < 1e-12
+    assert (slopes[1] * other.weight).sum(0).abs().max() > 1e-3
 
 
 def test_instance_weights_are_the_rows_of_the_batch_to_theirs():
@@ -304,6 +378,20 @@ def test_dynamic_soft_margin_of_pairs():
     torch.testing.assert_close(value, other(anchors, None, ref_emb=views), rtol=1e-6, atol=1e-6, check_dtype=False)
 
 
+def test_dynamic_soft_margin_remembers_in_theirs():
+    """With labels theirs takes all triplets instead of the hardest, and its histogram is a running one that keeps the
+    graph of the batch before: a second backward pass fails.
+    """
+    z, other = rows(), theirs.DynamicSoftMarginLoss()
+    first = other(z, FULL)
+    assert abs(first - losses.DynamicSoftMargin(nodes=11)(z, FULL)) > 1e-2
+    first.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        other(rows(), FULL).backward()
+    again = losses.DynamicSoftMargin(nodes=11)
+    assert again(z, FULL) == again(z, FULL)
+
+
 def test_vicreg_of_two_views():
     views = [random_rows(9, dim=DIM, seed=seed) for seed in (38, 39)]
     items = torch.arange(9)
@@ -330,6 +418,20 @@ def test_equal_copies_as_reference_are_self_pairs_to_theirs():
     within, across = losses.InfoNCE(), theirs.NTXentLoss(temperature=0.1)
     assert abs(across(z, FULL, ref_emb=z.clone(), ref_labels=FULL.clone()) - across(z, FULL)) > 1e-3
     torch.testing.assert_close(within(z, Pairs.within(FULL), candidates=z.clone()), within(z, FULL))
+
+
+def test_a_memory_of_keys():
+    """Rows that are put in and rows that are compared: their `enqueue_mask`. Emptied, both begin again."""
+    memory, other = CrossBatchMemory(16, DIM).double(), theirs.CrossBatchMemory(theirs.SupConLoss(), DIM, 16)
+    loss, keys = losses.SupCon(), torch.arange(len(FULL)) >= 5
+    for seed in range(3):
+        z = random_rows(len(FULL), dim=DIM, seed=seed)
+        memory.add(z[keys], FULL[keys])
+        ours = loss(z[~keys], memory.pairs(FULL[~keys]), candidates=memory.embeddings)
+        assert_same(ours, other(z, FULL, enqueue_mask=keys), [z])
+        if seed == 1:
+            memory.reset()
+            other.reset_queue()
 
 
 def test_one_positive_and_one_negative_pair_is_0_to_theirs():

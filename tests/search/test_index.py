@@ -191,6 +191,11 @@ def test_vectors_made_elsewhere(new_place, tmp_path):
         ids=np.arange(20),
         price=np.arange(20.0),
     )
+    empty = Index.create(tmp_path / "empty.index", "none", dim=8)  # the word of the command line
+    assert empty.identity.fingerprint is None
+    empty.close()
+    with pytest.raises(UserError, match="or none and dim for vectors made elsewhere"):
+        Index.create(tmp_path / "other.index", "none")
     index = Index.for_vectors(new_place(), tmp_path / "v.npz")
     assert index.add(tmp_path / "v.npz").added == 20
     answer = index.search(vectors[3], k=1, where="price<10")

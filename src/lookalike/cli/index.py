@@ -14,7 +14,6 @@ from lookalike.errors import UserError, check
 from lookalike.files import printable
 
 EXAMPLE = "lookalike index run/model photos/ --out shop.index"
-NO_MODEL = "none"  # for vectors made elsewhere
 
 
 def run(
@@ -58,6 +57,7 @@ def _opened(model: str, first: Path, out: str, new_generation: bool, prune: bool
     from lookalike.models import Model
     from lookalike.search import Index
     from lookalike.search.adding.generation import renew
+    from lookalike.search.index import NO_MODEL
     from lookalike.search.stores.places import shown
 
     loaded = None if model == NO_MODEL else Model.load(model)

@@ -14,7 +14,7 @@ from lookalike.evaluation.engine.ranking import rank
 from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
 from lookalike.evaluation.geometry.spectrum import class_spectrum
 from lookalike.evaluation.inputs import Codes, Items, Vectors
-from lookalike.evaluation.metrics import AT_K, PLAIN
+from lookalike.evaluation.metrics import AT_K, FEW, PLAIN
 from lookalike.evaluation.names import WITHOUT_CLASSES, Names
 from lookalike.evaluation.result import Result
 from lookalike.evaluation.sets import Sets, read_sets
@@ -119,7 +119,8 @@ def measure_ranking(
     sums: dict[str, Values] = {name: np.zeros(1) for name in requested.curves if name in ("cmc", "retrieval_pr")}
     tied = counted = 0
     largest = max((int(name.partition("@")[2]) for name in requested.ranking if name not in PLAIN), default=0)
-    for piece in rank(question, queries, gallery, tolerance, progress):
+    most = None if sums or result.facts["ties"] == "expected" else deepest(requested.ranking, sets)
+    for piece in rank(question, queries, gallery, tolerance, most, progress):
         ranks = with_relevant(piece)
         if not len(ranks.queries):
             continue
@@ -140,6 +141,14 @@ def measure_ranking(
         result.curves[name] = axis | {"recall" if name == "cmc" else "precision": total / counted}
 
 
+def deepest(names: Iterable[str], sets: Sets) -> int | None:
+    """How many of a query's relevant items, from the nearest on, the metrics look at; None: all of them."""
+    if sets.relevance is not None and sets.relevance.graded:
+        return None
+    depths = [FEW.get(name) if name in PLAIN else int(name.partition("@")[2]) for name in names]
+    return None if None in depths else max(depths)  # type: ignore[type-var]
+
+
 def curve_sums(name: str, ranks: RelevantRanks, standing: Order) -> Values:
     if name == "cmc":
         return curves.cmc_sums(standing)
@@ -150,7 +159,8 @@ def curve_sums(name: str, ranks: RelevantRanks, standing: Order) -> Values:
 def with_relevant(ranks: RelevantRanks) -> RelevantRanks:
     """Without the queries all of whose relevant items are ignored."""
     some = ranks.counts > 0
-    return RelevantRanks(ranks.queries[some], ranks.counts[some], ranks.size[some], ranks.over, ranks.upto, ranks.gains)
+    queries, counts, kept, size = (part[some] for part in (ranks.queries, ranks.counts, ranks.kept, ranks.size))
+    return RelevantRanks(queries, counts, kept, size, ranks.over, ranks.upto, ranks.gains)
 
 
 def measure(name: str, standing: Order) -> Values:

@@ -14,6 +14,9 @@ both, for losses of distances; None: all are 1.
 
 `parameter_groups(base_lr)`: groups for the optimiser of what it learns, where the network learns at the rate `base_lr`.
 
+`logits(embeddings)`: how well every class fits every sample, n × classes, before any margin; where a loss has weights
+per class.
+
 `epoch_started(epoch, generator=None)`: to be called with the number of each `epoch` that begins.
 """
 
@@ -68,11 +71,13 @@ from lookalike.losses.threshold_consistent_margin import ThresholdConsistentMarg
 from lookalike.losses.top_k_precision import TopKPrecision as TopKPrecision
 from lookalike.losses.triplet import Triplet as Triplet
 from lookalike.losses.tuplet_margin import TupletMargin as TupletMargin
+from lookalike.losses.unreduced import per_anchor as per_anchor
+from lookalike.losses.unreduced import per_pair as per_pair
 from lookalike.losses.vicreg import VICReg as VICReg
 
 MEMBERS: dict[str, type[nn.Module]] = catalog.members(globals())
 
-__all__ = sorted({"MEMBERS", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
+__all__ = sorted({"MEMBERS", "build", "names", "per_anchor", "per_pair", *(kind.__name__ for kind in MEMBERS.values())})
 
 
 def names() -> list[str]:

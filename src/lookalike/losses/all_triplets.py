@@ -2,7 +2,7 @@
 
 For one anchor with values x (small = similar), Σ_p Σ_n [x_p − x_n + g]_+ needs only the positives in order: the
 positives active against a negative are the largest few, so one search and one prefix sum per negative give sum, count
-and gradient in O(n² log p) time and O(n²) memory.
+and gradient in O(n² log p) time and O(n²) memory. A smooth term has no such order: its n² p terms are added in chunks.
 """
 
 from typing import Any
@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lookalike.loss_inputs import slots_of_positives
+from lookalike.reductions import CHUNK, in_chunks, softplus
 from lookalike.targets import Pairs
 
 
@@ -53,3 +55,21 @@ def hinge_sums(values: Float[Tensor, "n m"], pairs: Pairs, margin: float) -> tup
         return values.sum(), torch.zeros((), dtype=torch.int64)
     total, number = _HingeSums.apply(values, pairs.positive, pairs.negative, margin)  # type: ignore[no-untyped-call]
     return total, number
+
+
+def softplus_sums(values: Float[Tensor, "n m"], pairs: Pairs, margin: float) -> tuple[Tensor, Tensor]:
+    """Σ log(1 + e^{x_ap − x_an + g}) over all triplets (a, p, n) of the pairs, and how many there are.
+
+    >>> softplus_sums(torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 9.0], [1.0, 9.0, 0.0]]), Pairs.within([0, 0, 1]), 0.0)
+    (tensor(0.6935), tensor(2))
+    """
+    slots, filled = slots_of_positives(pairs)
+    near = values.gather(1, slots)
+
+    def of_slots(part: slice) -> Tensor:
+        gaps = near[:, part, None] - values[:, None] + margin
+        return torch.where(filled[:, part, None] & pairs.negative[:, None], softplus(gaps), 0.0).sum()
+
+    step, width = max(1, CHUNK // max(1, values.numel())), slots.shape[1]
+    total = of_slots(slice(width)) if step >= width else in_chunks(of_slots, width, step)
+    return total, (pairs.positive.sum(1) * pairs.negative.sum(1)).sum()

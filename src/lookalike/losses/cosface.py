@@ -10,10 +10,10 @@ from torch import nn
 from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_classes
+from lookalike.loss_inputs import as_classes, check_dim
 from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.losses.margin_softmax import margin_softmax
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 
 class CosFace(nn.Module):
@@ -48,6 +48,10 @@ class CosFace(nn.Module):
 
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return at_learning_rate(self, base_lr)
+
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.centres)
+        return self.scale * compare(embeddings, self.centres, self.normalise)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.centres)

@@ -18,10 +18,10 @@ from lookalike.catalog import records_settings, shown_settings
 from lookalike.cluster import k_means
 from lookalike.errors import check, check_at_least
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
-from lookalike.loss_inputs import as_classes
+from lookalike.loss_inputs import as_classes, check_dim
 from lookalike.losses.learnt import at_rate_factor
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 
 class HierarchicalProxy(nn.Module):
@@ -81,6 +81,10 @@ class HierarchicalProxy(nn.Module):
         self.coarse_proxies.copy_(normalise(clusters.centres, "sphere"))
         self.cluster.copy_(clusters.assignment)
         self.clustered.fill_(True)
+
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.proxies)
+        return self.alpha * compare(embeddings, self.proxies, self.normalise)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)

@@ -14,9 +14,9 @@ from torch.nn.functional import cross_entropy
 from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_classes
+from lookalike.loss_inputs import as_classes, check_dim
 from lookalike.losses.learnt import at_learning_rate, class_weights
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 PRESETS = {"sop": {"learning_rate": 2e-3}}
 
@@ -51,7 +51,10 @@ class NormalisedSoftmax(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return at_learning_rate(self, base_lr)
 
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.weights)
+        return compare(embeddings, self.weights, self.normalise) / self.temperature
+
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)
-        logits = compare(embeddings, self.weights, self.normalise) / self.temperature
-        return cross_entropy(logits, labels, reduction="sum") / max(1, len(labels))
+        return cross_entropy(self.logits(embeddings), labels, reduction="sum") / max(1, len(labels))

@@ -13,9 +13,9 @@ from torch import nn
 
 from lookalike.catalog import records_settings, shown_settings
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_classes
+from lookalike.loss_inputs import as_classes, check_dim
 from lookalike.losses.learnt import at_learning_rate, class_weights
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 
 class P2SGrad(nn.Module):
@@ -38,9 +38,13 @@ class P2SGrad(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return at_learning_rate(self, base_lr)
 
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.weights)
+        return compare(embeddings, self.weights, self.normalise)
+
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)
-        cosines = compare(embeddings, self.weights, self.normalise)
+        cosines = self.logits(embeddings)
         if self.normalise == "none":  # squares of raw products saturate as the products do
             cosines = cosines.clamp(-(SATURATION**0.5), SATURATION**0.5)
         own = cosines.gather(1, labels[:, None])

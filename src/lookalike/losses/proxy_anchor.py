@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_classes, taint
+from lookalike.loss_inputs import as_classes, check_dim, taint
 from lookalike.losses.learnt import at_rate_factor
 from lookalike.reductions import log_sum_exp, mean_where, softplus
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 
 class ProxyAnchor(nn.Module):
@@ -51,6 +51,10 @@ class ProxyAnchor(nn.Module):
 
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return at_rate_factor(self, base_lr)
+
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.proxies)
+        return self.alpha * compare(embeddings, self.proxies, self.normalise)
 
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)

@@ -16,9 +16,9 @@ from torch import nn
 from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare_with_squares, squared_distances
-from lookalike.loss_inputs import as_classes
+from lookalike.loss_inputs import as_classes, check_dim
 from lookalike.losses.learnt import at_rate_factor
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 
 class ProxyNCA(nn.Module):
@@ -46,11 +46,15 @@ class ProxyNCA(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return at_rate_factor(self, base_lr)
 
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.proxies)
+        return -(self.scale**2) * squared_distances(*compare_with_squares(embeddings, self.proxies, self.normalise))
+
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.proxies)
-        apart = self.scale**2 * squared_distances(*compare_with_squares(embeddings, self.proxies, self.normalise))
+        logits = self.logits(embeddings)
         if len(self.proxies) == 1:
-            return 0.0 * apart.sum()
-        own = apart.gather(1, labels[:, None]).squeeze(1)
-        others = apart.neg().scatter(1, labels[:, None], -torch.inf).logsumexp(1)
-        return (own + others).sum() / max(1, len(labels))
+            return 0.0 * logits.sum()
+        own = logits.gather(1, labels[:, None]).squeeze(1)
+        others = logits.scatter(1, labels[:, None], -torch.inf).logsumexp(1)
+        return (others - own).sum() / max(1, len(labels))

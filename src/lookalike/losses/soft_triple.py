@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare, normalise
-from lookalike.loss_inputs import as_classes
+from lookalike.loss_inputs import as_classes, check_dim
 from lookalike.losses.margin_softmax import margin_softmax
 from lookalike.reductions import SMALLEST_EXPONENT
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 CCP = {"centres": 10, "learning_rate": None, "rate_factor": 100.0}  # common to all sets of Chance Constraints
 PRESETS = {
@@ -97,14 +97,23 @@ class SoftTriple(nn.Module):
         rate = base_lr * self.rate_factor if self.learning_rate is None else self.learning_rate
         return [{"params": [self.centres], "lr": rate, "weight_decay": 0.0}]
 
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.centres)
+        return self.scale * self._similarities(embeddings)
+
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
+        labels = as_classes(targets, embeddings, self.centres.view(self.classes, self.per_class, -1))
+        similarities = self._similarities(embeddings)
+        return margin_softmax(similarities, labels, lambda own: own - self.margin, self.scale) + self._merging()
+
+    def _similarities(self, embeddings: Tensor) -> Tensor:
+        """S_c of every sample and class: to the softly nearest centre."""
         centres = self.centres.view(self.classes, self.per_class, -1)
-        labels = as_classes(targets, embeddings, centres)
         # the k-th centres of all classes side by side: a softmax over k then runs along whole rows
         by_centre = compare(embeddings, centres.transpose(0, 1).flatten(0, 1), self.normalise)
-        by_centre = by_centre.view(len(labels), self.per_class, self.classes)
+        by_centre = by_centre.view(len(embeddings), self.per_class, self.classes)
         by_class: Tensor = _SoftlyNearest.apply(by_centre, self.temperature)  # type: ignore[no-untyped-call]
-        return margin_softmax(by_class, labels, lambda own: own - self.margin, self.scale) + self._merging()
+        return by_class
 
     def _merging(self) -> Tensor:
         """τ times the mean half distance between the centres of a class: pulls idle centres together."""

@@ -6,15 +6,15 @@ kπ/m and (k + 1)π/m; the weights of the classes have unit length. See also: la
 
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import SATURATION, Geometry, check_geometry, compare, normalise, norms
-from lookalike.loss_inputs import as_classes
+from lookalike.loss_inputs import as_classes, check_dim
 from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.losses.margin_softmax import margin_softmax, multiplied
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 
 class SphereFace(nn.Module):
@@ -53,9 +53,16 @@ class SphereFace(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return at_learning_rate(self, base_lr)
 
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.weights)
+        return self._scales(embeddings) * compare(embeddings, self.weights, "sphere")
+
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
         labels = as_classes(targets, embeddings, self.weights)
         cosines = compare(embeddings, self.weights, "sphere")
-        lengths = norms(normalise(embeddings, self.normalise)).clamp(max=SATURATION)
-        scale = self.scale * lengths[:, None]
-        return margin_softmax(cosines, labels, lambda own: multiplied(own, self.margin, self.annealing), scale)
+        scales = self._scales(embeddings)
+        return margin_softmax(cosines, labels, lambda own: multiplied(own, self.margin, self.annealing), scales)
+
+    def _scales(self, embeddings: Tensor) -> Tensor:
+        """s ‖e‖ of every sample."""
+        return self.scale * norms(normalise(embeddings, self.normalise)).clamp(max=SATURATION)[:, None]

@@ -8,15 +8,15 @@ beyond π are those of arcface. See also: arcface, soft_triple (a soft maximum).
 import math
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from lookalike.catalog import records_settings, shown_settings
 from lookalike.errors import check, check_at_least, check_positive
 from lookalike.geometry import Geometry, check_geometry, compare
-from lookalike.loss_inputs import as_classes
+from lookalike.loss_inputs import as_classes, check_dim
 from lookalike.losses.learnt import at_learning_rate, class_weights
 from lookalike.losses.margin_softmax import margin_softmax, turned
-from lookalike.targets import Embeddings, Targets, Value
+from lookalike.targets import Embeddings, Logits, Targets, Value
 
 
 class SubCenterArcFace(nn.Module):
@@ -56,10 +56,18 @@ class SubCenterArcFace(nn.Module):
     def parameter_groups(self, base_lr: float) -> list[dict[str, Any]]:
         return at_learning_rate(self, base_lr)
 
+    def logits(self, embeddings: Embeddings) -> Logits:
+        check_dim(embeddings, self.centres)
+        return self.scale * self._cosines(embeddings)
+
     def forward(self, embeddings: Embeddings, targets: Targets) -> Value:
+        labels = as_classes(targets, embeddings, self.centres.view(self.classes, self.per_class, -1))
+        cosines = self._cosines(embeddings)
+        return margin_softmax(cosines, labels, lambda own: turned(own, self.margin), self.scale)
+
+    def _cosines(self, embeddings: Tensor) -> Tensor:
+        """Those with the nearest centre of every class."""
         centres = self.centres.view(self.classes, self.per_class, -1)
-        labels = as_classes(targets, embeddings, centres)
         # the k-th centres of all classes side by side: the maximum over k then runs along whole rows
         by_centre = compare(embeddings, centres.transpose(0, 1).flatten(0, 1), self.normalise)
-        cosines = by_centre.view(len(labels), self.per_class, self.classes).amax(1)
-        return margin_softmax(cosines, labels, lambda own: turned(own, self.margin), self.scale)
+        return by_centre.view(len(embeddings), self.per_class, self.classes).amax(1)

@@ -40,6 +40,7 @@ from lookalike.values import checked
 
 Measured = TypeVar("Measured", Calibration, Quality, Reference)
 WATCHED = 2_000  # calibrating images that stand for ordinary queries
+NO_MODEL = "none"  # stands in the place of a model, in Python as on the command line: for vectors made elsewhere
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
 
@@ -59,12 +60,12 @@ class Index:
     def create(
         place: Place, model: str | Path | Model | None = None, *, dim: int | None = None, geometry: str = "sphere"
     ) -> "Index":
-        """A new index for the images of a `model`; without one, for vectors of `dim` dimensions made elsewhere.
+        """A new index for the images of a `model`; with None or "none", for vectors of `dim` dimensions made elsewhere.
 
         `geometry`: where those are compared: "sphere", "ball" or "none".
         """
-        if model is None:
-            check(dim is not None, "give the model that embeds the images, or dim for vectors made elsewhere")
+        if model is None or model == NO_MODEL:
+            check(dim is not None, "give the model that embeds the images, or none and dim for vectors made elsewhere")
             return Index(places.created(place, Identity(None, geometry, dim)), place)  # type: ignore[arg-type]
         loaded = model if isinstance(model, Model) else Model.load(model)
         index = Index(places.created(place, identity_of(loaded)), place)

@@ -10,7 +10,7 @@ for an empty slot), and self pairs are removed by id, not by similarity. The who
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from lookalike.errors import check
@@ -49,6 +49,11 @@ class CrossBatchMemory(nn.Module):
         """How many slots are filled."""
         return min(int(self.added), len(self.ids))
 
+    def reset(self) -> None:
+        """Empties all slots: after a change of the network that makes the past useless, or between two folds."""
+        self.ids.fill_(EMPTY)
+        self.added.zero_()
+
     @torch.no_grad()
     def add(self, embeddings: Float[Tensor, "n d"], labels: Integer[Tensor, " n"]) -> Integer[Tensor, " n"]:
         """Puts a batch of raw `embeddings` and its `labels` in, over the oldest slots; the ids of its rows here."""
@@ -70,14 +75,18 @@ class CrossBatchMemory(nn.Module):
         return ids
 
     def pairs(
-        self, labels: Integer[Tensor, " n"], ids: Integer[Tensor, " n"], meaning: Meaning = lambda labels: labels
+        self,
+        labels: Integer[Tensor, " n"],
+        ids: Integer[Tensor, " n"] | None = None,
+        meaning: Meaning = lambda labels: labels,
     ) -> Pairs:
         """The pairs of anchors with all slots; empty slots and own copies play no part.
 
-        `labels` and `ids`: of the anchors, the ids being those that `add` gave them. `meaning(labels)`: the sets that
-        these numbers stand for, where samples have several.
+        `labels` and `ids`: of the anchors, the ids being those that `add` gave them; without ids no anchor has a copy
+        in the memory. `meaning(labels)`: the sets that these numbers stand for, where samples have several.
         """
-        pairs = Pairs.across(meaning(labels), meaning(self.labels), ids, self.ids)
+        own = None if ids is None else self.ids
+        pairs = Pairs.across(meaning(labels), meaning(self.labels), ids, own)
         filled = self.ids != EMPTY
         return Pairs(pairs.positive & filled, pairs.negative & filled, pairs.labels, pairs.candidate_labels)
 
@@ -88,13 +97,20 @@ def remembered(
     embeddings: Float[Tensor, "n d"],
     labels: Integer[Tensor, " n"],
     weight: float = 1.0,
+    stored: Bool[Tensor, " n"] | None = None,
 ) -> Float[Tensor, ""]:
     """L(batch) + weight · L(batch, memory), the batch being put into the memory first.
 
     `loss`: any loss of pairs. `memory`: of the dimension of the embeddings. `embeddings` and `labels`: the batch, n × d
-    and n. `weight`: of the second term.
+    and n. `weight`: of the second term. `stored`: which rows go into the memory; None: all of them.
     """
-    ids = memory.add(embeddings, labels)
+    if stored is None:
+        ids = memory.add(embeddings, labels)
+    else:
+        check(stored.dtype == torch.bool, f"stored must be a boolean mask, not {stored.dtype}")
+        check(stored.shape == labels.shape, f"stored has shape {tuple(stored.shape)}, labels {tuple(labels.shape)}")
+        ids = torch.full_like(labels, EMPTY)
+        ids[stored] = memory.add(embeddings[stored], labels[stored])
     within: Tensor = loss(embeddings, labels)
     across: Tensor = loss(embeddings, memory.pairs(labels, ids), candidates=memory.embeddings.to(embeddings.dtype))
     return within + weight * across

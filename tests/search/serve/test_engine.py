@@ -181,7 +181,7 @@ def test_a_new_generation_is_asked_again_and_not_for_ever(engine, monkeypatch):
     assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "5"})
     assert len(attempts) == engines.ATTEMPTS
     monkeypatch.setattr(engine, "_network", None)
-    with pytest.raises(Refusal, match="vectors without a model"):
+    with pytest.raises(Refusal, match="holds vectors and has no model"):
         ask(0)
 
 

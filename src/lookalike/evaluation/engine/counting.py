@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lookalike.evaluation.engine.panel import Listed, Panel, clean
+from lookalike.evaluation.engine.panel import WIDE, Listed, Panel, clean, portions
 from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.space import Space
 
@@ -18,7 +18,9 @@ NEAR = 2**18  # so many scores of a block are settled one by one; beyond, the bl
 class Counter:
     """Counts, for the relevant items of a panel of queries, the irrelevant items above them."""
 
-    def __init__(self, question: RankingTask, queries: Space, gallery: Space, tolerance: float) -> None:
+    def __init__(
+        self, question: RankingTask, queries: Space, gallery: Space, tolerance: float, most: int | None
+    ) -> None:
         from lookalike.evaluation.engine import kernel
 
         self.kernel: Any = kernel
@@ -27,34 +29,48 @@ class Counter:
 
             self.listed_kernel: Any = listed_kernel
         self.question, self.queries, self.gallery = question, queries, gallery
-        self.tolerance = tolerance
+        self.tolerance, self.most = tolerance, most
 
     def panel(self, rows: slice) -> Panel:
         question = self.question
-        first, last = question.first[rows], question.last[rows]
-        scores = np.full((len(first), int((last - first).max())), -np.inf)
-        vectors, half = (
-            self.queries.vectors.numpy()[self.question.shifted(rows)],
-            self.queries.half.numpy()[self.question.shifted(rows)],
-        )
-        listed = None
-        if question.relevance is None:
-            self.kernel.relevant_scores(
-                vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), first, last, scores
-            )
-        else:
-            listed = Listed(*question.columns(rows))
-            self.listed_kernel.listed_scores(
-                vectors, self.gallery.vectors.numpy(), half, self.gallery.half.numpy(), listed.columns, scores
-            )
-        counts, relevant = clean(question, rows, scores, self.tolerance, listed)
+        listed = None if question.relevance is None else Listed(*question.columns(rows))
+        parts = [
+            clean(question, part, self.own(part, listed), self.tolerance, self.most, listed)
+            for part in portions(question, rows)
+        ]
+        totals = np.concatenate([part[0] for part in parts])
+        relevant = np.full((max(len(part[1]) for part in parts), len(totals)), np.inf)
+        place = 0
+        for _, best in parts:
+            relevant[: len(best), place : place + best.shape[1]] = best
+            place += best.shape[1]
+        counts = np.minimum(totals, len(relevant))
         if len(relevant) > FEW:
             relevant = np.asfortranarray(relevant)  # many items are read query by query
         band = self.tolerance + self.queries.rounding
         low, high = (relevant - band).astype(np.float32), (relevant + band).astype(np.float32)
         none = np.zeros_like(relevant, np.int32)
         tables = self.tables(low, high, counts)
-        return Panel(rows, counts, relevant, low, high, none, none.copy(order="K"), tables, listed)
+        return Panel(rows, totals, counts, relevant, low, high, none, none.copy(order="K"), tables, listed)
+
+    def own(self, rows: slice, listed: Listed | None) -> Any:
+        """The float64 scores of each query's class or of the items listed for it, −∞ where there is none."""
+        first, last = self.question.first[rows], self.question.last[rows]
+        shifted = self.question.shifted(rows)
+        if listed is None and int(last[0] - first[0]) >= WIDE and (first == first[0]).all():
+            return self.queries.exact_block(shifted, self.gallery, slice(int(first[0]), int(last[0]))).numpy()
+        scores = np.full((len(first), int((last - first).max())), -np.inf)
+        sides = (
+            self.queries.vectors.numpy()[shifted],
+            self.gallery.vectors.numpy(),
+            self.queries.half.numpy()[shifted],
+            self.gallery.half.numpy(),
+        )
+        if listed is None:
+            self.kernel.relevant_scores(*sides, first, last, scores)
+        else:
+            self.listed_kernel.listed_scores(*sides, listed.columns, scores)
+        return scores
 
     def tables(self, low: Any, high: Any, counts: Any) -> tuple[Any, ...]:
         """Per query a table from a score's slot to the number of items below it, and the slots' origin and scale."""
@@ -69,6 +85,8 @@ class Counter:
 
     def count(self, panel: Panel, columns: slice, other: Panel | None, buffer: Tensor) -> None:
         """Score the panel against some gallery columns; if those are another panel's rows, count for it as well."""
+        if self.all_own(panel, columns):
+            return
         height, width = panel.rows.stop - panel.rows.start, columns.stop - columns.start
         padded = -(-height // 8) * 8
         whole = buffer[: padded * width].view(padded, width)
@@ -80,6 +98,11 @@ class Counter:
             self.sweep_exactly(panel, columns)
         if other is not None and not self.sweep(other, scores, self.question.shifted(panel.rows), by_column=True):
             self.sweep_exactly(other, self.question.shifted(panel.rows))
+
+    def all_own(self, panel: Panel, columns: slice) -> bool:
+        """Whether the columns are of the class of every query in the panel: none of them is above anything."""
+        first, last = self.question.first[panel.rows], self.question.last[panel.rows]
+        return panel.listed is None and bool((first <= columns.start).all() and (last >= columns.stop).all())
 
     def hide(self, scores: Any, panel: Panel, columns: slice) -> None:
         """−∞ for the query's own class (relevant items and itself) and for what it ignores."""

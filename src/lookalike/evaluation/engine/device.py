@@ -15,8 +15,11 @@ GATHERED = 2**24  # float64 numbers gathered at once for the relevant scores
 class DeviceCounter:
     """Like `counting.Counter`. In a panel, `low`, `high` and `relevant` are queries × items here, the lowest first."""
 
-    def __init__(self, question: RankingTask, queries: Space, gallery: Space, tolerance: float) -> None:
+    def __init__(
+        self, question: RankingTask, queries: Space, gallery: Space, tolerance: float, most: int | None
+    ) -> None:
         self.question, self.queries, self.gallery, self.tolerance = question, queries, gallery, tolerance
+        self.most = most
         self.device = gallery.vectors.device
         self.precise = gallery.half.device  # where float64 exists: MPS has none
 
@@ -30,12 +33,13 @@ class DeviceCounter:
         row = np.arange(shifted.start, shifted.stop)[:, None]
         scores = np.full(column.shape, -np.inf)
         scores[inside] = self.exact(np.broadcast_to(row, column.shape)[inside], column[inside]).cpu().numpy()
-        counts, relevant = clean(question, rows, scores, self.tolerance, listed)
+        totals, relevant = clean(question, rows, scores, self.tolerance, self.most, listed)
+        counts = np.minimum(totals, len(relevant))
         rising = torch.from_numpy(np.sort(relevant.T.copy(), axis=1)).to(self.precise)
         band = self.tolerance + self.queries.rounding
         low, high = (rising - band).float().to(self.device), (rising + band).float().to(self.device)
         none = torch.zeros(len(relevant), len(counts), dtype=torch.int64, device=self.precise)
-        return Panel(rows, counts, rising, low, high, none, none.clone(), listed=listed)
+        return Panel(rows, totals, counts, rising, low, high, none, none.clone(), listed=listed)
 
     def exact(self, rows: np.ndarray, columns: np.ndarray) -> Tensor:
         """Float64 scores of pairs (position in the queries' space, position in the gallery)."""

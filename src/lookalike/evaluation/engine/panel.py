@@ -1,10 +1,12 @@
 """A block of queries and the exact scores of their relevant items, against which all other scores are counted."""
 
+import itertools
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -14,6 +16,7 @@ from lookalike.evaluation.inputs import Codes
 
 ROWS = 1024  # a block of 1024 × 1024 scores is 4 MB: it stays in the cache between product and scan
 ENTRIES = 2**20  # relevant scores in one panel
+WIDE = 256  # members of a class whose scores are one product
 BUDGET = 2**21  # relevant scores held at once, at about 70 bytes each
 
 
@@ -51,7 +54,8 @@ class Panel:
     """
 
     rows: slice
-    counts: Codes
+    totals: Codes  # relevant items of each query
+    counts: Codes  # those of them that are counted for
     relevant: Any
     low: Any
     high: Any
@@ -72,15 +76,21 @@ class Panel:
         size = question.size[self.rows]
         over, upto = (part[filled.T].astype(np.int64) for part in (over, upto))
         gains = None if self.listed is None else self.listed.gains(filled.T)
-        return RelevantRanks(question.queries[self.rows], self.counts, size, over, upto, gains)
+        return RelevantRanks(question.queries[self.rows], self.totals, self.counts, size, over, upto, gains)
 
 
 def clean(
-    question: RankingTask, rows: slice, scores: NDArray[np.float64], tolerance: float, listed: Listed | None = None
+    question: RankingTask,
+    rows: slice,
+    scores: NDArray[np.float64],
+    tolerance: float,
+    most: int | None,
+    listed: Listed | None = None,
 ) -> tuple[Codes, NDArray[np.float64]]:
     """Scores of each query's own class (queries × items, −∞ where there is none), without the query and ignored items.
 
-    Returns the number of relevant items per query and their scores as relevant × queries, the best first.
+    Returns the number of relevant items per query and the `most` best of their scores as items × queries, the best
+    first.
     """
     first, width = question.first[rows], scores.shape[1]
     here = np.arange(rows.start, rows.stop)
@@ -98,7 +108,11 @@ def clean(
     if listed is not None:
         listed.sort(scores, tolerance)
     counts = (scores > -np.inf).sum(1)
-    best = -np.sort(-scores, axis=1)[:, : max(int(counts.max()), 1)].T
+    number = max(int(counts.max()), 1)
+    if most is not None and 4 * most < number:
+        best = torch.from_numpy(scores).topk(most, dim=1).values.numpy().T
+    else:
+        best = -np.sort(-scores, axis=1)[:, : number if most is None else min(number, most)].T
     return counts, np.ascontiguousarray(np.where(best == -np.inf, np.inf, best))
 
 
@@ -115,9 +129,28 @@ def marked(columns: Codes, block: slice) -> NDArray[np.bool_]:
     return mask
 
 
-def partition(question: RankingTask) -> list[slice]:
-    """Rows of the panels: similarly many relevant items in each, and a bounded number of entries."""
+def entries_of(question: RankingTask, most: int | None) -> Codes:
+    """How many relevant scores each query holds: all, or the `most` best of its class."""
     widths = question.last - question.first
+    return widths if most is None or question.relevance is not None else np.minimum(widths, most)
+
+
+def portions(question: RankingTask, rows: slice) -> list[slice]:
+    """Rows of one class each, where classes are wide; so few that all scores of that class are a bounded number."""
+    widths = question.last[rows] - question.first[rows]
+    if question.relevance is not None or int(widths.max()) < WIDE:
+        return [rows]
+    turns = rows.start + 1 + np.flatnonzero(np.diff(question.first[rows]))
+    parts = []
+    for start, stop in itertools.pairwise([rows.start, *turns.tolist(), rows.stop]):
+        step = max(1, ENTRIES // int(question.last[start] - question.first[start]))
+        parts += [slice(left, min(left + step, stop)) for left in range(start, stop, step)]
+    return parts
+
+
+def partition(question: RankingTask, most: int | None) -> list[slice]:
+    """Rows of the panels: similarly many relevant items in each, and a bounded number of entries."""
+    widths = entries_of(question, most)
     pieces, start = [], 0
     while start < len(widths):
         most = 2 * int(widths[start]) + 4
@@ -129,12 +162,12 @@ def partition(question: RankingTask) -> list[slice]:
     return pieces
 
 
-def waves(question: RankingTask, pieces: list[slice]) -> list[list[slice]]:
+def waves(question: RankingTask, pieces: list[slice], most: int | None) -> list[list[slice]]:
     """Panels held in memory at the same time; usually all of them."""
     groups: list[list[slice]] = [[]]
-    held = 0
+    held, widths = 0, entries_of(question, most)
     for piece in pieces:
-        entries = (piece.stop - piece.start) * int(question.last[piece.stop - 1] - question.first[piece.stop - 1])
+        entries = (piece.stop - piece.start) * int(widths[piece.stop - 1])
         if groups[-1] and held + entries > BUDGET:
             groups.append([])
             held = 0

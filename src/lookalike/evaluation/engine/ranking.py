@@ -83,11 +83,16 @@ def plan(question: RankingTask, rows: list[slice]) -> list[Task]:
 
 
 def rank(
-    question: RankingTask, queries: Space, gallery: Space, tolerance: float = 1e-6, progress: Progress | None = None
+    question: RankingTask,
+    queries: Space,
+    gallery: Space,
+    tolerance: float = 0.0,
+    most: int | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[RelevantRanks]:
-    """The ranks of all queries with a relevant item, panel by panel."""
-    counter = counter_for(question, queries, gallery, max(tolerance, FLOOR))
-    groups = waves(question, partition(question))
+    """The ranks of all queries with a relevant item, panel by panel; of their `most` best relevant items."""
+    counter = counter_for(question, queries, gallery, max(tolerance, FLOOR), most)
+    groups = waves(question, partition(question, most), most)
     plans = [plan(question, rows) for rows in groups if rows]
     total, done, lock = sum(len(tasks) for tasks in plans), 0, Lock()
     buffers: SimpleQueue[Tensor] = SimpleQueue()
@@ -116,12 +121,12 @@ def rank(
             yield from (panel.ranks(question) for panel in panels)
 
 
-def counter_for(question: RankingTask, queries: Space, gallery: Space, tolerance: float) -> Counts:
+def counter_for(question: RankingTask, queries: Space, gallery: Space, tolerance: float, most: int | None) -> Counts:
     """Compiled loops on the CPU, torch operations elsewhere."""
     if gallery.vectors.device.type == "cpu":
         from lookalike.evaluation.engine.counting import Counter
 
-        return Counter(question, queries, gallery, tolerance)
+        return Counter(question, queries, gallery, tolerance, most)
     from lookalike.evaluation.engine.device import DeviceCounter
 
-    return DeviceCounter(question, queries, gallery, tolerance)
+    return DeviceCounter(question, queries, gallery, tolerance, most)

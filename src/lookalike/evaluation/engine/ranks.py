@@ -48,18 +48,19 @@ class Gains:
 
 @dataclass(frozen=True)
 class RelevantRanks:
-    """`counts[k]` relevant items of query `queries[k]` follow each other in `over` and `upto`, the best first."""
+    """The best `kept[k]` of `counts[k]` relevant items of query `queries[k]` follow each other in `over` and `upto`."""
 
     queries: Codes
     counts: Codes
+    kept: Codes
     size: Codes  # gallery items that the query may see
     over: Codes
     upto: Codes
     gains: Gains | None = None
 
     def tied(self) -> NDArray[np.bool_]:
-        """Whether a relevant item of the query is tied with an irrelevant one."""
-        owner = np.repeat(np.arange(len(self.counts)), self.counts)
+        """Whether a kept relevant item of the query is tied with an irrelevant one."""
+        owner = np.repeat(np.arange(len(self.kept)), self.kept)
         return np.bincount(owner[self.over != self.upto], minlength=len(self.counts)) > 0
 
 
@@ -122,12 +123,13 @@ class Order:
 def order(ranks: RelevantRanks, ties: Ties) -> Order:
     """The ranking of each query under a rule for ties. Queries without a relevant item must have been dropped.
 
-    >>> ranks = RelevantRanks(np.array([0]), np.array([2]), np.array([9]), np.array([0, 3]), np.array([2, 3]))
+    >>> two = np.array([2])
+    >>> ranks = RelevantRanks(np.array([0]), two, two, np.array([9]), np.array([0, 3]), np.array([2, 3]))
     >>> (order(ranks, "pessimistic").before + 1).tolist(), (order(ranks, "optimistic").before + 1).tolist()
     ([3, 5], [1, 5])
     """
-    query = np.repeat(np.arange(len(ranks.counts)), ranks.counts)
-    begins = np.cumsum(ranks.counts) - ranks.counts
+    query = np.repeat(np.arange(len(ranks.kept)), ranks.kept)
+    begins = np.cumsum(ranks.kept) - ranks.kept
     index = np.arange(len(query)) - begins[query]
     gains, ideal = None, None
     if ranks.gains is not None:

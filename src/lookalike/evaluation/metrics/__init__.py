@@ -14,6 +14,7 @@ from lookalike.evaluation.metrics.precision import precision as precision
 from lookalike.evaluation.metrics.f1_retrieval import f1_retrieval as f1_retrieval
 from lookalike.evaluation.metrics.gain import ndcg as ndcg
 from lookalike.evaluation.metrics.precision import r_precision as r_precision
+from lookalike.evaluation.metrics.average_precision import LIMIT
 from lookalike.evaluation.metrics.average_precision import map_at_r as map_at_r
 from lookalike.evaluation.metrics.average_precision import map_at_c as map_at_c
 from lookalike.evaluation.metrics.average_precision import map_at_1000 as map_at_1000
@@ -33,4 +34,6 @@ AT_K: dict[str, Callable[[Order, int], Values]] = {
     name: metric for name, metric in _METRICS.items() if "k" in inspect.signature(metric).parameters
 }
 PLAIN: dict[str, Callable[[Order], Values]] = {name: metric for name, metric in _METRICS.items() if name not in AT_K}
+# relevant items that a metric looks at, where that does not grow with the class; those at K look at K
+FEW = {"map@1000": 1000, "map_lim": LIMIT, "precision@1000_doc": 1000, "precision@1000_eq30": 1000, "mrr": 1}
 ON_REQUEST = ("precision@1000_eq30",)  # not among the metrics that are measured where none is named

@@ -11,7 +11,8 @@ from lookalike.evaluation.engine.ranks import Order, Values
 def recall(order: Order, k: int) -> Values:
     """
     >>> from lookalike.evaluation.engine.ranks import RelevantRanks, order
-    >>> ranks = RelevantRanks(np.array([0]), np.array([1]), np.array([9]), np.array([2]), np.array([2]))
+    >>> one = np.array([1])
+    >>> ranks = RelevantRanks(np.array([0]), one, one, np.array([9]), np.array([2]), np.array([2]))
     >>> third = order(ranks, "pessimistic")
     >>> recall(third, 2), recall(third, 3)
     (array([0.]), array([1.]))

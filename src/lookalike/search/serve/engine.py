@@ -303,7 +303,9 @@ class Engine:
                     for _ in range(ATTEMPTS):
                         network = self._network if needs_network else None
                         if needs_network and network is None:
-                            raise Refusal(400, "This index holds vectors without a model. Search by the id of an item.")
+                            raise Refusal(
+                                400, "This index holds vectors and has no model. Search by the id of an item."
+                            )
                         try:
                             return await ask(network)
                         except GenerationError:
