@@ -30,7 +30,7 @@ from lookalike.runs import OpenRun
 from lookalike.runs.embeddings import save_embeddings
 from lookalike.runs.finished import NamedResult, save_results
 from lookalike.runs.log import read_log
-from lookalike.search.calibration.of_run import calibrate_run
+from lookalike.search.calibration.of_run import calibrate_run, promise_of_run
 from lookalike.training.peak_memory import peak_memory
 from lookalike.training.train import Ending
 
@@ -60,7 +60,9 @@ def prove(
     rows, differences = [entry.as_json() for entry in entries], gains(entries)
     whole = content(recipe, model, parts, rows, differences) | {"training": _training(recipe, trained.ending)}
     calibration = _calibration(run, model, entries[0], parts.test) if full else None
-    whole |= {} if calibration is None else {"calibration": calibration}
+    if calibration is not None:
+        whole |= {"calibration": calibration}
+        words["sentences"].append(f"In a search on new classes: {promise_of_run(calibration)}")
     write_result(run, whole | {"verdict": words})
     if full:
         write_report(run, parts.test, entries[0].result)

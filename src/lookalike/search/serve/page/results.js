@@ -3,13 +3,10 @@
 import { badge, card, nameOf, showMarks, skeletons } from "./cards.js";
 import { button, find, make, plural } from "./dom.js";
 
-const HEADLINES = {
-  sure: (name) => `This is ${name}`,
-  maybe: (name) => `This may be ${name}`,
-  unknown: () => "Probably not in this index",
-};
+const percent = (share) => `${Math.round(share * 100)} %`;
 
-const headline = ({ verdict, label, hits }) => (verdict && hits.length ? HEADLINES[verdict](label ?? nameOf(hits[0].item)) : "");
+/** The words of the answer; with how likely they are where that was measured, and they do not say it. */
+const headline = ({ verdict, words, chance }) => (verdict === "maybe" && chance !== null ? `${words} (${percent(chance)})` : words);
 
 function showVerdict(answer) {
   const element = find("verdict");
