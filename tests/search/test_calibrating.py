@@ -1,107 +1,148 @@
-"""Calibration step by step: which way wins, whose vote counts, what every image is asked."""
+"""An index calibrates itself: what its own items ask, whether flip is kept, and what it promises."""
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from lookalike.errors import UserError
 from lookalike.search import Index
-from lookalike.search.calibration.measuring import Queries, _vote_gains, ask, compare
-from lookalike.search.items import Answer, Hit, Item
-from lookalike.search.quality import CANDIDATES, Quality
+from lookalike.search.calibration.measuring import compare
+from lookalike.search.calibration.trials import ALL, Gallery, Neighbours, among_themselves, draw, judged
+from lookalike.search.items import Item
+from lookalike.search.quality import Quality
 
-CLASSES, EACH, DIM = 6, 5, 8
+CLASSES, EACH, DIM = 24, 8, 12
 
 
-def cloud(seed=0):
+def cloud(noise=0.4, seed=0, classes=CLASSES):
     draw = np.random.default_rng(seed)
-    points = np.repeat(np.eye(CLASSES, DIM), EACH, axis=0) + 0.1 * draw.standard_normal((CLASSES * EACH, DIM))
+    points = np.repeat(draw.standard_normal((classes, DIM)), EACH, axis=0)
+    points = points + noise * draw.standard_normal(points.shape)
     return (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
 
 
-LABELS = [f"class {row // EACH}" for row in range(CLASSES * EACH)]
-
-
-def queries(flipped=None):
-    vectors = cloud(1)
-    return Queries(vectors, vectors if flipped is None else flipped, LABELS, [[] for _ in LABELS])
+def labels(classes=CLASSES):
+    return [f"class {row // EACH}" for row in range(classes * EACH)]
 
 
 @pytest.fixture
-def make(tmp_path):
-    """Stores that hold labelled items, and some without a label."""
-    opened = []
-
-    def made(geometry="sphere", unlabelled=0):
-        opened.append(Index.create(tmp_path / f"index{len(opened)}", dim=DIM, geometry=geometry))
-        items = [Item(f"{row:03d}", label=label) for row, label in enumerate(LABELS)]
-        opened[-1].store.put(items, cloud())
-        if unlabelled:
-            opened[-1].store.put([Item(f"u{row}") for row in range(unlabelled)], cloud(1)[:unlabelled])
-        return opened[-1].store
-
-    yield made
-    for index in opened:
-        index.close()
+def shop(tmp_path):
+    """An index of vectors, without a model."""
+    index = Index.create(tmp_path / "index", dim=DIM)
+    index.store.put([Item(f"{row:03d}", label=label) for row, label in enumerate(labels())], cloud())
+    index.store.put([Item("bare")], cloud(seed=1)[:1])
+    yield index
+    index.close()
 
 
-def test_some_of_the_queries_keep_all_that_belongs_to_them():
-    whole = Queries(cloud(1), cloud(2), LABELS, [[label] for label in LABELS])
-    some = whole.take(np.array([7, 2]))
-    assert np.array_equal(some.vectors, cloud(1)[[7, 2]])
-    assert np.array_equal(some.flipped, cloud(2)[[7, 2]])
-    assert (some.labels, some.itself) == (["class 1", "class 0"], [["class 1"], ["class 0"]])
-
-
-@pytest.mark.parametrize(("geometry", "ways"), [("sphere", 1 + len(CANDIDATES)), ("ball", 2)])
-def test_progress_of_comparing_ends_at_its_total(make, geometry, ways):
+def test_an_index_is_calibrated_without_further_images(shop):
     told = []
-    sizes = Counter(LABELS)
-    compared, _ = compare(make(geometry), queries(), sizes, lambda done, total: told.append((done, total)))
-    assert len(compared) == ways
-    assert told == [(number, ways * len(LABELS)) for number in range(1, ways * len(LABELS) + 1)]
+    result = shop.calibrate(stage=lambda name: told.append(name))
+    calibration = shop.calibration
+    assert told == ["asking every image"]
+    assert (calibration.source, calibration.classes, calibration.queries) == ("index", CLASSES, CLASSES * EACH)
+    assert result.calibration == calibration
+    assert (result.compared, result.quality) == ([], Quality())
+    assert 0 < calibration.doubling < 0.3
+    answer = shop.search(cloud()[3])
+    assert (answer.label, answer.verdict) == ("class 0", "sure")
+    assert answer.words == "sure: class 0"
+    assert answer.match >= answer.chance >= calibration.sure
 
 
-def test_the_way_that_gains_most_is_kept(make):
-    """Plain vectors mean nothing here; with their mirror images they find their class."""
-    turned = replace(queries(), vectors=cloud(1)[::-1].copy(), flipped=cloud(1))
-    compared, kept = compare(make(), turned, Counter(LABELS), None)
-    assert kept == Quality(flip=True)
-    assert [row.name for row in compared if row.kept] == ["plain search", "flip"]
-    assert compared[0].recall == 0
-    same, kept = compare(make(), queries(), Counter(LABELS), None)
-    assert kept == Quality()
-    assert [row.kept for row in same] == [True, False, False, False, False]
+def test_what_looks_like_nothing_here_is_unknown(shop):
+    shop.calibrate()
+    strangers = np.random.default_rng(5).permuted(cloud(), axis=0)
+    answers = [shop.search(vector / np.linalg.norm(vector)) for vector in strangers[:40]]
+    nothing = [answer for answer in answers if answer.verdict == "unknown"]
+    assert len(nothing) >= 20
+    assert {answer.words for answer in nothing} == {"nothing like it here"}
+    known = [shop.search(vector) for vector in cloud(seed=0)[::5]]
+    assert sum(answer.verdict == "unknown" for answer in known) <= 2
 
 
-def answer(*hits):
-    return Answer([Hit(Item(f"{place}", label=label), value) for place, (label, value) in enumerate(hits)], "maybe")
+def test_chance_and_words_never_contradict_each_other(shop):
+    shop.calibrate()
+    calibration = shop.calibration
+    draw = np.random.default_rng(2)
+    for vector in cloud(noise=1.2, seed=0)[draw.permutation(CLASSES * EACH)[:60]]:
+        answer = shop.search(vector)
+        if answer.verdict == "sure":
+            assert answer.chance >= calibration.sure >= calibration.target
+        elif answer.verdict == "unknown":
+            assert answer.match < calibration.models.unknown
+        elif answer.chance >= 0.5:
+            assert answer.words == f"probably {answer.label}"
+        else:
+            assert answer.words in (
+                f"{answer.label} or {answer.second}",
+                f"something like {answer.label}, not sure which",
+            )
 
 
-def test_a_vote_counts_only_where_it_finds_more():
-    outvoted = [answer(("other", 0.9), (label, 0.89), (label, 0.88)) for label in LABELS]
-    agreed = [answer((label, 0.9), ("other", 0.89), (label, 0.88)) for label in LABELS]
-    assert _vote_gains(outvoted, LABELS)
-    assert not _vote_gains(agreed, LABELS)
+def test_few_classes_promise_less_and_say_so(tmp_path):
+    index = Index.create(tmp_path / "few", dim=DIM)
+    index.store.put([Item(f"{row:03d}", label=label) for row, label in enumerate(labels(8))], cloud(0.1, classes=8))
+    calibration = index.calibrate().calibration
+    assert calibration.target == 0.85
+    assert calibration.sure is not None
+    assert "8 classes can promise at most 89%; 95% takes at least 19" in calibration.promise
+    assert index.calibrate(precision=0.95).calibration.sure is None
+    index.close()
 
 
-def test_every_image_is_asked_with_its_class_and_without(make):
-    told = []
-    trials = ask(make(), queries(), Quality(), lambda done, total: told.append((done, total)))
-    assert trials.present.tolist() == [True, False] * len(LABELS)
-    assert list(trials.classes) == [label for label in LABELS for _ in range(2)]
-    assert trials.right.tolist() == trials.present.tolist()
-    assert told == [(number, len(LABELS)) for number in range(1, len(LABELS) + 1)]
+def test_growth_is_told_with_what_it_costs(shop):
+    calibration = shop.calibrate().calibration
+    assert calibration.stale(calibration.items, 1) is None
+    costly = replace(calibration, doubling=0.04)
+    assert costly.stale(4 * calibration.items, 1).endswith("; about 8% fewer labels are right than then")
+    assert "new generation" in calibration.stale(calibration.items, 2)
 
 
-def test_images_are_asked_flipped_where_that_was_kept(make):
-    flipped = ask(make(), queries(flipped=cloud(1)[::-1].copy()), Quality(flip=True), None)
-    assert not flipped.right.any()
-    assert ask(make(), queries(flipped=cloud(1)[::-1].copy()), Quality(), None).right.any()
+def test_items_without_labels_cannot_calibrate(tmp_path):
+    index = Index.create(tmp_path / "bare", dim=DIM)
+    index.store.put([Item("bare")], cloud()[:1])
+    with pytest.raises(UserError, match="have no labels"):
+        index.calibrate()
+    index.close()
 
 
-def test_items_without_a_label_answer_nothing(make):
-    with_others, without = (ask(make(unlabelled=number), queries(), Quality(), None) for number in (4, 0))
-    assert np.array_equal(with_others.similarities, without.similarities)
-    assert list(with_others.answers) == list(without.answers)
+def test_every_class_is_absent_has_one_photo_three_and_all():
+    batches = among_themselves(cloud(), labels())
+    trials = judged(batches, None)
+    trials = trials.take((trials.classes >= 0) & trials.whole)
+    for row in range(0, CLASSES * EACH, 17):
+        states = sorted(trials.photos[trials.queries == row].tolist())
+        assert set(states) <= {0, 1, 3, ALL}
+        assert (states.count(0), states.count(ALL)) == (1, 1)
+    assert not trials.right[~trials.present].any()
+    sizes = {size: set() for size in (1, 3, ALL)}
+    for batch in batches:
+        own = batch.seen.sizes[batch.seen.labels == batch.classes[:, None]]
+        if batch.whole and batch.photos[0] > 0:
+            sizes[int(batch.photos[0])] |= set(own.tolist())
+    assert sizes == {1: {1.0}, 3: {3.0}, ALL: {EACH - 1.0}}
+
+
+def test_flip_is_kept_only_where_no_size_of_classes_loses():
+    good, bad = cloud(), cloud()[::-1].copy()
+
+    def asked(queries):
+        scores = (queries @ good.T).astype(float)
+        np.fill_diagonal(scores, -np.inf)
+        order = np.argsort(-scores, axis=1)
+        codes = np.arange(CLASSES * EACH) // EACH
+        near = Neighbours(np.take_along_axis(scores, order, 1), order, codes, np.arange(len(codes)))
+        return draw(near, Gallery(codes, lambda rows: good[rows], "sphere"))
+
+    better, worse = compare(asked(bad), asked(good)), compare(asked(good), asked(bad))
+    assert better[1].kept
+    assert min(better[1].by_size) > 0
+    assert not worse[1].kept
+    assert not compare(asked(good), asked(good))[1].kept
+
+
+def test_what_version_0_2_0_switched_on_and_is_gone_is_off():
+    assert Quality.from_json({"expansion": 5, "reciprocal": True, "flip": True, "rule": "vote"}) == Quality(flip=True)
+    assert Quality.from_json({"expansion": 5, "power": 3.0}).names == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lookalike.search import Index
-from lookalike.search.calibration.evidence import HITS, evidence
+from lookalike.search.calibration.evidence import HITS, Seen
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import among_themselves
 from lookalike.search.items import Item
@@ -47,23 +47,29 @@ def by_hand(query, calibration, chosen):
     rows = sorted(rows, key=lambda row: -float(exact[row] @ query.astype(float)))[:HITS]
     names = {label: code for code, label in enumerate(dict.fromkeys(labels))}
     codes = np.array([[names[labels[row]] for row in rows]])
-    return calibration.chance(
-        evidence(exact[rows][None] @ query.astype(float), codes, (exact[rows] @ exact[rows].T)[None])
+    every = [names[labels[row]] for row in range(len(labels)) if row % 5 and chosen(row)]
+    sizes = np.bincount(every, minlength=len(names))[codes].astype(float)
+    items = np.array([float(sum(chosen(row) for row in range(len(labels))))])
+    judged = calibration.judge(
+        Seen(exact[rows][None] @ query.astype(float), codes, sizes, (exact[rows] @ exact[rows].T)[None], items)
     )
+    return judged, labels[rows[judged.place]]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_chance_is_that_of_the_first_labelled_hits(index, calibration, seed):
     query = cloud(seed=seed)[0][3 * seed]
-    expected = by_hand(query, calibration, lambda _: True)
+    expected, label = by_hand(query, calibration, lambda _: True)
     for asked in ({"k": 1}, {"k": 50}, {"k": 3, "group": "label"}):
         answer = index.search(query, **asked)
         assert len(answer.hits) == asked["k"]
         assert "group" not in asked or len({hit.label for hit in answer.hits}) == asked["k"]
-        assert answer.chance == pytest.approx(expected, abs=1e-5)
-        assert answer.verdict == calibration.verdict(0.0, answer.chance)
+        assert (answer.match, answer.chance) == pytest.approx((expected.match, expected.chance), abs=1e-5)
+        assert answer.label == label
+        assert answer.verdict == calibration.verdict(0.0, answer.chance, answer.match)
+        assert answer.chance <= answer.match
     even = index.search(query, k=2, where={"even": True})
-    assert even.chance == pytest.approx(by_hand(query, calibration, lambda row: row % 2 == 0), abs=1e-5)
+    assert even.chance == pytest.approx(by_hand(query, calibration, lambda row: row % 2 == 0)[0].chance, abs=1e-5)
 
 
 def test_without_labels_or_weights_the_similarity_decides(index, calibration):
@@ -72,7 +78,7 @@ def test_without_labels_or_weights_the_similarity_decides(index, calibration):
     assert unlabelled.chance is None
     assert unlabelled.verdict == calibration.verdict(unlabelled.hits[0].similarity)
     old = calibration.as_json() | {"sure": 0.9, "maybe": 0.5}
-    for name in ("weights", "by_similarity"):
+    for name in ("models", "weights", "by_similarity", "doubling"):  # as written before there were chances
         del old[name]
     index.store.documents.write("calibration", json.dumps(old))
     assert index.search(query).verdict == "sure"

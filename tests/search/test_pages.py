@@ -44,8 +44,8 @@ def found():
     trials = among_themselves(vectors, [f"class {row // 6}" for row in range(240)])
     facts = {"items": 1234, "generation": 1, "date": "2026-11-17", "source": "index", "seen_in_training": True}
     compared = [
-        Trial("plain search", 0.5, 0.25, 0.0, (0.0, 0.0), (0.0, 0.0), True),
-        Trial("flip", 0.625, 0.375, 0.125, (-0.0625, 0.25), (0.0, 0.1), False),
+        Trial("plain search", 0.5, 0.0, (0.0, 0.0), (0.0, 0.0, 0.0), True),
+        Trial("flip", 0.625, 0.125, (-0.0625, 0.25), (-0.125, 0.25, 0.25), False),
     ]
     return Calibrated(calibrate(trials, 0.8, **facts), Quality(flip=True), compared)
 
@@ -74,48 +74,56 @@ def test_a_search_shows_the_query_and_every_hit(index):
     assert f"{index.shown}: 3 items" in page
     assert re.findall(r'<meter min="0" max="1" value="([^"]*)">', page) == ["0.7500", "0.5000", "0.0000"]
     assert re.findall("<figcaption><strong>(.*?)</strong>", page) == [
-        "uncalibrated", "figs", "dates", "without a label", "uncalibrated",
-    ]  # fmt: skip
+        "figs",
+        "dates",
+        "without a label",
+    ]
+    assert page.count("<figcaption>uncalibrated</figcaption>") == 2
     assert page.index("one.png") < page.index("two.png") < page.index("Nothing in the index answers this search.")
     assert not re.search(r"(?:src|href)=\"(?!data:|#)", page)
 
 
 def test_a_verdict_comes_with_its_chance_and_meaning(index):
-    page = search_page(index, [("one.png", None, Answer([], "sure", 0.875, meaning="Most of them are right."))])
-    assert "<strong>sure</strong> (chance 0.88) Most of them are right." in page
+    said = Answer([], "sure", 0.875, meaning="Most of them are right.", match=0.9375, words="sure: figs")
+    page = search_page(index, [("one.png", None, said)])
+    assert "sure: figs (match 0.94, chance 0.88). Most of them are right." in page
 
 
 def test_a_calibration_in_words_and_as_a_table(index, found):
     page = calibration_page(index, found)
     assert all(line.split(":")[0] in page for line in sentences(found))
     assert cells(page) == [
-        ["", "recall@1", "map@r", "difference", "95 % interval", "kept"],
-        ["plain search", "0.500", "0.250", "+0.000", "[+0.000, +0.000]", "yes"],
-        ["flip", "0.625", "0.375", "+0.125", "[-0.062, +0.250]", "no"],
+        ["", "labels right", "difference", "95 % interval", "1 photo, 3, all", "kept"],
+        ["plain search", "0.500", "+0.000", "[+0.000, +0.000]", "+0.000, +0.000, +0.000", "yes"],
+        ["flip", "0.625", "+0.125", "[-0.062, +0.250]", "-0.125, +0.250, +0.250", "no"],
     ]
     assert "<svg" in page
     assert f"{index.shown}, 2026-11-17" in page
 
 
 def test_what_calibration_says(found):
-    sure, maybe, measured, seen, on = sentences(found)
+    promise, sure, unknown, measured, own, seen, on = sentences(found)
     calibration = found.calibration
+    assert promise.startswith("At least 80% of the answers called sure are right (the highest level that 40 classes")
     assert sure.startswith(f"sure: from a chance of {calibration.sure:.3f} on {calibration.precision:.1%} of")
-    assert maybe.startswith(f"maybe: from a chance of {calibration.maybe:.3f} on")
-    assert measured.startswith("Measured with 240 pictures of 40 classes")
-    assert measured.endswith("among 1,234 items.")
+    assert unknown.startswith(f"unknown: below a match of {calibration.models.unknown:.3f}")
+    assert measured.startswith(
+        "Measured with 240 items of the index, each without itself, of 40 classes, among 1,234 items"
+    )
+    assert own.startswith("That holds for photos like those of the index")
     assert "seen in training" in seen
     assert on == "Switched on: flip."
 
 
 def test_what_calibration_says_where_nothing_is_sure_or_gains(found):
-    calibration = replace(found.calibration, sure=None, weights=(), seen_in_training=False)
-    never = Calibrated(calibration, Quality(), found.compared)
-    lines = sentences(never)
-    assert lines[0].startswith("sure: never. 40 classes like these do not promise 80% right answers")
-    assert lines[1].startswith("maybe: from a similarity of")
+    calibration = replace(found.calibration, sure=None, seen_in_training=False, source="data", classes=8)
+    lines = sentences(Calibrated(calibration, Quality(), found.compared))
+    assert lines[0] == (
+        "No answer is called sure: 8 classes like these do not promise 80% "
+        "(8 classes can promise at most 89%; 95% takes at least 19)."
+    )
     assert len(lines) == 4
-    assert lines[-1].startswith("No way to search gained")
+    assert lines[-1] == "Flip did not gain beyond the noise: it stays off."
 
 
 def test_duplicates_by_level(index):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from lookalike.search.calibration.reliability import SPREAD, Curve, even_odds, lowest_reliable
-from lookalike.search.calibration.trials import Trials
+from lookalike.search.calibration.reliability import SPREAD, Curve, Judgements, lowest_reliable
 
 
 def drawn(classes, each, seed, twins=0.2):
@@ -17,16 +16,20 @@ def drawn(classes, each, seed, twins=0.2):
     twin = draw.permutation(classes)
     mistaken = draw.random(classes) < twins
     answered = np.where(right, asked, np.where(mistaken[asked], twin[asked], draw.integers(0, classes, len(asked))))
-    names = np.array([f"class {number}" for number in range(classes)])
-    return Trials(scores, names[asked].tolist(), names[answered].tolist(), np.ones(len(asked), bool))
+    return judgements(asked, answered), scores
+
+
+def judgements(asked, answered, weights=None):
+    ones = np.ones(len(asked))
+    return Judgements(np.array(asked), np.array(answered), ones > 0, ones if weights is None else weights)
 
 
 def test_the_deviation_is_that_of_all_pairs_of_trials_that_share_a_class():
-    trials = drawn(30, 6, seed=1)
-    curve = Curve.of(trials, trials.similarities)
+    trials, scores = drawn(30, 6, seed=1)
+    curve = Curve.of(trials, scores)
     right = trials.right
     for place in (20, 90, len(curve.thresholds) - 1):
-        admitted = np.flatnonzero(trials.similarities >= curve.thresholds[place])
+        admitted = np.flatnonzero(scores >= curve.thresholds[place])
         precision = right[admitted].mean()
         total = 0.0
         for a in admitted:
@@ -42,10 +45,10 @@ def test_the_deviation_is_what_other_classes_would_show():
     """Against the spread over fresh draws of all classes."""
     precisions, deviations = [], []
     for seed in range(200):
-        trials = drawn(60, 10, seed)
-        admitted = trials.similarities >= 0.5
+        trials, scores = drawn(60, 10, seed)
+        admitted = scores >= 0.5
         precisions.append(trials.right[admitted].mean())
-        curve = Curve.of(trials, trials.similarities)
+        curve = Curve.of(trials, scores)
         deviations.append(curve.deviation[np.flatnonzero(curve.thresholds >= 0.5)[-1]])
     assert np.mean(deviations) == pytest.approx(np.std(precisions), rel=0.15)
 
@@ -55,18 +58,17 @@ def test_a_threshold_holds_on_other_classes(target):
     """Fresh classes from the same source: the target is reached in 90 % of 300 draws."""
     reached = []
     for seed in range(300):
-        here, there = drawn(60, 10, 2 * seed), drawn(60, 10, 2 * seed + 1)
-        sure, _ = lowest_reliable(Curve.of(here, here.similarities), target)
-        accepted = there.similarities >= (np.inf if sure is None else sure)
+        (here, scores), (there, others) = drawn(60, 10, 2 * seed), drawn(60, 10, 2 * seed + 1)
+        sure, _ = lowest_reliable(Curve.of(here, scores), target)
+        accepted = others >= (np.inf if sure is None else sure)
         reached.append(not accepted.any() or there.right[accepted].mean() >= target)
     assert np.mean(reached) >= 0.9
 
 
 def test_no_errors_promise_no_more_than_all_classes_but_one():
     def perfect(classes):
-        names = [f"class {row % classes}" for row in range(10 * classes)]
-        scores = np.linspace(0, 1, len(names))
-        return Curve.of(Trials(scores, names, names, np.ones(len(names), bool)), scores)
+        names = np.arange(10 * classes) % classes
+        return Curve.of(judgements(names, names), np.linspace(0, 1, len(names)))
 
     assert perfect(30).spread[-1] == pytest.approx(30)
     assert lowest_reliable(perfect(30), 0.96)[0] == 0.0
@@ -76,19 +78,20 @@ def test_no_errors_promise_no_more_than_all_classes_but_one():
 
 
 def test_a_few_classes_that_are_always_right_promise_nothing_for_the_others():
-    names = [f"class {row % 10}" for row in range(1000)] + [f"class {row % 100}" for row in range(3000)]
-    answers = names[:1000] + [f"class {(row + 7) % 100}" for row in range(3000)]
-    scores = np.linspace(1, 0, 4000)
-    curve = Curve.of(Trials(scores, names, answers, np.ones(4000, bool)), scores)
+    names = [row % 10 for row in range(1000)] + [row % 100 for row in range(3000)]
+    answers = names[:1000] + [(row + 7) % 100 for row in range(3000)]
+    curve = Curve.of(judgements(names, answers), np.linspace(1, 0, 4000))
     assert curve.precision[:100].min() == 1.0
     assert curve.spread[:100].max() < SPREAD < curve.classes
     assert lowest_reliable(curve, 0.6)[0] is None
 
 
-def test_even_odds_are_where_right_answers_are_as_likely_as_wrong_ones():
-    scores = np.array([0.5, 0.1, 0.4, 0.2, 0.3])
-    right = np.array([True, False, True, False, True])
-    assert even_odds(scores, right, None) == 0.3
-    assert even_odds(scores, right, 0.25) == 0.25
-    assert even_odds(scores, right, 0.9) == 0.3
-    assert even_odds(scores, np.zeros(5, bool), None) == 0.5
+def test_a_trial_of_weight_two_counts_as_two():
+    trials, scores = drawn(30, 6, seed=2)
+    twice = np.random.default_rng(0).permutation(len(scores))[:60]
+    rows = np.concatenate([np.arange(len(scores)), twice])
+    weights = np.bincount(rows).astype(float)
+    weighted = Curve.of(judgements(trials.classes, trials.answers, weights), scores)
+    repeated = Curve.of(judgements(trials.classes[rows], trials.answers[rows]), scores[rows])
+    for name in ("thresholds", "precision", "coverage", "deviation", "spread"):
+        assert getattr(weighted, name) == pytest.approx(getattr(repeated, name)), name

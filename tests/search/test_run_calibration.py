@@ -8,7 +8,7 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.search import Index
-from lookalike.search.calibration.of_run import TARGET, calibrate_run
+from lookalike.search.calibration.of_run import calibrate_run, promise_of_run
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import among_themselves
 from lookalike.search.model_copy import calibration_of_run
@@ -24,9 +24,10 @@ def cloud(classes=40, noise=0.2):
 
 def test_a_run_is_calibrated_by_its_own_images(model):
     found = calibrate_run(model, *cloud())
+    assert promise_of_run(found).startswith(f"At least {found['target']:.0%} of the answers called sure are right")
     assert found.pop("fingerprint") == model.fingerprint
     facts = {"items": 240, "generation": 1, "date": found["date"], "source": "run"}
-    assert Calibration.from_json(found) == calibrate(among_themselves(*cloud()), TARGET, **facts)
+    assert Calibration.from_json(found) == calibrate(among_themselves(*cloud()), **facts)
 
 
 def test_too_few_classes_and_other_geometries_have_no_calibration(model):

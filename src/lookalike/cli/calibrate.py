@@ -1,4 +1,4 @@
-"""`lookalike calibrate INDEX DATA`: what does a similarity mean?"""
+"""`lookalike calibrate INDEX [DATA]`: when can answers be believed?"""
 
 import json
 from contextlib import ExitStack
@@ -11,22 +11,27 @@ import typer
 from lookalike.cli.allocator import keep_memory
 from lookalike.cli.bars import bar
 
-EXAMPLE = "lookalike calibrate shop.index held_out/ --precision 0.95"
+EXAMPLE = "lookalike calibrate shop.index"
 
 
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
-    source: Annotated[str, typer.Argument(metavar="DATA", help="Labelled images of classes not used in training.")],
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="[DATA]", help="Further labelled images of its classes; without them its own items."),
+    ] = None,
     precision: Annotated[
-        float, typer.Option("--precision", help="The share of sure answers that must be right.")
-    ] = 0.95,
+        float | None,
+        typer.Option("--precision", help="The share of sure answers that must be right; else the highest reachable."),
+    ] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the curve.")] = None,
     off: Annotated[bool, typer.Option("--off", help="Compare, but switch nothing on.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Query an index with labelled images, with their class in it and without, and save the thresholds.
+    """Ask an index for images of known class, whose class is absent, has one photo, three or all, and save the chances.
 
-    Also compares query expansion, re-ranking, flip and voting on the same images, and switches on what gains.
+    Without DATA its own items are asked, each without itself: that says nothing about photos taken in other ways.
+    With DATA flip is compared too, and switched on where it gains for classes of every size.
     """
     from lookalike import files
     from lookalike.evaluation.table import aligned
@@ -43,9 +48,10 @@ def run(
         typer.echo(json.dumps({"calibration": result.calibration.as_json(), "quality": result.quality.as_json(),
                                "compared": [asdict(row) for row in result.compared]}, indent=2))  # fmt: skip
         return
-    rows = [["", "recall@1", "map@r", "difference", "95 % interval", ""]]
+    rows = [["", "labels right", "difference", "95 % interval", "1 photo, 3, all", ""]]
     for row in result.compared:
-        figures = (f"{row.recall:.3f}", f"{row.map_at_r:.3f}", f"{row.difference:+.3f}")
         interval = f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]"
-        rows.append([row.name, *figures, interval, "kept" if row.kept else ""])
-    typer.echo("\n".join([*aligned(rows), "", *sentences(result)]))
+        sizes = ", ".join(f"{value:+.3f}" for value in row.by_size)
+        rows.append([row.name, f"{row.recall:.3f}", f"{row.difference:+.3f}", interval, sizes, "kept" * row.kept])
+    table = [*aligned(rows), ""] if result.compared else []
+    typer.echo("\n".join([*table, *sentences(result)]))

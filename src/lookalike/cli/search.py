@@ -60,8 +60,13 @@ def run(
             )
         )
         return
+    calibration = index.calibration
     for name, answer in zip(names, answers, strict=True):
         typer.echo(_as_table(index, name, answer))
+    if calibration is not None and not any(answer.missing for answer in answers):  # else nobody knows how many items
+        stale = calibration.stale(len(index), index.identity.generation)
+        if stale is not None:
+            typer.echo(f"calibrate again: {stale}")
     if page is not None:
         typer.echo(f"page    {page}")
 
@@ -84,18 +89,14 @@ def _as_json(name: str, answer: Any) -> dict[str, Any]:
 
 def _as_table(index: Any, name: str, answer: Any) -> str:
     from lookalike.evaluation.table import aligned
+    from lookalike.search.wording import in_brief
 
-    calibration = index.calibration
     lines = [_title(index, name)]
     lines += [f"{shard} does not answer: its items are missing below" for shard in answer.missing]
-    if calibration is None:
+    if answer.verdict == "uncalibrated":
         lines.append("uncalibrated: lookalike calibrate says what a similarity means")
     else:
-        chance = "" if answer.chance is None else f", chance {answer.chance:.2f}"
-        lines.append(f"{answer.verdict}{chance}: {answer.meaning}")
-        # where a shard is missing nobody knows how many items there are
-        stale = None if answer.missing else calibration.stale(len(index), index.identity.generation)
-        lines += [f"calibrate again: {stale}"] if stale else []
+        lines.append(in_brief(answer))
     rows = [["similarity", "label", "item"]]
     rows += [[f"{hit.similarity:.4f}", hit.label or "", _shown(hit.path) or hit.id] for hit in answer.hits]
     return "\n".join([*lines, *(aligned(rows) if answer.hits else ["nothing in the index answers this search"]), ""])

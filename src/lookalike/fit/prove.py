@@ -31,7 +31,7 @@ from lookalike.runs import OpenRun
 from lookalike.runs.embeddings import save_embeddings
 from lookalike.runs.finished import NamedResult, save_results
 from lookalike.runs.log import read_log
-from lookalike.search.calibration.of_run import calibrate_run
+from lookalike.search.calibration.of_run import calibrate_run, promise_of_run
 from lookalike.training.peak_memory import peak_memory
 from lookalike.training.train import Ending
 
@@ -71,7 +71,11 @@ def prove(
     whole = content(recipe, model, parts, [entry.as_json() for entry in entries], differences)
     whole |= {"title": f"{parts.test.name}: {words['delivered']}", "training": _training(recipe, trained.ending)}
     calibration = _calibration(run, model, entries[0], parts.test) if full else None
-    whole |= {} if calibration is None else {"calibration": calibration}
+    if calibration is not None:
+        whole |= {"calibration": calibration}
+        promised = f"In a search on new classes: {promise_of_run(calibration)}"
+        words["sentences"].append(promised)
+        words["reasons"].append(promised)
     whole |= {} if compared is None else {"in_use": compared}
     write_result(run, whole | {"verdict": words})
     if full:

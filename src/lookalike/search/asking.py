@@ -1,4 +1,4 @@
-"""What a search means: examples become one vector, what is switched on orders the hits, calibration judges them.
+"""What a search means: examples become one vector, the nearest items answer, calibration judges them.
 
 Everybody asks here: `Index.search`, `Index.classify` and the server.
 """
@@ -11,12 +11,11 @@ from typing import TypeVar
 import numpy as np
 
 from lookalike.errors import UserError
-from lookalike.search.calibration.evidence import HITS, of_hits
-from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.calibration.evidence import HITS, seen_of
+from lookalike.search.calibration.thresholds import Calibration, Judged
 from lookalike.search.calibration.trials import LABELLED
-from lookalike.search.filters import Filter
+from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Answer, Hit, Identity, Vectors
-from lookalike.search.quality import Quality, improved, label_of
 from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.fields import checked, checked_k
@@ -57,14 +56,12 @@ def vectors_of(store: Store, examples: Sequence[Example]) -> Vectors:
     return np.stack([known[example] if isinstance(example, str) else example for example in examples])
 
 
-def answers(
-    store: Store, questions: Sequence[Question], calibration: Calibration | None, quality: Quality
-) -> list[Answer | Exception]:
+def answers(store: Store, questions: Sequence[Question], calibration: Calibration | None) -> list[Answer | Exception]:
     """An answer to each question, or why it has none: the mistake in one question is not that of the others.
 
     A GenerationError says that the vectors of a question are of a generation that does not answer any more.
     """
-    rules = Rules(store.identity, calibration, quality)
+    rules = Rules(store.identity, calibration)
     searches = [_attempted(partial(_prepared, store, question, rules)) for question in questions]
     results = _attempted(partial(_answered, store, searches))
     if store.identity.generation != rules.identity.generation:  # the vectors may not even fit the new one
@@ -80,7 +77,6 @@ class Rules:
 
     identity: Identity
     calibration: Calibration | None
-    quality: Quality
 
 
 @dataclass(frozen=True)
@@ -93,14 +89,9 @@ class Prepared:
     rules: Rules
 
     @property
-    def quality(self) -> Quality:
-        return Quality() if self.question.plain else self.rules.quality
-
-    @property
     def shares_a_pass(self) -> bool:
         """Whether its first hits follow from its vector alone."""
-        switched_on = self.quality.expansion or self.quality.reciprocal
-        return not switched_on and not self.question.where and self.question.group is None
+        return not self.question.where and self.question.group is None
 
     @property
     def depth(self) -> int:
@@ -110,39 +101,51 @@ class Prepared:
     def hits(self, k: int, conditions: Filter = (), group: str | None = None) -> Answer:
         """The first k hits, under further conditions, or the best of each group."""
         where = (*self.question.where, *conditions)
-        return improved(self.store, self.vector, k, self.quality, where, group, self.question.excluded)
+        (answer,) = self.store.search(self.vector, k, where, group, self.question.excluded)
+        return answer
 
     def answer(self, first: Answer | None) -> Answer:
         """Hits, label and verdict; `first` are the first hits where they are known already."""
         k, group, calibration = self.question.k, self.question.group, self.rules.calibration
         if calibration is None:
-            return self._labelled(self.hits(k, (), group) if first is None else first)
+            return self._shown(self.hits(k, (), group) if first is None else first)
         first = self.hits(self.depth) if first is None else first
-        shown = self._labelled(first if group is None else self.hits(k, (), group))
-        judged = self._judged(shown, first.hits[:HITS], calibration)
-        return replace(judged, words=in_words(judged), meaning=calibration.meaning(judged.verdict))
+        shown = self._shown(first if group is None else self.hits(k, (), group))
+        return self._judged(shown, first.hits[:HITS], calibration)
 
-    def _labelled(self, answer: Answer) -> Answer:
+    def _shown(self, answer: Answer) -> Answer:
+        """The hits that were asked for, with the label of the nearest that has one."""
         hits = answer.hits[: self.question.k]
-        label = label_of(hits, self.quality.rule)
-        second = next((hit.label for hit in hits if hit.label not in (None, label)), None)
+        labels = list(dict.fromkeys(hit.label for hit in hits if hit.label is not None))
+        label, second = (*labels[:2], None, None)[:2]
         return replace(answer, hits=hits, label=label, second=second)
 
     def _judged(self, answer: Answer, first: Sequence[Hit], calibration: Calibration) -> Answer:
         if not first:
-            return replace(answer, verdict="unknown")
+            return in_words(replace(answer, verdict="unknown"), None, calibration)
         by_similarity = replace(answer, verdict=calibration.verdict(first[0].similarity))
-        if not calibration.weights:
-            return by_similarity
         labelled = first if all(hit.label is not None for hit in first) else self.hits(HITS, LABELLED).hits
-        if not labelled:
-            return by_similarity
+        judged = self._chances(labelled, calibration) if labelled else None
+        if judged is None or judged.chance is None:
+            return in_words(by_similarity, None, calibration)
+        label = labelled[judged.place].label
+        second = None if judged.second < 0 else labelled[judged.second].label
+        verdict = calibration.verdict(labelled[0].similarity, judged.chance, judged.match)
+        named = replace(answer, label=label, second=second, chance=judged.chance, match=judged.match, verdict=verdict)
+        return in_words(named, judged.either, calibration)
+
+    def _chances(self, labelled: Sequence[Hit], calibration: Calibration) -> Judged | None:
+        """None where one of the hits was removed since."""
         try:
             vectors = self.store.vectors([hit.id for hit in labelled])
-        except UserError:  # one of them was removed since
-            return by_similarity
-        chance = calibration.chance(of_hits(labelled, vectors, self.rules.identity.geometry))
-        return replace(answer, verdict=calibration.verdict(labelled[0].similarity, chance), chance=chance)
+        except UserError:
+            return None
+        sizes = {label: self._size(label) for label in {str(hit.label) for hit in labelled}}
+        items = self.store.count(self.question.where)
+        return calibration.judge(seen_of(labelled, vectors, sizes, items, self.rules.identity.geometry))
+
+    def _size(self, label: str) -> int:
+        return self.store.count((*self.question.where, Condition("label", "=", (label,))))
 
 
 def _prepared(store: Store, question: Question, rules: Rules) -> Prepared:

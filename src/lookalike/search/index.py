@@ -18,12 +18,13 @@ from lookalike.models import Model
 from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
 from lookalike.search.adding.loading import load
-from lookalike.search.adding.sources import Source
+from lookalike.search.adding.sources import Entry, Source
 from lookalike.search.adding.update import Progress, Update, prune, update
 from lookalike.search.asking import Example, Question
 from lookalike.search.calibration import measuring
 from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.calibration.trials import LABELLED
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
@@ -261,7 +262,7 @@ class Index:
 
     def answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
         """An answer to each of `questions`, in one pass over the index where that can be, or why it has none."""
-        return asking.answers(self.store, questions, self.calibration, self.quality)
+        return asking.answers(self.store, questions, self.calibration)
 
     @property
     def calibration(self) -> Calibration | None:
@@ -283,28 +284,30 @@ class Index:
 
     def calibrate(
         self,
-        source: Source,
-        precision: float = 0.95,
+        source: Source | None = None,
+        precision: float | None = None,
         *,
         plain: bool = False,
         stage: measuring.Stage = lambda _: None,
     ) -> Calibrated:
-        """Measure with labelled images what a similarity means here, and keep it with the index; `plain`: no tricks.
+        """Measure what answers mean here, and keep it with the index; `plain`: without flip.
 
-        `precision`: how often an answer that is called sure must be right. `stage(name)` is called where a part of it
-        begins, and gives the progress of that part. Use classes that the model was not trained on: on those it was,
-        answers look more reliable than they are.
+        `source`: further images of its classes; without them its own items are asked, each without itself.
+        `precision`: how often an answer that is called sure must be right; without one, the highest level that the
+        classes support. `stage(name)` is called where a part of it begins, and gives the progress of that part. Use
+        classes that the model was not trained on: on those it was, answers look more reliable than they are.
         """
-        listing = sources.listing(source)
-        check(
-            not listing.several,
-            f"the images of '{listing.root}' have several labels, or none: calibrate with images of one label each",
-        )
-        labelled = [entry for entry in listing.entries if entry.item.label is not None]
-        check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
-        queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
-        seen = bool(set(queries.labels) & set(self.model.classes))
-        result = measuring.run(self.store, queries, precision, seen, stage, plain)
+        listed = list(self.store.listed(LABELLED))
+        check(bool(listed), "the items of this index have no labels, so no answer could be right: add labelled ones")
+        if source is None:
+            queries = measuring.own_queries(self.store, listed)
+        else:
+            labelled = _labelled(source)
+            measuring.check_classes(labelled, listed)
+            queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
+        known = set() if self.identity.fingerprint is None else set(self.model.classes)
+        seen = not known.isdisjoint(queries.labels)
+        result = measuring.run(self.store, queries, listed, precision, seen, stage, plain)
         self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
         self.store.documents.write("quality", json.dumps(result.quality.as_json()))
         self.store.documents.write("reference", self._reference(queries, stage("looking at ordinary queries")))
@@ -380,6 +383,18 @@ def _measured(kind: type[Measured], text: str) -> Measured:
         what = f"the {kind.__name__.lower()} of this index is damaged, or was tampered with"
         raise UserError(f"{what}: measure it again with lookalike calibrate") from None
     return result
+
+
+def _labelled(source: Source) -> list[Entry]:
+    """Images with one label each, to calibrate with."""
+    listing = sources.listing(source)
+    check(
+        not listing.several,
+        f"the images of '{listing.root}' have several labels, or none: calibrate with images of one label each",
+    )
+    labelled = [entry for entry in listing.entries if entry.item.label is not None]
+    check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
+    return labelled
 
 
 def _raised(answer: Answer | Exception) -> Answer:

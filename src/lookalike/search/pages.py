@@ -11,6 +11,7 @@ from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import as_url, thumbnail
 from lookalike.search.repeats import LEVELS, Group
+from lookalike.search.wording import in_brief
 
 SHOWN = 12  # pictures of one group
 
@@ -29,8 +30,7 @@ FOOTER = "This page holds its pictures itself and loads nothing."
 
 def answer_card(index: Index, picture: bytes | None, answer: Answer) -> Html:
     """A query with its verdict, beside its hits."""
-    chance = "" if answer.chance is None else f" (chance {answer.chance:.2f})"
-    words = element("figcaption", element("strong", answer.verdict), chance, " ", answer.meaning)
+    words = element("figcaption", in_brief(answer) if answer.words else answer.verdict)
     query = element("figure", _image(picture, "the query"), words)
     hits = [_card(index, hit) for hit in answer.hits] or [note("Nothing in the index answers this search.")]
     return element("div", query, element("div", *hits, class_="hits"), class_="search")
@@ -76,33 +76,34 @@ def sentences(calibrated: Calibrated) -> list[str]:
     """What calibration found, in words."""
     calibration = calibrated.calibration
     low, high = calibration.interval
-    start = "a chance" if calibration.weights else "a similarity"
-    if calibration.sure is None:
-        lines = [
-            f"sure: never. {calibration.classes:,} classes like these do not promise {calibration.target:.0%} right "
-            "answers on others: ask for less, or calibrate with images of more classes."
-        ]
-    else:
-        lines = [
-            f"sure: from {start} of {calibration.sure:.3f} on {calibration.precision:.1%} of the answers were right "
-            f"[{low:.1%}, {high:.1%}]; {calibration.coverage:.1%} of all answerable pictures get one."
-        ]
-    lines += [
-        f"maybe: from {start} of {calibration.maybe:.3f} on; below that: unknown.",
-        f"Measured with {calibration.queries:,} pictures of {calibration.classes:,} classes, each also asked without "
-        f"its own class, among {calibration.items:,} items.",
-    ]
+    lines = [calibration.promise]
+    if calibration.sure is not None:
+        lines.append(
+            f"sure: from a chance of {calibration.sure:.3f} on {calibration.precision:.1%} of the answers were right "
+            f"[{low:.1%}, {high:.1%}]."
+        )
+    if calibration.models is not None:
+        lines.append(
+            f"unknown: below a match of {calibration.models.unknown:.3f}, which 5 % of the pictures have whose class "
+            "is here; everything else is maybe, with its chance."
+        )
+    asked = "items of the index, each without itself," if calibration.source == "index" else "pictures"
+    lines.append(
+        f"Measured with {calibration.queries:,} {asked} of {calibration.classes:,} classes, among "
+        f"{calibration.items:,} items; each class in turn was absent, had one photo, three, or all."
+    )
+    if calibration.source == "index":
+        lines.append("That holds for photos like those of the index; for others, calibrate with some of them.")
     if calibration.seen_in_training:
         lines.append("Some of these classes were seen in training: on new ones answers will be less reliable.")
-    on = calibrated.quality.names
-    lines.append(f"Switched on: {', '.join(on)}." if on else "No way to search gained beyond the noise: all stay off.")
+    if calibrated.compared:
+        on = calibrated.quality.names
+        lines.append(f"Switched on: {', '.join(on)}." if on else "Flip did not gain beyond the noise: it stays off.")
     return lines
 
 
 def _ways(calibrated: Calibrated) -> Html:
-    head = element(
-        "tr", *(element("th", name) for name in ("", "recall@1", "map@r", "difference", "95 % interval", "kept"))
-    )
+    names = ("", "labels right", "difference", "95 % interval", "1 photo, 3, all", "kept")
     rows = [
         element(
             "tr",
@@ -111,15 +112,18 @@ def _ways(calibrated: Calibrated) -> Html:
                 for cell in (
                     row.name,
                     f"{row.recall:.3f}",
-                    f"{row.map_at_r:.3f}",
                     f"{row.difference:+.3f}",
                     f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]",
+                    ", ".join(f"{value:+.3f}" for value in row.by_size),
                     "yes" if row.kept else "no",
                 )
             ),
         )
         for row in calibrated.compared
     ]
+    if not rows:
+        return note("Nothing was compared: that takes further images.")
+    head = element("tr", *(element("th", name) for name in names))
     return element("div", element("table", element("thead", head), element("tbody", *rows)), class_="scroll")
 
 

@@ -39,6 +39,7 @@ def describe(index: Index) -> dict[str, Any]:
         content["calibration"] = (
             f"{calibration.target:.0%} precision, {calibration.date}{origin}, {_age(calibration.date)}"
         )
+        content["promise"] = calibration.promise
         content["stale"] = calibration.stale(items, identity.generation)
     return content
 

@@ -76,8 +76,9 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Chart | None:
     thresholds, right, answered = (tuple(map(float, column)) for column in zip(*calibration["curve"], strict=True))
     sure, maybe = calibration["sure"], calibration["maybe"]
     marks = [] if sure is None else [ReferenceLine(sure, "sure")]
-    marks += [ReferenceLine(maybe, "maybe")] if maybe != sure else []
-    score = "chance that the best hit is right" if calibration.get("weights") else "similarity of the best hit"
+    marks += [ReferenceLine(maybe, "maybe")] if maybe not in (sure, 0.0) else []
+    judged = calibration.get("models") or calibration.get("weights")
+    score = "chance that the label is right" if judged else "similarity of the best hit"
     return Chart(
         "calibration",
         "When to believe an answer",

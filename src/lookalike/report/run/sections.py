@@ -110,13 +110,13 @@ def _calibration(content: Content) -> Html:
     facts = content.run.part("calibration")
     if not facts:
         return Html()
-    score = "chance" if facts.get("weights") else "similarity"
+    score = "chance" if facts.get("models") or facts.get("weights") else "similarity"
     start = f"From no {score} on" if facts["sure"] is None else f"From a {score} of {facts['sure']:.3f} on"
     words = (
         f"{start} a search answers with “sure”: at least {facts['target']:.0%} of such answers are right, on other "
-        f"classes too. It covers {facts['coverage']:.1%} of the pictures whose class can be found. From "
-        f"{facts['maybe']:.3f} on the answer is “maybe”, below that “unknown”. Every test image was asked twice, with "
-        "its class among the others and without. Calibrate an index of your own with lookalike calibrate."
+        f"classes too. It covers {facts['coverage']:.1%} of the pictures whose class can be found. This was measured "
+        f"with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95 % takes 19 of them or more. "
+        "Calibrate an index of your own with lookalike calibrate."
     )
     return join(element("p", words), figures(content.charts["calibration"]))
 

@@ -1,55 +1,137 @@
-"""How likely is the best hit right? What its first hits say, weighed by logistic regression.
+"""What the first hits of a query say: which label it is, and what speaks for it.
+
+The label is that of the class which is densest around the query: the mean over the members of a class of
+exp(sharpness · similarity), so that a class of three photos is not outvoted by one of fifty (a kernel density for
+each class, of which only the first hits are seen).
 
 A similarity alone does not carry over to other classes: some are narrow, some have twins. What does is how the hits
 stand to each other. They agree on a class or they do not; the next class is far or near; and the query is as similar to
 the members of the class as these are to each other, or it stands outside (local scaling, as in CSLS: Conneau, Lample,
-Ranzato, Denoyer, Jégou, ICLR 2018). All of it follows from the first 20 hits and their vectors.
+Ranzato, Denoyer, Jégou, ICLR 2018). All of it follows from the first 20 hits, their vectors and the sizes of classes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int64
 
 from lookalike.geometry import Geometry
 from lookalike.search.items import Hit, Vectors
 
 HITS = 20  # that are looked at
 NEAR = 10  # of them, where the neighbourhood of the query or of its best hit is meant
-RIDGE = 1.0  # half of it times the squared weights, in units of standard deviations, is added to the loss
-ROUNDS = 50
+BEST, AHEAD = 0, 24  # columns: the best hit of the label, and how much better the best of all is
+IN_0_2_0 = 12  # columns that version 0.2.0 had, in the same order
+WIDEST = 10.0  # nats between two labels: more says nothing new
 Evidence = Float64[np.ndarray, "n evidence"]
 
 
-def evidence(
-    similarities: Float[np.ndarray, "n k"], labels: Int[np.ndarray, "n k"], mutual: Float[np.ndarray, "n k k"]
-) -> Evidence:
-    """What the first hits of n queries say; `mutual` are the similarities of hits to each other."""
-    k = similarities.shape[1]
-    same = labels == labels[:, :1]
+@dataclass(frozen=True)
+class Rule:
+    """How a label follows from hits: `sharpness` of the kernel, and the power of class sizes it is divided by."""
+
+    sharpness: float
+    evenness: float
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The first hits of n queries."""
+
+    similarities: Float64[np.ndarray, "n k"]
+    labels: Int64[np.ndarray, "n k"]
+    sizes: Float64[np.ndarray, "n k"]  # how many items the class of each hit has
+    mutual: Float64[np.ndarray, "n k k"]  # the similarities of hits to each other
+    items: Float64[np.ndarray, " n"]  # that could have been found
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What they say."""
+
+    place: Int64[np.ndarray, " n"]  # of the best hit of the label
+    second: Int64[np.ndarray, " n"]  # and of the next label; -1: all hits have the same
+    evidence: Evidence
+
+
+def densities(seen: Seen, rule: Rule | None) -> Float64[np.ndarray, "n k"]:
+    """The logarithm of the density of each hit's class; without a rule, how near its nearest hit is."""
+    same = seen.labels[:, :, None] == seen.labels[:, None]
+    if rule is None:
+        return np.asarray(np.where(same, seen.similarities[:, None], -np.inf).max(2))
+    kernel = np.exp(rule.sharpness * (seen.similarities - seen.similarities[:, :1]))
+    total = (same * kernel[:, None]).sum(2)
+    return np.asarray(np.log(np.maximum(total, 1e-30)) - rule.evenness * np.log(np.maximum(seen.sizes, 1)))
+
+
+def read(seen: Seen, rule: Rule | None) -> Reading:
+    """The label, the next one, and the evidence for the first."""
+    similarities, labels, mutual = seen.similarities, seen.labels, seen.mutual
+    n, k = similarities.shape
+    row = np.arange(n)
+    score = densities(seen, rule)
+    same = labels == labels[row, score.argmax(1)][:, None]
+    place = same.argmax(1)
+    other_score = np.where(same, -np.inf, score)
+    alone = same.all(1)
+    second = np.where(alone, -1, other_score.argmax(1))
     count = same.sum(1)
-    others = np.where(same, -np.inf, similarities).max(1)
-    pairs = same[:, :, None] & same[:, None] & ~np.eye(k, dtype=bool)
-    near = np.broadcast_to(~np.eye(min(k, NEAR), dtype=bool), (len(same), min(k, NEAR), min(k, NEAR)))
-    best, lone = similarities[:, 0], similarities[:, 0]
-    around = -np.sort(-mutual[:, 0, 1:], axis=1)[:, :NEAR]
-    return np.stack(
-        [
-            best,
-            np.where(np.isfinite(others), others, similarities.min(1)),  # the best hit of another class
-            similarities.min(1),
-            similarities[:, :NEAR].mean(1),
-            np.log(count),
-            same[:, :5].mean(1),
-            same[:, :NEAR].mean(1),
-            count / k,  # how many agree with the best hit
-            (similarities * same).sum(1) / count,  # the query and the members of that class
-            _mean(mutual, pairs, lone),  # these members among themselves
-            around.mean(1) if k > 1 else lone,  # the best hit and its neighbours
-            _mean(mutual[:, :NEAR, :NEAR], near, lone),
-        ],
-        axis=1,
-    ).astype(np.float64)
+    size = np.maximum(seen.sizes[row, place], 1)
+    others = np.where(same, -np.inf, similarities)
+    lowest = similarities.min(1)
+    next_best = np.where(alone, lowest, others.max(1))
+    next_size = np.where(alone, size, np.maximum(seen.sizes[row, others.argmax(1)], 1))
+    best, top = similarities[row, place], min(k, NEAR)
+    of_best = np.where(np.arange(k)[None] == place[:, None], -np.inf, mutual[row, place])
+    around = -np.sort(-of_best, axis=1)[:, : max(1, min(NEAR, k - 1))]
+    around = np.where(np.isfinite(around), around, best[:, None])
+    of_others = np.where(same, -np.inf, of_best).max(1)
+    inner = same[:, :, None] & same[:, None] & ~np.eye(k, dtype=bool)
+    near = np.broadcast_to(~np.eye(top, dtype=bool), (n, top, top))
+    seats = np.minimum(size, k)  # hits that the class could fill
+    first = ~((labels[:, :, None] == labels[:, None]) & np.tri(k, k, -1, dtype=bool)[None]).any(2)
+    lead = score[row, place] - np.where(alone, score[row, place] - WIDEST, other_score.max(1))
+    share = _share(np.where(first, score, -np.inf))
+    own = (similarities * same).sum(1) / count
+    logs = np.log(seen.items)
+    columns = [
+        best,
+        next_best,
+        lowest,
+        similarities[:, :NEAR].mean(1),
+        np.log(count),
+        same[:, :5].mean(1),
+        same[:, :NEAR].mean(1),
+        count / k,  # how many agree on the label
+        own,  # the query and the members of that class
+        _mean(mutual, inner, best),  # these members among themselves
+        around.mean(1),  # the best hit and its neighbours
+        _mean(mutual[:, :top, :top], near, best),
+        np.log(size),
+        np.log(next_size),
+        count / seats,
+        (same & (np.arange(k)[None] < seats[:, None])).sum(1) / seats,
+        first[:, :NEAR].mean(1),  # different labels among the first hits
+        around[:, 0],
+        np.where(np.isfinite(of_others), of_others, next_best),  # the best hit and other classes
+        count == 1,
+        np.minimum(lead, WIDEST),
+        np.log(np.maximum(share, 1e-6)),
+        score[row, place],
+        np.log(share / (1 - share + 1e-3)),
+        similarities[:, 0] - best,
+        place == 0,
+        logs,
+        logs * (size == 1),
+    ]
+    return Reading(place, second, np.stack(columns, axis=1).astype(np.float64))
+
+
+def _share(scores: Float64[np.ndarray, "n k"]) -> Float64[np.ndarray, " n"]:
+    """That of the densest class in all of them."""
+    relative = np.exp(scores - scores.max(1, keepdims=True))
+    return np.asarray(1 / relative.sum(1))
 
 
 def _mean(
@@ -69,37 +151,13 @@ def mutual_similarities(vectors: Float[np.ndarray, "*n k d"], geometry: Geometry
     return np.asarray(products - (squares[..., :, None] + squares[..., None, :]) / 2)
 
 
-def of_hits(hits: Sequence[Hit], vectors: Vectors, geometry: Geometry) -> Float64[np.ndarray, "1 evidence"]:
-    """One row, from the labelled hits of one query and their vectors."""
-    _, codes = np.unique([str(hit.label) for hit in hits], return_inverse=True)
-    similarities = np.array([[hit.similarity for hit in hits]])
-    return evidence(similarities, codes[None], mutual_similarities(vectors[None], geometry))
-
-
-def fit(rows: Evidence, right: Bool[np.ndarray, " n"]) -> tuple[float, ...]:
-    """Weights of the evidence, and last a constant: ridge logistic regression by Newton's method."""
-    centre, scale = rows.mean(0), rows.std(0)
-    scale[scale < 1e-12] = 1.0
-    inputs = np.concatenate([(rows - centre) / scale, np.ones((len(rows), 1))], axis=1)
-    penalty = RIDGE * np.append(np.ones(rows.shape[1]), 0.0)
-    weights = np.zeros(inputs.shape[1])
-    weights[-1] = np.log((right.sum() + 1) / ((~right).sum() + 1))
-    for _ in range(ROUNDS):
-        chances = _logistic(inputs @ weights)
-        slope = inputs.T @ (chances - right) + penalty * weights
-        curvature = (inputs * (chances * (1 - chances))[:, None]).T @ inputs + np.diag(penalty + 1e-9)
-        step = np.linalg.solve(curvature, slope)
-        weights = weights - step
-        if float(np.abs(step).max()) < 1e-9:
-            break
-    plain = weights[:-1] / scale
-    return (*plain.tolist(), float(weights[-1] - plain @ centre))
-
-
-def chance(rows: Evidence, weights: Sequence[float]) -> Float64[np.ndarray, " n"]:
-    """The chance that the best hit is right."""
-    return _logistic(rows @ np.asarray(weights[:-1]) + weights[-1])
-
-
-def _logistic(values: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
-    return np.asarray(0.5 * (1 + np.tanh(values / 2)))
+def seen_of(hits: Sequence[Hit], vectors: Vectors, sizes: Mapping[str, int], items: int, geometry: Geometry) -> Seen:
+    """The labelled hits of one query, with their vectors, the sizes of their classes and of the index."""
+    labels = [str(hit.label) for hit in hits]
+    return Seen(
+        np.array([[hit.similarity for hit in hits]], np.float64),
+        np.unique(labels, return_inverse=True)[1].astype(np.int64)[None],
+        np.array([[sizes[label] for label in labels]], np.float64),
+        mutual_similarities(vectors[None], geometry),
+        np.array([max(items, 1)], np.float64),
+    )

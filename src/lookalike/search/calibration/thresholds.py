@@ -1,24 +1,67 @@
-"""When to believe an answer: thresholds on the chance that the best hit is right, with a bound over classes.
+"""When to believe an answer: is anything like it here, which label is it, and how sure is that?
 
-A trial is one labelled image asked against a gallery, twice: with its class in it, where the best hit may be right,
-and without, where it is always wrong. Its score is the chance that logistic regression reads from the first hits
-(evidence.py), or the similarity of the best one where there are no labels to read. `sure` is the lowest score from
-which on the share of right answers reaches the target on other classes too; `maybe` is where right answers are still
-as likely as wrong ones (isotonic regression).
+`match` is the chance that the class of a query is in the index, `chance` that its label is right: logistic regressions
+on what the first hits say (evidence.py), fitted to trials in which classes are absent, have one photo, three, or all
+(trials.py). A label can be right only where its class is there: chance = match · P(right | there), calibrated again.
+`sure` is the lowest chance from which on the share of right answers reaches the target on other classes too
+(reliability.py). `unknown` lies below the match that all but 5 % of the trials have whose class is there.
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float64
+
 from lookalike.errors import check
-from lookalike.search.calibration import evidence
-from lookalike.search.calibration.reliability import Curve, even_odds, lowest_reliable
-from lookalike.search.calibration.trials import Trials
+from lookalike.search.calibration import logistic
+from lookalike.search.calibration.evidence import AHEAD, BEST, IN_0_2_0, Rule, Seen, read
+from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
+from lookalike.search.calibration.trials import STATES, Batch, Trials, best_rule, judged
 from lookalike.search.items import Verdict
 
 LEAST = 5  # classes: fewer show nothing
 GROWTH = 1.5  # an index this many times as large needs a new calibration
+FARTHEST = 4.0  # growth that chances still account for
+FALSE_ALARMS = 0.05  # of the queries whose class is there, called unknown
+STRANGERS = 0.1  # their weight beside the trials, where `match` is fitted
+USUAL = 0.95
+LEVELS = (USUAL, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)  # promises that are tried where none is asked for
+
+
+@dataclass(frozen=True)
+class Models:
+    """Weights of the evidence for each chance, and the rule by which labels follow from hits."""
+
+    sharpness: float
+    evenness: float
+    match: Sequence[float]
+    given: Sequence[float]  # the label is right, if the class is there
+    either: Sequence[float]  # the label or the next one is
+    line: tuple[float, float]  # through the logit of match · given
+    unknown: float  # of match
+    familiar: float  # the similarity that all but few best hits have where the class is there
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(self.sharpness, self.evenness)
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> "Models":
+        lists = {name: tuple(content[name]) for name in ("match", "given", "either", "line")}
+        return Models(**{**content, **lists})
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the hits of one query mean: the places of its label and of the next one (-1: none) among them."""
+
+    place: int
+    second: int
+    chance: float | None
+    match: float | None = None
+    either: float | None = None
 
 
 @dataclass(frozen=True)
@@ -27,7 +70,7 @@ class Calibration:
 
     target: float  # the share of sure answers that are right
     sure: float | None  # None: no threshold reaches the target
-    maybe: float
+    maybe: float  # in version 0.2.0, the lowest chance of a maybe; since then 0
     precision: float  # of the sure answers, as measured
     interval: tuple[float, float]  # of that, over classes
     coverage: float  # the share of answerable queries that get a sure answer
@@ -36,18 +79,34 @@ class Calibration:
     items: int
     generation: int
     date: str
-    source: str  # "index", or "run": measured on the test classes of the run that made the model
+    source: str  # "data", "index" (its own items), or "run": the test classes of the run that made the model
     seen_in_training: bool = False
     curve: Sequence[tuple[float, float, float]] = field(default_factory=tuple)  # threshold, precision, coverage
-    weights: Sequence[float] = ()  # of the evidence; none: `sure` and `maybe` are similarities
+    weights: Sequence[float] = ()  # of the evidence, as version 0.2.0 measured it
     by_similarity: tuple[float | None, float] | None = None  # sure and maybe, for hits without labels
+    models: Models | None = None
+    doubling: float = 0.0  # the share of labels that half as many classes get right beyond these
 
-    def chance(self, rows: evidence.Evidence) -> float | None:
-        """The chance that the best hit is right; None where only similarities were measured."""
-        return float(evidence.chance(rows, self.weights)[0]) if self.weights else None
+    def judge(self, seen: Seen) -> Judged:
+        """The label of one query by its labelled hits, and the chances of it."""
+        if self.models is None:
+            reading = read(seen, None)
+            rows = reading.evidence[:, :IN_0_2_0]
+            chance = float(logistic.chance(rows, self.weights)[0]) if self.weights else None
+            return Judged(int(reading.place[0]), int(reading.second[0]), chance)
+        near = Seen(seen.similarities, seen.labels, seen.sizes, seen.mutual, np.minimum(seen.items, self._largest))
+        reading = read(near, self.models.rule)
+        match, chance, either = chances(reading.evidence, self.models)
+        return Judged(
+            int(reading.place[0]), int(reading.second[0]), float(chance[0]), float(match[0]), float(either[0])
+        )
 
-    def verdict(self, similarity: float, chance: float | None = None) -> Verdict:
-        """By the chance; without one by the similarity of the best hit, which tells less."""
+    @property
+    def _largest(self) -> float:
+        return FARTHEST * max(self.items, 1)
+
+    def verdict(self, similarity: float, chance: float | None = None, match: float | None = None) -> Verdict:
+        """By the chances; without them by the similarity of the best hit, which tells less."""
         value, sure, maybe = similarity, self.sure, self.maybe
         if chance is not None:
             value = chance
@@ -55,22 +114,47 @@ class Calibration:
             sure, maybe = self.by_similarity
         if sure is not None and value >= sure:
             return "sure"
+        if match is not None and self.models is not None:
+            return "unknown" if match < self.models.unknown else "maybe"
         return "maybe" if value >= maybe else "unknown"
 
-    def meaning(self, verdict: Verdict) -> str:
+    def meaning(self, verdict: Verdict, chance: float | None = None) -> str:
         """The verdict in one sentence."""
         if verdict == "sure":
             return f"At least {self.target:.0%} of answers like this one are right."
-        if verdict == "maybe":
-            return "An answer like this one is more likely right than wrong."
-        return "An answer like this one is more likely wrong than right."
+        if self.models is None:
+            likely = "right than wrong" if verdict == "maybe" else "wrong than right"
+            return f"An answer like this one is more likely {likely}."
+        if verdict == "unknown":
+            return f"Of the pictures whose class is here, only {FALSE_ALARMS:.0%} look as strange as this one."
+        return "" if chance is None else f"About {chance:.0%} of answers like this one are right."
+
+    @property
+    def promise(self) -> str:
+        """What sure answers promise, and what more classes would."""
+        most = self.classes / (self.classes + 1)
+        more = ""
+        if self.target < USUAL:
+            least = round(USUAL / (1 - USUAL))
+            bound = f"{self.classes:,} classes can promise at most {most:.0%}; {USUAL:.0%} takes at least {least}"
+            more = f" ({bound})" if most < USUAL else f" (the highest level that {self.classes:,} classes support)"
+        if self.sure is None:
+            return (
+                f"No answer is called sure: {self.classes:,} classes like these do not promise {self.target:.0%}{more}."
+            )
+        return (
+            f"At least {self.target:.0%} of the answers called sure are right{more}; "
+            f"{self.coverage:.0%} of what can be answered gets one."
+        )
 
     def stale(self, items: int, generation: int) -> str | None:
         """Why it should be measured again, if it should."""
         if generation != self.generation:
             return "the index has a new generation of vectors since it was calibrated"
         if items > GROWTH * self.items:
-            return f"the index has grown from {self.items:,} to {items:,} items since it was calibrated"
+            grown = f"the index has grown from {self.items:,} to {items:,} items since it was calibrated"
+            lost = self.doubling * np.log2(items / max(self.items, 1))
+            return grown + (f"; about {lost:.0%} fewer labels are right than then" if lost >= 0.005 else "")
         return None
 
     def as_json(self) -> dict[str, Any]:
@@ -80,41 +164,114 @@ class Calibration:
     def from_json(content: dict[str, Any]) -> "Calibration":
         curve = tuple((float(a), float(b), float(c)) for a, b, c in content["curve"])
         low, high = content["interval"]
-        plain = content.get("by_similarity")
-        rest = {"weights": tuple(content.get("weights", ())), "by_similarity": None if plain is None else tuple(plain)}
+        plain, models = content.get("by_similarity"), content.get("models")
+        rest = {
+            "weights": tuple(content.get("weights", ())),
+            "by_similarity": None if plain is None else tuple(plain),
+            "models": None if models is None else Models.from_json(models),
+        }
         return Calibration(**{**content, **rest, "curve": curve, "interval": (low, high)})
 
 
-def calibrate(trials: Trials, target: float, **facts: Any) -> Calibration:
-    """Thresholds from trials; `facts` are kept with them."""
-    check(0.5 < target < 1, f"the precision to reach lies between 0.5 and 1, not {target:g}")
-    right = trials.right
-    check(bool(right.any()), "no answer was right, so no similarity can be trusted: check the labels")
-    number = len(set(trials.classes))
-    check(number >= LEAST, f"{number} classes are too few to calibrate with: give images of at least {LEAST} classes")
-    weights: Sequence[float] = ()
-    scores, plain = trials.similarities, None
-    if trials.evidence is not None:
-        weights = evidence.fit(trials.evidence, right)
-        scores = evidence.chance(trials.evidence, weights)
-        sure = lowest_reliable(Curve.of(trials, trials.similarities), target)[0]
-        plain = (sure, even_odds(trials.similarities, right, sure))
-    curve = Curve.of(trials, scores)
-    sure, place = lowest_reliable(curve, target)
+def chances(
+    rows: Float64[np.ndarray, "n evidence"], models: Models
+) -> tuple[Float64[np.ndarray, " n"], Float64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
+    """match, chance, and the chance that the label or the next one is right; no label is likelier than a match."""
+    match = logistic.chance(_with_strangeness(rows, models.familiar), models.match)
+    chance = _lined(match * logistic.chance(rows, models.given), models.line)
+    either = match * logistic.chance(rows, models.either)
+    return match, np.minimum(chance, match), np.maximum(either, np.minimum(chance, match))
+
+
+def _with_strangeness(rows: Float64[np.ndarray, "n evidence"], familiar: float) -> Float64[np.ndarray, "n more"]:
+    """Also how far the best hit falls short of what is familiar: beyond that, every step counts."""
+    return np.column_stack([rows, np.minimum(rows[:, BEST] + rows[:, AHEAD] - familiar, 0.0)])
+
+
+def _lined(product: Float64[np.ndarray, " n"], line: tuple[float, float]) -> Float64[np.ndarray, " n"]:
+    return logistic.logistic(line[0] * logistic.logit(product) + line[1])
+
+
+def fitted(trials: Trials, strangers: Trials, rule: Rule) -> tuple[Models, Float64[np.ndarray, " n"]]:
+    """The models, and each trial's chance by fits without its class."""
+    weights, there, right = trials.weights, trials.present, trials.right
+    share = np.full(len(strangers.classes), STRANGERS * len(weights) / max(1, len(strangers.classes)))
+    whole = trials.whole & there
+    familiar = _quantile(trials.similarities[whole], weights[whole], FALSE_ALARMS)
+    match, crossed_match = logistic.crossed(
+        _with_strangeness(np.concatenate([trials.evidence, strangers.evidence]), familiar),
+        np.concatenate([there, np.zeros(len(strangers.classes), bool)]),
+        np.concatenate([weights, share]),
+        np.concatenate([trials.classes, strangers.classes]),
+    )
+    crossed_match = crossed_match[: len(weights)]
+    inside = trials.evidence[there], weights[there], trials.classes[there]
+    given, crossed_given = logistic.crossed(inside[0], right[there], *inside[1:])
+    either, _ = logistic.crossed(inside[0], (right | (trials.seconds == trials.classes))[there], *inside[1:])
+    of_label = logistic.chance(trials.evidence, given)
+    of_label[there] = crossed_given
+    product = crossed_match * of_label
+    line = logistic.line(logistic.logit(product), right, weights)
+    unknown = _quantile(crossed_match[whole], weights[whole], FALSE_ALARMS)
+    chance = np.minimum(_lined(product, line), crossed_match)
+    return Models(rule.sharpness, rule.evenness, match, given, either, line, unknown, familiar), chance
+
+
+def _quantile(values: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, " n"], share: float) -> float:
+    order = np.argsort(values, kind="stable")
+    reached = weights[order].cumsum() / weights.sum()
+    return float(values[order][np.searchsorted(reached, share)])
+
+
+def calibrate(batches: Sequence[Batch], target: float | None = None, **facts: Any) -> Calibration:
+    """Chances and thresholds from trials; without a `target` at the highest level they support; `facts` are kept."""
+    check(target is None or 0.5 < target < 1, f"the precision to reach lies between 0.5 and 1, not {target}")
+    number = len({name for batch in batches if batch.photos[0] > 0 for name in batch.classes.tolist()})
+    check(
+        number >= LEAST,
+        f"{number} classes of two images or more are too few to calibrate with: it takes at least {LEAST}",
+    )
+    rule = best_rule(batches)
+    every = judged(batches, rule)
+    trials = every.take(every.classes >= 0)
+    check(bool(trials.right.any()), "no answer was right, so no similarity can be trusted: check the labels")
+    models, chance = fitted(trials, every.take(every.classes < 0), rule)
+    whole = trials.take(trials.whole)
+    curve = Curve.of(Judgements(whole.classes, whole.answers, whole.present, whole.weights), chance[trials.whole])
+    level, sure, place = _promised(curve, target)
+    nearest = Curve.of(Judgements(whole.classes, whole.nearest, whole.present, whole.weights), whole.similarities)
+    strange = _quantile(whole.similarities[whole.present], whole.weights[whole.present], FALSE_ALARMS)
     spread = 1.96 * curve.deviation[place]
     precision = 0.0 if sure is None else float(curve.precision[place])
     points = list(zip(curve.thresholds.tolist(), curve.precision.tolist(), curve.coverage.tolist(), strict=True))
     return Calibration(
-        target,
+        level,
         sure,
-        even_odds(scores, right, sure),
+        0.0,
         precision,
         (0.0, 0.0) if sure is None else (max(0.0, precision - spread), min(1.0, precision + spread)),
         0.0 if sure is None else float(curve.coverage[place]),
         number,
-        int(trials.present.sum()),
+        int((whole.photos == STATES[-1]).sum()),
         curve=tuple(points[:: max(1, len(points) // 100)]),
-        weights=weights,
-        by_similarity=plain,
+        by_similarity=(lowest_reliable(nearest, level)[0], strange),
+        models=models,
+        doubling=max(0.0, _right(trials.take(~trials.whole)) - _right(whole)),
         **facts,
     )
+
+
+def _promised(curve: Curve, target: float | None) -> tuple[float, float | None, int]:
+    """The level, its threshold and the place of that on the curve."""
+    levels = LEVELS if target is None else (target,)
+    for level in levels:
+        sure, place = lowest_reliable(curve, level, floor=level)  # a sure answer is as likely as it promises
+        if sure is not None:
+            return level, sure, place
+    return levels[-1], None, 0
+
+
+def _right(trials: Trials) -> float:
+    """The share of right labels where the class is there; 0 where nothing was asked."""
+    there = trials.present
+    return float(np.average(trials.right[there], weights=trials.weights[there])) if there.any() else 0.0

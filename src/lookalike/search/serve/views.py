@@ -139,20 +139,12 @@ class Overview:
         if calibration is None:
             return None
         stale = calibration.stale(len(self.index), self.index.identity.generation)
-        meaning = (
-            f"At least {calibration.target:.0%} of the answers called sure are right; "
-            f"{calibration.coverage:.0%} of what can be answered gets one."
-        )
-        if calibration.sure is None:
-            meaning = (
-                f"No answer here promises to be right in {calibration.target:.0%} of all cases, so none is called sure."
-            )
         return CalibrationForm(
             precision=calibration.target,
             coverage=calibration.coverage,
             date=calibration.date,
             stale=stale is not None,
-            meaning=meaning + (f" Calibrate again: {stale}." if stale else ""),
+            meaning=calibration.promise + (f" Calibrate again: {stale}." if stale else ""),
         )
 
 

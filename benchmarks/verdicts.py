@@ -1,0 +1,358 @@
+"""Can answers be believed on classes that calibration has not seen? Random divisions of the classes of photo sets.
+
+python -m benchmarks.verdicts NAME=PLACE [NAME=PLACE …] [--only NAME …] [--divisions 100] [--json FILE]
+
+A PLACE is the folder of a run (its test classes in the geometry of its model) or a folder of photos (EfficientNet-lite0
+at 224 pixels, whitened on half of its classes, the other half is used). One half of the classes is in the index and
+calibrates it: the known ones. Then those of the other half are added, in turn with one photo, with three, with all, or
+not at all, and asked; so are known ones, and photos of the other places, the strangers. Beside it stands the rule of
+version 0.2.0: the label of the nearest hit, judged by the same evidence on whole classes.
+
+Errors of calibration are root mean squares over ten bins of equal mass, less their variance over classes (Kumar, Liang,
+Ma, NeurIPS 2019), averaged over divisions before the root; groups are by how many photos the class has that answers.
+"Sure kept": the share of divisions in which sure answers are right as often as was promised by default; 0.2.0 promises
+the same level. "Unanswered": among queries whose nearest hit is right, those that get no right answer at the precision
+that 0.2.0 has with all it calls sure or maybe. Absent classes have half of the weight, the three sizes a sixth each.
+What FILE holds already is not measured again.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lookalike.search.calibration import logistic
+from lookalike.search.calibration.evidence import IN_0_2_0
+from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
+from lookalike.search.calibration.thresholds import Calibration, calibrate, chances
+from lookalike.search.calibration.trials import (
+    ALL,
+    DEPTH,
+    STATES,
+    Batch,
+    Gallery,
+    Neighbours,
+    _asked,
+    _hits,
+    _ranks,
+    draw,
+    judged,
+    shuffled,
+)
+
+FACTS: dict[str, Any] = {"items": 0, "generation": 1, "date": "", "source": "run"}
+BINS, MOST, LOST, KNOWN = 10, 1000, 400, ALL + 1
+GROUPS = {"1 photo": (1, 1), "2 or 3": (2, 3), "more": (4, ALL)}
+
+
+def nearest(vectors: np.ndarray, queries: np.ndarray, itself: np.ndarray, classes: np.ndarray) -> Neighbours:
+    """The first hits of every query in the whole gallery."""
+    scores = (queries @ vectors.T).astype(np.float64)
+    scores[np.flatnonzero(itself >= 0), itself[itself >= 0]] = -np.inf
+    depth = min(2 * DEPTH, scores.shape[1])
+    some = np.argpartition(-scores, depth - 1, axis=1)[:, :depth]
+    order = np.argsort(-np.take_along_axis(scores, some, 1), axis=1, kind="stable")
+    places = np.take_along_axis(some, order, 1)
+    return Neighbours(np.take_along_axis(scores, places, 1), places, classes, itself)
+
+
+def calibrating(vectors: np.ndarray, codes: np.ndarray, generator: np.random.Generator) -> tuple[list[Batch], Any]:
+    """The trials of the known half: as an index calibrates itself now, and as 0.2.0 did, with whole classes."""
+    chosen = np.sort(generator.permutation(len(vectors))[:MOST])
+    strangers = shuffled(vectors, "sphere")
+    itself = np.concatenate([chosen, np.full(len(strangers), -1)])
+    classes = np.concatenate([codes[chosen], -1 - np.arange(len(strangers))])
+    near = nearest(vectors, np.concatenate([vectors[chosen], strangers]), itself, classes)
+    gallery = Gallery(codes, lambda rows: vectors[rows], "sphere")
+    every, known = np.ones(len(codes), bool), np.arange(len(chosen))
+    earlier = list(_hits(near, gallery, every, known, True, ALL))
+    for name in np.unique(codes):
+        earlier += _hits(near, gallery, codes != name, known[codes[chosen] == name], True, 0)
+    return draw(near, gallery), judged(earlier, None)
+
+
+def version_0_2_0(trials: Any, target: float) -> tuple[tuple[float, ...], float | None, float]:
+    """Weights of the evidence, and from which chance on an answer was sure and maybe."""
+    right, rows, ones = trials.nearest == trials.classes, trials.evidence[:, :IN_0_2_0], np.ones(len(trials.classes))
+    weights = logistic.fit(rows, right, ones, ridge=1.0)
+    scores = logistic.chance(rows, weights)
+    curve = Curve.of(Judgements(trials.classes, trials.nearest, trials.present, ones), scores)
+    sure = lowest_reliable(curve, target, doubt=1.2816)[0]
+    order = np.argsort(scores, kind="stable")
+    likely = np.flatnonzero(_isotonic(right[order].astype(float)) >= 0.5)
+    maybe = float(scores[order][likely[0]]) if len(likely) else float(scores.max())
+    return weights, sure, maybe if sure is None else min(maybe, sure)
+
+
+def _isotonic(values: np.ndarray) -> np.ndarray:
+    means: list[float] = []
+    sizes: list[int] = []
+    for value in values.tolist():
+        means.append(value)
+        sizes.append(1)
+        while len(means) > 1 and means[-2] >= means[-1]:
+            size = sizes[-2] + sizes[-1]
+            means[-2:] = [(means[-2] * sizes[-2] + means[-1] * sizes[-1]) / size]
+            sizes[-2:] = [size]
+    return np.repeat(means, sizes)
+
+
+def asked(
+    vectors: np.ndarray, codes: np.ndarray, known: np.ndarray, strangers: np.ndarray, generator: np.random.Generator
+) -> list[Batch]:
+    """New classes in turn absent, with one photo, three and all, beside the known ones; photos=KNOWN: of these."""
+    new = np.flatnonzero(~known)
+    old = generator.permutation(np.flatnonzero(known))[: MOST // 4]
+    rows = np.concatenate([generator.permutation(new)[:MOST], old])
+    itself = np.concatenate([rows, np.full(len(strangers), -1)])
+    classes = np.concatenate([codes[rows], -1 - np.arange(len(strangers))])
+    near = nearest(vectors, np.concatenate([vectors[rows], strangers]), itself, classes)
+    gallery = Gallery(codes, lambda places: vectors[places], "sphere")
+    names = generator.permutation(np.unique(codes[new]))
+    batches: list[Batch] = []
+    for turn in range(len(STATES)):
+        photos = np.full(codes.max() + 1, KNOWN)
+        photos[names] = np.array(STATES)[(np.arange(len(names)) + turn) % len(STATES)]
+        kept = _ranks(codes, generator) < photos[codes]
+        batches += _asked(near, gallery, kept, photos, photos < KNOWN, True)
+        share = np.flatnonzero(known[rows])[turn :: len(STATES)]
+        batches += _hits(near, gallery, kept, share, True, KNOWN)
+        batches += _hits(near, gallery, kept, np.flatnonzero(classes < 0)[turn :: len(STATES)], True, 0)
+    return batches
+
+
+def weights_of(photos: np.ndarray) -> np.ndarray:
+    weights = np.zeros(len(photos))
+    for state, share in ((0, 1 / 2), (1, 1 / 6), (3, 1 / 6), (ALL, 1 / 12), (KNOWN, 1 / 12)):
+        weights[photos == state] = share / max(1, (photos == state).sum())
+    return weights / weights.mean()
+
+
+def error(chance: np.ndarray, true: np.ndarray, weights: np.ndarray, classes: np.ndarray) -> float:
+    """The squared error of calibration, without bias."""
+    order = np.argsort(chance, kind="stable")
+    mass = weights[order].cumsum() / weights.sum()
+    bins = np.empty(len(order), int)
+    bins[order] = np.minimum((mass * BINS).astype(int), BINS - 1)
+    codes = np.unique(classes, return_inverse=True)[1]
+    total = 0.0
+    for number in range(BINS):
+        some = bins == number
+        if not some.any():
+            continue
+        mass_here = weights[some].sum()
+        gaps = weights[some] * (chance[some] - true[some])
+        gap = gaps.sum() / mass_here
+        between = np.bincount(codes[some], gaps - gap * weights[some])
+        clusters = len(np.unique(codes[some]))
+        variance = (between**2).sum() / mass_here**2 * clusters / max(clusters - 1, 1)
+        total += mass_here / weights.sum() * (gap**2 - variance)
+    return float(total)
+
+
+def area(higher: np.ndarray, lower: np.ndarray) -> float:
+    """The chance that one of `higher` is above one of `lower`; equal ones count half."""
+    both = np.sort(lower)
+    left, right = np.searchsorted(both, higher, "left"), np.searchsorted(both, higher, "right")
+    return float((left + right).mean() / 2 / len(lower))
+
+
+def share(some: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.average(some, weights=weights)) if len(some) else float("nan")
+
+
+def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed: int) -> dict[str, float]:
+    """The figures of one division."""
+    generator = np.random.default_rng(seed)
+    known = np.isin(codes, generator.permutation(codes.max() + 1)[: (codes.max() + 1) // 2])
+    batches, before = calibrating(vectors[known], np.unique(codes[known], return_inverse=True)[1], generator)
+    calibration = calibrate(batches, **FACTS)
+    weights0, sure0, maybe0 = version_0_2_0(before, calibration.target)
+    lost = strangers[generator.permutation(len(strangers))[:LOST]]
+    worlds = asked(vectors, codes, known, lost, generator)
+    models = calibration.models
+    trials, plain = judged(worlds, models.rule), judged(worlds, None)
+    match, chance, _ = chances(trials.evidence, models)
+    inside = trials.classes >= 0
+    alarm = np.quantile(match[inside & trials.present], 0.05)
+    result = {
+        "strangers unknown": float((match[~inside] < models.unknown).mean()),
+        "strangers unknown, 5 % false": float((match[~inside] < alarm).mean()),
+    }
+    rows = {"match": match, "chance": chance, "chance0": logistic.chance(plain.evidence[:, :IN_0_2_0], weights0)}
+    rows = {name: values[inside] for name, values in rows.items()}
+    trials, plain = trials.take(inside), plain.take(inside)
+    weights, there, right, right0 = (
+        weights_of(trials.photos),
+        trials.present,
+        trials.right,
+        plain.nearest == plain.classes,
+    )
+    strange = rows["match"] < models.unknown
+    result["false alarms"] = share(strange[there], weights[there])
+    result["absent unknown"] = share(strange[~there], weights[~there])
+    rows["hindsight"] = logistic.crossed(trials.evidence, there, weights, trials.classes)[1]
+    for name, score in (("area", "match"), ("area, hindsight", "hindsight"), ("area, 0.2.0", "chance0")):
+        result[name] = area(rows[score][there], rows[score][~there])
+    result["error"] = error(rows["chance"], right, weights, trials.classes)
+    result["error, 0.2.0"] = error(rows["chance0"], right0, weights, trials.classes)
+    result["error of match"] = error(rows["match"], there, weights, trials.classes)
+    result["sharpness"] = float(
+        np.average((rows["chance"] - np.average(rows["chance"], weights=weights)) ** 2, weights=weights) ** 0.5
+    )
+    size = np.exp(trials.evidence[:, IN_0_2_0]).round()
+    for name, (least, most) in GROUPS.items():
+        some = (size >= least) & (size <= most)
+        result[f"error, {name}"] = error(rows["chance"][some], right[some], weights[some], trials.classes[some])
+    for name, state in (("known", KNOWN), ("1", 1), ("3", 3), ("all", ALL)):
+        some = trials.photos == state
+        result |= {
+            f"label right, {name}": float(right[some].mean()),
+            f"nearest right, {name}": float(right0[some].mean()),
+        }
+    result |= _sure(calibration, rows["chance"], right, weights, there, size)
+    accepted = rows["chance0"] >= (np.inf if sure0 is None else sure0)
+    kept = not accepted.any() or share(right0[accepted], weights[accepted]) >= calibration.target
+    result["sure kept, 0.2.0"] = float(kept)
+    result["sure, 0.2.0"] = float((weights * (accepted & right0)).sum() / weights[there].sum())
+    return result | _unanswered(rows, right, right0, weights, maybe0)
+
+
+def _sure(
+    calibration: Calibration,
+    chance: np.ndarray,
+    right: np.ndarray,
+    weights: np.ndarray,
+    there: np.ndarray,
+    size: np.ndarray,
+) -> dict[str, float]:
+    accepted = chance >= (np.inf if calibration.sure is None else calibration.sure)
+    result = {
+        "level": calibration.target,
+        "sure never": float(calibration.sure is None),
+        "sure kept": float(not accepted.any() or share(right[accepted], weights[accepted]) >= calibration.target),
+        "sure": float((weights * (accepted & right)).sum() / weights[there].sum()),
+    }
+    for group, (least, most) in GROUPS.items():
+        some = accepted & (size >= least) & (size <= most)
+        result[f"sure right, {group}"] = share(right[some], weights[some])
+    return result
+
+
+def _unanswered(
+    rows: dict[str, np.ndarray], right: np.ndarray, right0: np.ndarray, weights: np.ndarray, maybe0: float
+) -> dict[str, float]:
+    """Right answers that go unanswered, by 0.2.0 and now at its precision."""
+    answered0 = rows["chance0"] >= maybe0
+    precision = share(right0[answered0], weights[answered0])
+    order = np.argsort(-rows["chance"], kind="stable")
+    precise = (weights * right)[order].cumsum() / weights[order].cumsum() >= precision
+    answered = np.zeros(len(order), bool)
+    answered[order[: np.flatnonzero(precise)[-1] + 1 if precise.any() else 0]] = True
+    total = (weights * right0).sum()
+    return {
+        "precision, 0.2.0": precision,
+        "unanswered, 0.2.0": float((weights * (right0 & ~answered0)).sum() / total),
+        "unanswered": float((weights * (right0 & ~(answered & right))).sum() / total),
+        "answered rightly, 0.2.0": float((weights * (right0 & answered0)).sum() / weights.sum()),
+        "answered rightly": float((weights * (right & answered)).sum() / weights.sum()),
+    }
+
+
+def summary(rows: list[dict[str, float]]) -> dict[str, float]:
+    """Means over divisions; of squared errors the root."""
+    means = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows if np.isfinite(row[name])]
+        means[name] = np.mean(values) if values else float("nan")
+    return {
+        name: float(np.sqrt(max(value, 0.0)) if name.startswith("error") else value) for name, value in means.items()
+    }
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), np.float32)
+
+
+def features(place: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Those of a folder of photos, from the cache where they are there."""
+    from dataclasses import replace
+
+    from lookalike import data
+    from lookalike.features import extract
+    from lookalike.models import Architecture, Model
+
+    photos = data.load(str(place))
+    model = Model.create(Architecture("efficientnet_lite0", dim=128, batch_norm="frozen_statistics"), "pretrained")
+    model = replace(model, preprocessing=model.preprocessing.sized(224, 256)).headless()
+    return extract(model, photos, backend="auto").numpy(), photos.labels.numpy()
+
+
+def read_sets(places: dict[str, Path]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Vectors, classes and strangers of every set."""
+    import torch
+
+    from lookalike import data
+    from lookalike.features import extract
+    from lookalike.models import Model
+    from lookalike.models.whitening import whitening
+
+    raw = {name: features(place) for name, place in places.items() if not (place / "test.npz").is_file()}
+    few = {name: rows[np.random.default_rng(1).permutation(len(rows))[:700]] for name, (rows, _) in raw.items()}
+    result = {}
+    for name, place in places.items():
+        if name in raw:
+            rows, labels = raw[name]
+            taught = np.isin(labels, np.random.default_rng(7).permutation(labels.max() + 1)[: (labels.max() + 1) // 2])
+            mean = unit(rows)[taught].mean(0)
+            matrix = whitening(torch.from_numpy(unit(rows)[taught] - mean), torch.from_numpy(labels[taught])).numpy()
+            strangers = np.concatenate([some for other, some in few.items() if other != name])
+            vectors, others = (unit((unit(some) - mean) @ matrix) for some in (rows[~taught], strangers))
+            result[name] = vectors, np.unique(labels[~taught], return_inverse=True)[1], others
+        else:
+            with np.load(place / "test.npz", allow_pickle=False) as content:
+                vectors, labels = unit(content["embeddings"].astype(np.float32)), content["labels"]
+            model, seen = Model.load(place / "model"), []
+            for other in raw:
+                photos = data.load(str(places[other]))
+                seen.append(
+                    extract(
+                        model, photos.subset(torch.arange(0, len(photos), len(photos) // 700)), backend="auto"
+                    ).numpy()
+                )
+            result[name] = vectors, np.unique(labels, return_inverse=True)[1], unit(np.concatenate(seen))
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("places", nargs="+", metavar="NAME=PLACE")
+    parser.add_argument("--only", nargs="+", help="measure these sets; the others are strangers")
+    parser.add_argument("--divisions", type=int, default=100)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    places = {name: Path(place) for name, place in (text.split("=", 1) for text in options.places)}
+    results = json.loads(options.json.read_text()) if options.json is not None and options.json.is_file() else {}
+    for name, (vectors, codes, strangers) in read_sets(places).items():
+        if options.only and name not in options.only:
+            continue
+        print(
+            f"\n{name}: {len(vectors):,} photos of {codes.max() + 1:,} classes, {options.divisions} divisions",
+            flush=True,
+        )
+        rows = results.setdefault(name, [])
+        for seed in range(len(rows), options.divisions):
+            rows.append(division(vectors, codes, strangers, seed))
+            print(f"\r{len(rows)}/{options.divisions} divisions", end="", file=sys.stderr, flush=True)
+            if options.json is not None:
+                options.json.write_text(json.dumps(results) + "\n")
+        print(file=sys.stderr)
+        for figure, value in summary(rows).items():
+            print(f"{figure:32} {value:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
