@@ -73,7 +73,7 @@ def writer(seed: int, place: Path, name: str) -> tuple[int, int]:
         store = SqliteStore(place)
         for number in range(10**6):
             value = chance.randrange(1000)
-            item = Item(f"{name} {number % 20}", columns={"value": value})
+            item = Item(f"{name} {number}", columns={"value": value})
             store.put([item], np.full((1, DIM), value / 1000, np.float32))
             os.write(theirs, f"{item.id} {value}\n".encode())
             if number % 7 == 3:

@@ -2,12 +2,16 @@
 
 import json
 import math
+from contextlib import closing
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from lookalike.search import Index
 from lookalike.search.items import Answer, Hit, Item
+from lookalike.search.stores import places
+from lookalike.search.stores.copying import copy
 from lookalike.search.watching.detector import BETS, RARE, Detector, PromiseDetector, limits
 from lookalike.search.watching.reference import BLOCK, LEAST, reference
 from lookalike.search.watching.watch import DAYS, Day, Watch
@@ -114,12 +118,25 @@ def test_days_are_sketches_and_end():
     assert (two.watched, two.verdicts["unknown"]) == (2, 2)
 
 
-def test_a_calibration_keeps_its_reference(tmp_path):
+def test_a_calibration_keeps_its_reference(tmp_path, model):
+    """Of the calibrating images as the index answers them; it goes along with a copy."""
     assert RARE * BLOCK == 20_000
-    index = Index.create(tmp_path / "index", dim=DIM)
-    assert index.reference is None
-    _, items, queries, similarities, labels = world()
-    found = reference(items, queries, similarities.tolist(), labels)
-    index.store.documents.write("reference", json.dumps(found.as_json()))
-    np.testing.assert_allclose(index.reference.cloud(queries), found.cloud(queries))
-    index.close()
+    draw = np.random.default_rng(0)
+    for label in range(LEAST):
+        pattern = np.kron(draw.integers(0, 255, (4, 4, 3)), np.ones((8, 8, 1)))
+        for number in range(4):
+            place = tmp_path / ("photos" if number < 2 else "held_out") / f"{label}"
+            place.mkdir(parents=True, exist_ok=True)
+            noisy = np.clip(pattern + draw.normal(0, 10, pattern.shape), 0, 255).astype(np.uint8)
+            Image.fromarray(noisy).save(place / f"{number}.png")
+    with closing(Index.create(tmp_path / "index", model)) as index:
+        index.add(tmp_path / "photos")
+        assert index.reference is None
+        index.calibrate(tmp_path / "held_out", precision=0.6, plain=True)
+        found = index.reference
+        assert all(len(found.blocks[name]) == LEAST for name in ("similarity", "cloud"))
+        hits = index.search(tmp_path / "held_out" / "3" / "2.png", 1).hits
+        assert min(found.edges) <= hits[0].similarity + 0.2
+        with closing(places.created(tmp_path / "copy", index.identity)) as other:
+            copy(index.store, other)
+            assert other.documents.read("reference") == index.store.documents.read("reference")

@@ -320,7 +320,7 @@ class Index:
         rows = np.random.default_rng(0).permutation(len(vectors))[:WATCHED]
         similarities, asked = [], []
         for done, row in enumerate(rows.tolist(), start=1):
-            hits = self.answer(vectors[row], 1, leave_out=queries.itself[row]).hits
+            hits = self.answer(vectors[row : row + 1], 1, leave_out=queries.itself[row]).hits
             if hits:
                 similarities.append(hits[0].similarity)
                 asked.append(row)
