@@ -1,4 +1,4 @@
-"""What a row could have had for nothing: the figures of an untrained head of the same bed and dimension, on the sphere."""
+"""What a row could have had for nothing: the figures of an untrained head of the same bed and dimension."""
 
 from functools import cache
 from typing import NamedTuple
