@@ -126,7 +126,7 @@ class _Rounds:
             self.run.decisions.make(DECISION, made)
         taken = self._taken([row for row in made["rows"] if row["images"] == made["images"]])
         rows = [row | {"chosen": row is taken} for row in made["rows"]]
-        return made | {"rows": rows, "chosen": _cell(taken), "pooling": taken["pooling"]}
+        return made | {"rows": rows, "chosen": _cell(taken), "pooling": taken.get("pooling")}
 
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """How many images the next round has, and what computes their features; None: there is no next round."""

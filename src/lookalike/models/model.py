@@ -104,11 +104,13 @@ class Model:
         if not isinstance(embedder, Embedder):
             raise UserError("only a network with a backbone and a head has features to read: this one is your own")
         embedder.head = nn.Sequential()
-        if pooling is not None:
-            embedder.set_pooling(pooling)
+        own = None if head is None else head.pooling
+        if pooling not in (None, own):  # its own may have learnt
+            embedder.set_pooling(str(pooling))
         embedder.set_readout(Readout(), None)
-        pooling = pooling or (None if head is None else head.pooling)
-        bare = None if head is None else Architecture(head.backbone, head.settings, dim=None, pooling=str(pooling))
+        bare = None
+        if head is not None:
+            bare = Architecture(head.backbone, head.settings, dim=None, pooling=pooling or head.pooling)
         return Model(embedder, self.preprocessing, bare, geometry="none")
 
     @property

@@ -51,7 +51,8 @@ def fetch(name: str, to: Path | None = None) -> Path:
     place = folder(repository)
     if to is None:
         return place
-    check(not to.exists() or not any(to.iterdir()), f"{to} is not empty: choose a new folder")
+    free = not to.exists() or (to.is_dir() and not any(to.iterdir()))
+    check(free, f"{to} is not empty: choose a new folder")
     to.mkdir(parents=True, exist_ok=True)
     for file in _names(place):
         shutil.copyfile(place / file, to / file)
