@@ -30,6 +30,10 @@ class Vocabulary:
         """The name of the next row; the empty name means that the row has none."""
         self.rows.append(self.numbers.setdefault(name, len(self.numbers)) if name else UNKNOWN)
 
+    def know(self, name: str) -> None:
+        """A name that no row need have."""
+        self.numbers.setdefault(name, len(self.numbers))
+
     def finish(self) -> tuple[Int64[Tensor, " n"], tuple[str, ...]]:
         names = _sorted(list(self.numbers))
         ranks = np.full(len(names) + 1, UNKNOWN, np.int64)  # the last entry serves the rows without a name

@@ -21,6 +21,7 @@ from lookalike.data.splits import class_blocks
 from lookalike.errors import check
 from lookalike.evaluation import compare
 from lookalike.features import embed
+from lookalike.fit.judge_network import as_files
 from lookalike.fit.sample import turns
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import LEAST, has, usable
@@ -111,7 +112,7 @@ def settle(dataset: Dataset, marked: set[str], marks: Marks, run: OpenRun) -> Da
     run.note(
         f"{int((added & ~negative).sum()):,} marked images join {int((~ours).sum()):,} with their labels, "
         f"{int(negative.sum()):,} as negatives; {int(copies.sum()):,} are copies of images that are here, "
-        f"{int(crowd.sum()):,} more negatives than half of their class are left out"
+        f"{int(crowd.sum()):,} negatives are left out: their class has fewer than twice as many images"
     )
     if has(kept, "train") and has(kept, "test"):
         return _within_splits(kept, added)
@@ -124,7 +125,8 @@ def _copies(dataset: Dataset, marked: Tensor, run: OpenRun) -> Tensor:
     result = torch.zeros(len(dataset), dtype=torch.bool)
     if dataset.groups is None:
         return result
-    first: dict[int, int] = {}
+    denied = [] if dataset.denied is None else dataset.denied.tolist()
+    undecided, first = dataset.undecided(), dict[int, int]()
     for row in (~marked & (dataset.groups >= 0)).nonzero().flatten().tolist():
         first.setdefault(int(dataset.groups[row]), row)
     for row in (marked & (dataset.groups >= 0)).nonzero().flatten().tolist():
@@ -132,10 +134,12 @@ def _copies(dataset: Dataset, marked: Tensor, run: OpenRun) -> Tensor:
         if own == other:
             continue
         result[row] = True
-        labels = [dataset.label_names[int(dataset.labels[each])] for each in (own, other)]
-        if labels[0] != labels[1] and not bool(dataset.undecided()[row]):
-            names = [dataset.images.name(each) for each in (own, other)]
-            run.note(f"conflict, left out: {names[0]} is marked as {labels[0]}, its copy {names[1]} is {labels[1]}")
+        said, known = int(dataset.labels[own]), int(dataset.labels[other])
+        if [said, known] in denied if undecided[row] else said != known:
+            words = f"{dataset.images.name(own)} is marked as {dataset.label_names[said]}"
+            run.note(
+                f"conflict, left out: {words}, its copy {dataset.images.name(other)} is {dataset.label_names[known]}"
+            )
     return result
 
 
@@ -180,7 +184,9 @@ def in_use(marks: Marks | None, test: Dataset, measure: Measure, metrics: Any) -
     if marks is None or marks.index is None or taught & {test.label_names[label] for label in test.labels.tolist()}:
         return None
     model = Index.open(marks.index).model
-    return measure(IN_USE, "baseline", embed(model, test), test, model.geometry, metrics)
+    how = model.preprocessing
+    own = data.decoded(as_files(test), how.resize or how.crop)  # in its own size: that of the new model may be smaller
+    return measure(IN_USE, "baseline", embed(model, own), own, model.geometry, metrics)
 
 
 def comparison(main: Judged, used: Judged, index: str) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def labels(store: Store, pictures: Path) -> Labels:
     names = [
         (path, sorted(set(wrong.values()))) for node, wrong in denied.items() if (path := files.node(node)) is not None
     ]
-    words = [f"{files.node(node)}: {why}" for node, why in contradicted.items() if node[0] == "query"]
+    words = [f"{files.node(node) or node[1]}: {why}" for node, why in contradicted.items() if node[0] == "query"]
     return Labels(sorted(rows.items()), sorted(names), pairs, words, len(marks) - len(pairs))
 
 

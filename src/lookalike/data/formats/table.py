@@ -63,6 +63,7 @@ class _Columns:
         self.sets: list[list[str]] = []
         self.paths, self.ends = bytearray(), array("q", [0])
         self.names = {name: Vocabulary() for name in ("label", "category", "group")}
+        self.further = False  # whether rows say more about their labels
         self.denied: list[tuple[str, str]] = []
         self.problems: list[Problem] = []
         self.fixed = {"split": array("b"), "role": array("b")}
@@ -83,17 +84,17 @@ class _Columns:
         )
         further = (*OPTIONAL, NOT, VERDICT) if label == "label" else OPTIONAL
         self.present = [name for name in ("path", label, *further) if name in place]
+        self.further = NOT in self.present or VERDICT in self.present
         return [place[name] for name in self.present]
 
     def add(self, number: int, row: list[str]) -> None:
         path, label = row[0], row[1]
         several = self.present[1] == SEVERAL
-        cell = dict(zip(self.present, row, strict=True))
-        if path and self._left_out(cell):
-            return
-        if path and not label and cell.get(NOT):
-            label = f"not {cell[NOT]} (line {number})"
-            self.denied += [(label, name.strip()) for name in cell[NOT].split("|") if name.strip()]
+        if path and self.further:
+            judged = self._judged(number, dict(zip(self.present, row, strict=True)))
+            if judged is None:
+                return
+            label = judged
         if not path or not (label or several):
             missing = "label" if path else "path"
             raise UserError(f"'{self.file.name}' line {number} has no {missing}: every row needs a path and a label")
@@ -109,15 +110,22 @@ class _Columns:
             elif name in self.fixed:
                 self.fixed[name].append(self._place(name, value, number))
 
-    def _left_out(self, cell: dict[str, str]) -> bool:
-        """Whether a row of `classify` is a guess, or has no label at all; its sure answers are noted."""
-        verdict = cell.get(VERDICT, "")
-        if verdict == "sure" and cell["label"]:
-            self.problems.append(Problem(printable(cell["path"]), BY_CLASSIFY, f"it is surely {cell['label']}"))
-        guessed = verdict in GUESSES
-        if guessed:
-            self.problems.append(Problem(printable(cell["path"]), GUESSED, f"{verdict}: {cell['label'] or 'no label'}"))
-        return guessed
+    def _judged(self, number: int, cell: dict[str, str]) -> str | None:
+        """The label of a row that says more about it; None where it is a guess."""
+        label, verdict, path = cell["label"], cell.get(VERDICT, ""), printable(cell["path"])
+        if verdict in GUESSES:
+            self.problems.append(Problem(path, GUESSED, f"{verdict}: {label or 'no label'}"))
+            return None
+        if verdict == "sure" and label:
+            self.problems.append(Problem(path, BY_CLASSIFY, f"it is surely {label}"))
+        denied = [name.strip() for name in cell.get(NOT, "").split("|") if name.strip()]
+        if label or not denied:
+            return label
+        label = f"not {' or '.join(denied)} (line {number})"
+        for name in denied:
+            self.denied.append((label, name))
+            self.names["label"].know(name)
+        return label
 
     def _place(self, kind: str, value: str, number: int) -> int:
         place = self.places[kind].get(value.lower())
@@ -156,9 +164,9 @@ class _Columns:
 
 
 def _numbers_of(denied: list[tuple[str, str]], names: tuple[str, ...]) -> Tensor | None:
-    """Pairs of classes by their numbers; a class that the table does not have is none of its own."""
+    """Pairs of classes by their numbers."""
     number = {name: place for place, name in enumerate(names)}
-    pairs = [(number[printable(own)], number.get(printable(other), number[printable(own)])) for own, other in denied]
+    pairs = [[number[printable(name)] for name in pair] for pair in denied]
     return torch.tensor(pairs) if pairs else None
 
 
