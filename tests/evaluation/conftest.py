@@ -12,14 +12,14 @@ KS = (1, 2, 4, 8, 10, 16, 32, 100, 1000)
 
 
 def scores_of(queries: np.ndarray, gallery: np.ndarray, precision: Any = np.float64) -> np.ndarray:
-    """Cosines of vectors rounded to float32, in one precision."""
+    """Cosines in one precision."""
 
     def unit(vectors: np.ndarray) -> np.ndarray:
         wide = vectors.astype(np.float64)
         lengths = np.sqrt((wide**2).sum(1, keepdims=True))
-        return (wide / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        return (wide / np.where(lengths > 0, lengths, 1)).astype(precision)
 
-    return unit(queries).astype(precision) @ unit(gallery).astype(precision).T
+    return unit(queries) @ unit(gallery).T
 
 
 def relevance(scores: Sequence[float], relevant: Sequence[bool], ties: str, tolerance: float) -> list[bool]:
@@ -94,7 +94,7 @@ def brute_force(
     gallery_labels: Sequence[Any] | None = None,
     ignored: np.ndarray | None = None,
     ties: str = "pessimistic",
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-12,
     precision: Any = np.float64,
 ) -> dict[str, list[float]]:
     """Every ranking metric for every query; None where a query has no relevant item."""

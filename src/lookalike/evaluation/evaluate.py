@@ -14,7 +14,7 @@ from lookalike.evaluation.engine.ranking import rank
 from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
 from lookalike.evaluation.geometry.spectrum import class_spectrum
 from lookalike.evaluation.inputs import Codes, Items, Vectors
-from lookalike.evaluation.metrics import AT_K, FEW, PLAIN
+from lookalike.evaluation.metrics import AT_K, PLAIN, RANKS
 from lookalike.evaluation.names import WITHOUT_CLASSES, Names
 from lookalike.evaluation.result import Result
 from lookalike.evaluation.sets import Sets, read_sets
@@ -35,7 +35,7 @@ def evaluate(
     ignore: Any = None,
     relevance: Any = None,
     ties: Ties = "pessimistic",
-    tie_tolerance: float = 1e-6,
+    tie_tolerance: float = 0.0,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Result:
@@ -51,7 +51,8 @@ def evaluate(
     with a gallery, as a pair (query groups, gallery groups); or a boolean mask queries × gallery.
     `normalise`: where vectors are compared: "sphere", "ball" or "none". `categories`: the super-category of each query,
     for `by_category`. `ties`: how items of equal similarity are ordered, "pessimistic", "optimistic" or "expected";
-    scores closer than `tie_tolerance` are equal. `seed` decides how clusters begin; `progress(done, total)` is called.
+    scores closer than `tie_tolerance` are equal, and those closer than 1e-12 in any case. `seed` decides how clusters
+    begin; `progress(done, total)` is called.
 
     >>> vectors = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.8, 0.4]])
     >>> result = evaluate(vectors, ["ant", "ant", "bee", "bee"])
@@ -118,8 +119,10 @@ def measure_ranking(
     values = {name: np.full(len(sets.queries), np.nan) for name in requested.ranking}
     sums: dict[str, Values] = {name: np.zeros(1) for name in requested.curves if name in ("cmc", "retrieval_pr")}
     tied = counted = 0
-    largest = max((int(name.partition("@")[2]) for name in requested.ranking if name not in PLAIN), default=0)
-    most = None if sums or result.facts["ties"] == "expected" else deepest(requested.ranking, sets)
+    depths = {name: depth(name) for name in requested.ranking}
+    needed = [1 if name == "mrr" else few for name, few in depths.items()] + [None] * len(sums)
+    most = deepest(result.facts["ties"], sets, needed)
+    largest = max((few for few in depths.values() if few is not None), default=0)
     for piece in rank(question, queries, gallery, tolerance, most, progress):
         ranks = with_relevant(piece)
         if not len(ranks.queries):
@@ -129,7 +132,7 @@ def measure_ranking(
         standing = order(ranks, result.facts["ties"])
         near = standing.within(largest) if standing.plain else standing
         for name in requested.ranking:
-            values[name][ranks.queries] = measure(name, standing if name in PLAIN else near)
+            values[name][ranks.queries] = measure(name, standing if depths[name] is None else near)
         for name in sums:
             sums[name] = sums[name] + curve_sums(name, ranks, standing)
     check(counted > 0, "no query has a relevant item left: does ignore hide every one of them?")
@@ -141,12 +144,16 @@ def measure_ranking(
         result.curves[name] = axis | {"recall" if name == "cmc" else "precision": total / counted}
 
 
-def deepest(names: Iterable[str], sets: Sets) -> int | None:
-    """How many of a query's relevant items, from the nearest on, the metrics look at; None: all of them."""
-    if sets.relevance is not None and sets.relevance.graded:
-        return None
-    depths = [FEW.get(name) if name in PLAIN else int(name.partition("@")[2]) for name in names]
-    return None if None in depths else max(depths)  # type: ignore[type-var]
+def depth(name: str) -> int | None:
+    """How many ranks a metric looks at; None: as many as the query has relevant items, or all."""
+    return RANKS.get(name) if name in PLAIN else int(name.partition("@")[2])
+
+
+def deepest(ties: Ties, sets: Sets, depths: list[int | None]) -> int | None:
+    """How many of a query's relevant items must be ranked; None: all. Tied groups and grades are never cut in two."""
+    graded = sets.relevance is not None and sets.relevance.graded
+    few = [ranks for ranks in depths if ranks is not None]
+    return None if graded or ties == "expected" or len(few) < len(depths) else max(few)
 
 
 def curve_sums(name: str, ranks: RelevantRanks, standing: Order) -> Values:

@@ -56,12 +56,7 @@ def of_result(result: "Result") -> str:
     facts = result.facts
     sizes = [facts.get(key, 0) for key in ("queries", "gallery", "classes")]
     lines = ["{:,} queries, {:,} in the gallery, {:,} classes".format(*sizes)]
-    if facts.get("excluded"):
-        lines.append(f"{facts['excluded']:,} queries have no relevant item and are not counted")
-    if facts.get("tied"):
-        lines.append(
-            f"{facts['tied']:,} queries have ties between relevant and other items, resolved as {facts['ties']}"
-        )
+    lines += result.warnings
     for part in (at_k(result), others(result)):
         if part:
             lines += ["", *part]

@@ -60,17 +60,20 @@ class Counter:
         if listed is None and int(last[0] - first[0]) >= WIDE and (first == first[0]).all():
             return self.queries.exact_block(shifted, self.gallery, slice(int(first[0]), int(last[0]))).numpy()
         scores = np.full((len(first), int((last - first).max())), -np.inf)
-        sides = (
-            self.queries.vectors.numpy()[shifted],
-            self.gallery.vectors.numpy(),
-            self.queries.half.numpy()[shifted],
-            self.gallery.half.numpy(),
-        )
+        sides = self.sides(shifted, slice(None))
         if listed is None:
             self.kernel.relevant_scores(*sides, first, last, scores)
         else:
             self.listed_kernel.listed_scores(*sides, listed.columns, scores)
         return scores
+
+    def sides(self, rows: slice, columns: slice) -> tuple[Any, ...]:
+        """What exact scores are made of: vectors, factors and half squares of queries and of the gallery."""
+        parts = ((space.given, space.scale, space.half) for space in (self.queries, self.gallery))
+        left, right = (
+            [part.numpy()[some] for part in three] for three, some in zip(parts, (rows, columns), strict=True)
+        )
+        return tuple(part for both in zip(left, right, strict=True) for part in both)
 
     def tables(self, low: Any, high: Any, counts: Any) -> tuple[Any, ...]:
         """Per query a table from a score's slot to the number of items below it, and the slots' origin and scale."""
@@ -135,18 +138,8 @@ class Counter:
         pairs = near[:unclear]
         over, upto = above.copy(order="K"), above
         if len(pairs):
-            rows = self.question.shifted(panel.rows)
-            self.kernel.settle(
-                self.queries.vectors.numpy()[rows],
-                self.gallery.vectors.numpy()[columns],
-                self.queries.half.numpy()[rows],
-                self.gallery.half.numpy()[columns],
-                pairs,
-                panel.relevant,
-                self.tolerance,
-                over,
-                upto,
-            )
+            sides = self.sides(self.question.shifted(panel.rows), columns)
+            self.kernel.settle(*sides, pairs, panel.relevant, self.tolerance, over, upto)
         panel.add(over, upto)
         return True
 

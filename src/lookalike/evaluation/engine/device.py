@@ -51,9 +51,8 @@ class DeviceCounter:
         return torch.cat(parts)
 
     def scores_at(self, i: Tensor, j: Tensor) -> Tensor:
-        left = self.queries.vectors[i.to(self.device)].to(self.precise).double()
-        right = self.gallery.vectors[j.to(self.device)].to(self.precise).double()
-        return (left * right).sum(1) - self.queries.half[i] - self.gallery.half[j]
+        products = (self.queries.exact(i) * self.gallery.exact(j)).sum(1)
+        return products - self.queries.half[i] - self.gallery.half[j]
 
     def count(self, panel: Panel, columns: slice, other: Panel | None, buffer: Tensor) -> None:
         """Score the panel against some gallery columns; if those are another panel's rows, count for it as well."""

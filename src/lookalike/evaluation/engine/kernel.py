@@ -24,11 +24,11 @@ def dot(a, b):
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def relevant_scores(q, g, half_q, half_g, first, last, out):
+def relevant_scores(q, g, scale_q, scale_g, half_q, half_g, first, last, out):
     """Float64 scores of row i with the columns first[i] … last[i] − 1 of the gallery."""
     for i in range(q.shape[0]):
         for j in range(first[i], last[i]):
-            out[i, j - first[i]] = dot(q[i], g[j]) - half_q[i] - half_g[j]
+            out[i, j - first[i]] = dot(q[i], g[j]) * scale_q[i] * scale_g[j] - half_q[i] - half_g[j]
 
 
 @njit(nogil=True, cache=True)
@@ -274,11 +274,11 @@ def many_exact(scores, edges, counts, above):
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def settle(q, g, half_q, half_g, near, relevant, tolerance, over, upto):
+def settle(q, g, scale_q, scale_g, half_q, half_g, near, relevant, tolerance, over, upto):
     """Scores too close to call in float32, compared again in float64."""
     for k in range(near.shape[0]):
         i, j = near[k, 0], near[k, 1]
-        score = dot(q[i], g[j]) - half_q[i] - half_g[j]
+        score = dot(q[i], g[j]) * scale_q[i] * scale_g[j] - half_q[i] - half_g[j]
         for p in range(near[k, 2], near[k, 3]):
             difference = score - relevant[p, i]
             if difference > tolerance:

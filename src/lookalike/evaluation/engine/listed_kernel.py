@@ -9,13 +9,13 @@ from lookalike.evaluation.engine.kernel import dot
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def listed_scores(q, g, half_q, half_g, columns, out):
+def listed_scores(q, g, scale_q, scale_g, half_q, half_g, columns, out):
     """Float64 scores of row i with its listed columns of the gallery."""
     for i in range(q.shape[0]):
         for k in range(columns.shape[1]):
             j = columns[i, k]
             if j >= 0:
-                out[i, k] = dot(q[i], g[j]) - half_q[i] - half_g[j]
+                out[i, k] = dot(q[i], g[j]) * scale_q[i] * scale_g[j] - half_q[i] - half_g[j]
 
 
 @njit(nogil=True, cache=True)

@@ -1,8 +1,9 @@
 """Vectors ready to be scored: placed in their geometry, permuted, rounded to float32.
 
 The score of two vectors is −‖a − b‖²/2; on the sphere the same up to a constant, the cosine. Both grow with closeness,
-and a tolerance means the same in both. The vectors are normalised in float64 and rounded once, so they do not depend on
-the machine; block scores are float32 products, and exact ones are float64 sums over the same float32 vectors.
+and a tolerance means the same in both. Block scores are float32 products of vectors that were normalised in float64 and
+rounded once. Exact scores are float64 sums over the vectors as they were given, times the two factors that normalise
+them: nothing is rounded on the way there.
 """
 
 import math
@@ -22,15 +23,20 @@ SAFETY = 2.0  # a float32 sum over d terms errs by about 0.3 √d units at worst
 
 @dataclass(frozen=True)
 class Space:
-    """`vectors` in evaluation order, `half` = ‖e‖²/2 per row (zeros on the sphere: the score is the cosine there)."""
+    """`vectors` in evaluation order, `half` = ‖e‖²/2 per row (zeros on the sphere: the score is the cosine there).
+
+    `given` times `scale`, row by row, are the same vectors before rounding.
+    """
 
     vectors: Float[Tensor, "n d"]
     half: Float[Tensor, " n"]
     spherical: bool
+    given: Float[Tensor, "n d"]
+    scale: Float[Tensor, " n"]
 
     @property
     def rounding(self) -> float:
-        """How far a float32 score may be from the exact one."""
+        """How far a float32 score of rounded vectors may be from the exact one."""
         terms = float(self.vectors.shape[1])
         return SAFETY * UNIT_ROUNDING * (math.sqrt(terms) + 2) * (1 if self.spherical else 2)
 
@@ -42,11 +48,13 @@ class Space:
         return out
 
     def exact_block(self, rows: slice, other: "Space", columns: slice) -> Tensor:
-        """The same in float64."""
-        scores = (
-            self.vectors[rows].to(self.half.device).double() @ other.vectors[columns].to(self.half.device).double().T
-        )
+        """The same in float64, of the vectors as they were given."""
+        scores = self.exact(rows) @ other.exact(columns).T
         return scores if self.spherical else scores.sub_(self.half[rows, None]).sub_(other.half[columns])
+
+    def exact(self, rows: slice | Tensor) -> Tensor:
+        """Some rows in float64."""
+        return self.given[rows].double() * self.scale[rows][..., None]
 
 
 def largest_norm(*sets: Tensor) -> float:
@@ -57,15 +65,29 @@ def largest_norm(*sets: Tensor) -> float:
 def place(vectors: Tensor, order: Codes, geometry: Geometry, unit: float = 1.0) -> Space:
     """The vectors of `order` in their geometry; `unit` divides un-normalised ones, so that no square overflows."""
     placed = torch.empty(len(order), vectors.shape[1], device=vectors.device)
-    half = torch.zeros(
-        len(order), dtype=torch.float64, device="cpu" if vectors.device.type == "mps" else vectors.device
-    )
+    precise = "cpu" if vectors.device.type == "mps" else vectors.device  # where float64 exists
+    half = torch.zeros(len(order), dtype=torch.float64, device=precise)
+    narrow = vectors.dtype != torch.float64  # a float64 sum over products of float32 numbers does not overflow
+    given = torch.empty(placed.shape, dtype=torch.float32 if narrow else torch.float64, device=precise)
+    scale = torch.ones_like(half)
     for start in range(0, len(order), CHUNK):
         index = torch.from_numpy(np.ascontiguousarray(order[start : start + CHUNK])).to(vectors.device)
         wide = vectors[index].to(half.device).double()
         exact = normalise(wide, geometry) if geometry != "none" else wide / unit
-        rounded = exact.float()
-        placed[start : start + CHUNK] = rounded.to(placed.device)
+        placed[start : start + CHUNK] = exact.float().to(placed.device)
+        given[start : start + CHUNK] = wide if narrow else exact
+        if narrow:
+            scale[start : start + CHUNK] = factors(wide, geometry, unit)
         if geometry != "sphere":
-            half[start : start + CHUNK] = rounded.double().square().sum(1) / 2
-    return Space(placed, half, geometry == "sphere")
+            half[start : start + CHUNK] = exact.square().sum(1) / 2
+    return Space(placed, half, geometry == "sphere", given, scale)
+
+
+def factors(vectors: Tensor, geometry: Geometry, unit: float) -> Tensor:
+    """By how much `place` multiplies each row."""
+    lengths = norms(vectors)
+    if geometry == "none":
+        return torch.full_like(lengths, 1 / unit)
+    if geometry == "ball":
+        return 1 / lengths.clamp(min=1)
+    return torch.where(lengths > 0, 1 / lengths, 0.0)

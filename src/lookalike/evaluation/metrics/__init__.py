@@ -34,6 +34,6 @@ AT_K: dict[str, Callable[[Order, int], Values]] = {
     name: metric for name, metric in _METRICS.items() if "k" in inspect.signature(metric).parameters
 }
 PLAIN: dict[str, Callable[[Order], Values]] = {name: metric for name, metric in _METRICS.items() if name not in AT_K}
-# relevant items that a metric looks at, where that does not grow with the class; those at K look at K
-FEW = {"map@1000": 1000, "map_lim": LIMIT, "precision@1000_doc": 1000, "precision@1000_eq30": 1000, "mrr": 1}
+# how many ranks a metric looks at, where that is a number; metrics at K look at K
+RANKS = {"map@1000": 1000, "map_lim": LIMIT, "precision@1000_doc": 1000, "precision@1000_eq30": 1000}
 ON_REQUEST = ("precision@1000_eq30",)  # not among the metrics that are measured where none is named
