@@ -12,7 +12,7 @@ import numpy as np
 
 from lookalike.search import keys
 from lookalike.search.items import Identity, Item
-from lookalike.search.log import Entry
+from lookalike.search.log import LogEntry
 from lookalike.search.stores.sqlite.store import SqliteStore
 from tests.attacks.outcomes import Outcomes, right
 
@@ -77,6 +77,6 @@ def writer(seed: int, place: Path, name: str) -> tuple[int, int]:
             store.put([item], np.full((1, DIM), value / 1000, np.float32))
             os.write(theirs, f"{item.id} {value}\n".encode())
             if number % 7 == 3:
-                store.log.append(Entry(name, "written"))
+                store.log.append(LogEntry(name, "written"))
     finally:
         os._exit(1)

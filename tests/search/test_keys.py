@@ -10,7 +10,7 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import Index, keys
 from lookalike.search.items import Item
-from lookalike.search.log import Entry, shown, subject_of
+from lookalike.search.log import LogEntry, shown, subject_of
 
 
 @pytest.fixture(params=["folder", "postgres", "shards"])
@@ -66,16 +66,16 @@ def test_no_key_is_kept(tmp_path):
 
 def test_a_key_that_a_stranger_wrote(tmp_path):
     with closing(Index.create(tmp_path / "index", dim=3)) as index:
-        index.store.log.append(Entry("me", keys.ADDED, "till", "[]"))
+        index.store.log.append(LogEntry("me", keys.ADDED, "till", "[]"))
         with pytest.raises(UserError, match="entry 1 of the log of this index is no key"):
             keys.every(index.store.log)
 
 
 def test_entries_in_their_order(log):
     for number in range(4):
-        log.append(Entry("me", "odd" if number % 2 else "even", f"item {number}", "detail"))
+        log.append(LogEntry("me", "odd" if number % 2 else "even", f"item {number}", "detail"))
     first, second, third, fourth = log.entries()
-    assert replace(first, time=0, number=0) == Entry("me", "even", "item 0", "detail")
+    assert replace(first, time=0, number=0) == LogEntry("me", "even", "item 0", "detail")
     assert first.time <= fourth.time
     assert log.entries(last=2) == [third, fourth]
     assert log.entries(actions=("odd",)) == [second, fourth]
@@ -85,7 +85,7 @@ def test_entries_in_their_order(log):
 
 def test_a_log_is_only_added_to(new_place):
     with closing(Index.create(new_place(), dim=3)) as index:
-        index.store.log.append(Entry("me", "done"))
+        index.store.log.append(LogEntry("me", "done"))
         for statement in ("UPDATE log SET who = 'you'", "DELETE FROM log"):
             with pytest.raises(Exception, match="the log of an index is only added to"):  # noqa: PT012
                 if isinstance(index.place, str):

@@ -28,7 +28,7 @@ from lookalike.search.calibration.trials import LABELLED
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
-from lookalike.search.log import Entry, this_user
+from lookalike.search.log import LogEntry, this_user
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
@@ -201,7 +201,7 @@ class Index:
 
     def _note(self, action: str, **numbers: float) -> None:
         """An entry of the log, by the user of this process; whoever comes over the network is noted by the server."""
-        self.store.log.append(Entry(this_user(), action, detail=json.dumps(numbers)))
+        self.store.log.append(LogEntry(this_user(), action, detail=json.dumps(numbers)))
 
     def _chosen(self, ids: Iterable[str], where: Where) -> list[str]:
         chosen = list(ids)

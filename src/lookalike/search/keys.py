@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from lookalike.errors import UserError, check
-from lookalike.search.log import Entry
+from lookalike.search.log import LogEntry
 from lookalike.search.stores import Log
 
 Scope = Literal["search", "mark", "write", "admin"]
@@ -67,7 +67,7 @@ def every(log: Log) -> list[Key]:
     return keys
 
 
-def _key(entry: Entry) -> Key:
+def _key(entry: LogEntry) -> Key:
     try:
         content = json.loads(entry.detail)
         scopes = tuple(scope for scope in SCOPES if scope in content["scopes"])
@@ -92,7 +92,7 @@ def add(log: Log, name: str, scopes: Sequence[str], days: float | None, who: str
     secret = START + secrets.token_urlsafe(32)
     expires = None if days is None else now + days * DAY
     content = {"digest": digest_of(secret), "scopes": list(scopes), "expires": expires}
-    log.append(Entry(who, ADDED, name, json.dumps(content)))
+    log.append(LogEntry(who, ADDED, name, json.dumps(content)))
     return secret
 
 
@@ -100,4 +100,4 @@ def revoke(log: Log, name: str, who: str) -> None:
     """Take a key back: it opens nothing any more, a second later at a server that runs."""
     known = [key.name for key in every(log) if key.revoked is None]
     check(name in known, f"there is no key {name!r} to revoke; there are: {', '.join(sorted(set(known))) or 'none'}")
-    log.append(Entry(who, REVOKED, name))
+    log.append(LogEntry(who, REVOKED, name))

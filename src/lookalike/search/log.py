@@ -16,7 +16,7 @@ DIGEST = re.compile(r'"digest": "[0-9a-f]*", ')
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """One act: who, what, on what; the store knows when, and counts them."""
 
     who: str
@@ -36,7 +36,7 @@ def subject_of(id_: str) -> str:
     return f"item {blake2b(id_.encode(errors='surrogatepass'), digest_size=SIZE).hexdigest()}"
 
 
-def shown(entry: Entry) -> dict[str, Any]:
+def shown(entry: LogEntry) -> dict[str, Any]:
     """An entry for people and programs; the digest of a key stays inside."""
     content = {"number": entry.number, "time": _when(entry.time), "who": entry.who, "action": entry.action}
     return content | {"subject": entry.subject, "detail": DIGEST.sub("", entry.detail)}

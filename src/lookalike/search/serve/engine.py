@@ -25,7 +25,7 @@ from lookalike.search.asking import Question
 from lookalike.search.filters import Filter
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
-from lookalike.search.log import Entry, subject_of
+from lookalike.search.log import LogEntry, subject_of
 from lookalike.search.queries import combined
 from lookalike.search.serve.canaries import canaries, same
 from lookalike.search.serve.decoders import Decoders
@@ -244,14 +244,14 @@ class Engine:
             vectors = await self._vectors([upload], network, times, flip=False)
             pictures, generation = {item.id: upload.content}, network.identity.generation
             change = partial(self.index.store.put, [item], np.stack(vectors), pictures, generation)
-            await self._write(change, Entry(who, "item added", subject_of(item.id)))
+            await self._write(change, LogEntry(who, "item added", subject_of(item.id)))
 
         await self._within_a_generation(put, needs_network=True)
 
     async def remove(self, id_: str, who: str) -> bool:
         with self.admitted():
             change = partial(self.index.store.remove, [id_])
-            return bool(await self._write(change, Entry(who, "item removed", subject_of(id_))))
+            return bool(await self._write(change, LogEntry(who, "item removed", subject_of(id_))))
 
     async def upright(self, upload: Upload) -> bytes:
         """A marked query as a picture that is kept: the part that was meant, upright, with nothing else of the file."""
@@ -262,16 +262,16 @@ class Engine:
         with self.admitted():
             change = partial(self.index.store.marks.add, mark, picture)
             word = "marked right" if mark.right else "marked wrong"
-            number = await self._write(change, Entry(who, word, subject_of(mark.item)))
+            number = await self._write(change, LogEntry(who, word, subject_of(mark.item)))
             self.watcher.marked(mark.query, mark.item, mark.right)
             return number
 
     async def unmark(self, number: int, who: str) -> bool:
         with self.admitted():
             change = partial(self.index.store.marks.remove, number)
-            return await self._write(change, Entry(who, "mark taken back", f"mark {number}"))
+            return await self._write(change, LogEntry(who, "mark taken back", f"mark {number}"))
 
-    async def _write(self, change: Callable[[], Result], entry: Entry) -> Result:
+    async def _write(self, change: Callable[[], Result], entry: LogEntry) -> Result:
         """Make a change, and note whose it was unless there was nothing to change."""
 
         def noted() -> Result:

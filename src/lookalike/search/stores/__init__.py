@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from lookalike.errors import UserError, unknown
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
-from lookalike.search.log import Entry
+from lookalike.search.log import LogEntry
 
 
 class GenerationError(Exception):
@@ -95,11 +95,13 @@ class Marks(Protocol):
 class Log(Protocol):
     """Who did what: entries that are added and never changed."""
 
-    def append(self, entry: Entry) -> int:
+    def append(self, entry: LogEntry) -> int:
         """Keep an entry, with the time of now; its number."""
         ...
 
-    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+    def entries(
+        self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None
+    ) -> list[LogEntry]:
         """Entries in their order: of some `actions`, about one `subject`, the `last` ones."""
         ...
 

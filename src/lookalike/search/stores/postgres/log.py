@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from lookalike.search.log import Entry
+from lookalike.search.log import LogEntry
 from lookalike.search.stores.postgres.database import PostgresDatabase, Snapshot
 from lookalike.search.stores.postgres.rows import one
 
@@ -14,21 +14,23 @@ class PostgresLog:
     def __init__(self, database: PostgresDatabase) -> None:
         self.database = database
 
-    def append(self, entry: Entry) -> int:
+    def append(self, entry: LogEntry) -> int:
         return self.database.write(_append, entry, time.time())
 
-    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+    def entries(
+        self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None
+    ) -> list[LogEntry]:
         return self.database.read(_entries, list(actions), subject, last)
 
 
-def _append(snapshot: Snapshot, entry: Entry, now: float) -> int:
+def _append(snapshot: Snapshot, entry: LogEntry, now: float) -> int:
     statement = "INSERT INTO log (time, who, action, subject, detail) VALUES (%s, %s, %s, %s, %s) RETURNING number"
     return int(one(snapshot, statement, (now, entry.who, entry.action, entry.subject, entry.detail)))
 
 
-def _entries(snapshot: Snapshot, actions: list[str], subject: str | None, last: int | None) -> list[Entry]:
+def _entries(snapshot: Snapshot, actions: list[str], subject: str | None, last: int | None) -> list[LogEntry]:
     statement = """SELECT who, action, subject, detail, time, number FROM log
                    WHERE (%(actions)s::text[] = '{}' OR action = ANY(%(actions)s))
                    AND (%(subject)s::text IS NULL OR subject = %(subject)s) ORDER BY number DESC LIMIT %(last)s"""
     rows = snapshot.connection.execute(statement, {"actions": actions, "subject": subject, "last": last}).fetchall()
-    return [Entry(*row) for row in reversed(rows)]
+    return [LogEntry(*row) for row in reversed(rows)]

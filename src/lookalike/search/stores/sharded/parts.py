@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from lookalike.search.items import Identity, Item, Mark, Vectors
-from lookalike.search.log import Entry
+from lookalike.search.log import LogEntry
 from lookalike.search.stores.sharded.shards import FanOut, Shard
 
 EVERY = 1 << 40  # more items or values than there are
@@ -63,10 +63,12 @@ class ShardedLog:
     def __init__(self, first: Shard) -> None:
         self._first = first
 
-    def append(self, entry: Entry) -> int:
+    def append(self, entry: LogEntry) -> int:
         return self._first.ask(lambda store: store.log.append(entry))
 
-    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+    def entries(
+        self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None
+    ) -> list[LogEntry]:
         return self._first.ask(lambda store: store.log.entries(actions, subject, last))
 
 

@@ -4,7 +4,7 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
-from lookalike.search.log import Entry
+from lookalike.search.log import LogEntry
 from lookalike.search.stores.sqlite.cells import NUMBER, TEXT, WHOLE, typed
 from lookalike.search.stores.sqlite.database import SqliteDatabase
 
@@ -27,7 +27,7 @@ class SqliteLog:
     def __init__(self, database: SqliteDatabase) -> None:
         self.database = database
 
-    def append(self, entry: Entry) -> int:
+    def append(self, entry: LogEntry) -> int:
         with self.database.writing(counted=False) as connection:
             for statement in SCHEMA:
                 connection.execute(statement)
@@ -35,7 +35,9 @@ class SqliteLog:
             fields = (time.time(), entry.who, entry.action, entry.subject, entry.detail)
             return int(connection.execute(statement, fields).lastrowid or 0)
 
-    def entries(self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None) -> list[Entry]:
+    def entries(
+        self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None
+    ) -> list[LogEntry]:
         chosen = f"action IN ({', '.join('?' * len(actions))})" if actions else "1"
         statement = f"""SELECT who, action, subject, detail, time, number FROM log
                         WHERE {chosen} AND (? IS NULL OR subject = ?) ORDER BY number DESC LIMIT ?"""
@@ -44,7 +46,7 @@ class SqliteLog:
                 return []
             rows = connection.execute(statement, (*actions, subject, subject, -1 if last is None else last))
             cells = [typed(row, TEXT, TEXT, TEXT, TEXT, NUMBER, WHOLE) for row in rows]
-        return [Entry(*row) for row in reversed(cells)]
+        return [LogEntry(*row) for row in reversed(cells)]
 
 
 def _there(connection: sqlite3.Connection) -> bool:
