@@ -311,12 +311,13 @@ class Index:
         self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
         self.store.documents.write("quality", json.dumps(result.quality.as_json()))
         self.store.documents.write("reference", self._reference(queries, stage("looking at ordinary queries")))
-        self._note("calibrated", precision=precision)
+        self._note("calibrated", precision=result.calibration.target)
         return result
 
     def _reference(self, queries: measuring.Queries, progress: Progress | None) -> str | None:
         """What ordinary queries look like, for `serve` to watch; None where there are too few classes to tell."""
-        vectors = queries.flipped if self.quality.flip else queries.vectors
+        flipped = queries.flipped if self.quality.flip else None
+        vectors = queries.vectors if flipped is None else flipped
         rows = np.random.default_rng(0).permutation(len(vectors))[:WATCHED]
         similarities, asked = [], []
         for done, row in enumerate(rows.tolist(), start=1):
