@@ -50,7 +50,7 @@ def test_from_photos_to_a_better_index(told, tmp_path):
     assert "24 added" in grown.out
     assert "240 items in" in grown.out
     calibrated = told("calibrate", Path("shop.index"), Path("held_out"), "--precision", 0.6)
-    assert "sure: " in calibrated.out
+    assert "Measured with " in calibrated.out
 
     queries = sorted(asked.rglob("*.png"))
     assert verdict(told, queries[0])["verdict"] in ("sure", "maybe", "unknown")
