@@ -67,8 +67,8 @@ def column(connection: sqlite3.Connection, name: str, kind: Kind, values: int) -
     """What a column of the table holds."""
     if kind == "number":
         least, most = (f"SELECT {which}({name}) FROM items" for which in ("min", "max"))  # one each: by the index
-        ends = (typed(connection.execute(end).fetchone(), VALUES[kind])[0] for end in (least, most))
-        return Column(kind, 0, (), *ends)
+        low, high = (typed(connection.execute(end).fetchone(), VALUES[kind])[0] for end in (least, most))
+        return Column(kind, least=low, most=high)
     distinct = connection.execute(f"SELECT count(DISTINCT {name}) FROM items").fetchone()[0]
     statement = f"""SELECT {name}, count(*) AS times FROM items WHERE {name} IS NOT NULL GROUP BY {name}
                     ORDER BY times DESC, {name} LIMIT ?"""
