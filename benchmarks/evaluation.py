@@ -1,6 +1,6 @@
 """Evaluation against pytorch-metric-learning 2.9.0 (with faiss) and against the bare product of all pairs.
 
-    python -m benchmarks.evaluation [--json FILE] [--only large small gallery growth] [--threads N]
+    python -m benchmarks.evaluation [--json FILE] [--only large small gallery growth shapes] [--threads N]
 
 Every ratio comes from one run on the same data with the same threads. "product" is the loop
 `for i in range(0, n, 2048): X[i:i+2048] @ X.T`, which ranks nothing; "ours" gives all ranking metrics at all usual K.
@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import torch
 from torch import Tensor
 
-from lookalike.evaluation import evaluate
+from lookalike.evaluation import evaluate, neighbours
 
 SOP = (60_502, 11_316)  # test images and classes of Stanford Online Products
 CUB = (5_924, 100)
@@ -150,9 +151,39 @@ def growth() -> Iterator[Row]:
         yield case(f"{members:,} per class, random", (15_000, 15_000 // members), 128, None, False, 1)
 
 
-PARTS = {"small": small, "large": large, "gallery": gallery, "growth": growth}
+def shapes() -> Iterator[Row]:
+    """Few huge classes, few ranks of them, embeddings that float32 does not tell apart, and a matrix of relevance."""
+    for width in (32, 128):
+        vectors, labels = embeddings(10_000, 2, width, None)
+        row: Row = {"case": f"precision@1, 2 classes, {width}-D", "rows": 10_000, "classes": 2, "width": width}
+        timed(row, "ours", lambda x=vectors, y=labels: evaluate(x, y, metrics="precision@1"), 2)  # type: ignore[misc]
+        timed(row, "product", lambda x=vectors: product(x), 2)  # type: ignore[misc]
+        timed(row, "search", lambda x=vectors: neighbours(x, None, 1), 2)  # type: ignore[misc]
+        relate(row)
+        yield row
+    for classes in (2, 10):
+        yield case(f"{classes} classes, all metrics", (60_000, classes), 128, None, False, 1)
+    draw = np.random.default_rng(0)
+    vectors, labels = embeddings(10_000, 100, 32, 1.0)
+    tight = torch.nn.functional.normalize(torch.ones(32) + 1e-3 * vectors)
+    row = {"case": "spread 1e-3, all metrics", "rows": 10_000, "classes": 100, "width": 32}
+    timed(row, "ours", lambda: evaluate(tight, labels))
+    timed(row, "product", lambda: product(tight))
+    relate(row)
+    yield row
+    ignore = draw.random((10_000, 10_000)) < 0.1
+    for share in (0.01, 0.5):
+        relevance = draw.random((10_000, 10_000)) < share
+        row = {"case": f"relevance {share:.0%} + ignore 10%", "rows": 10_000, "width": 32}
+        timed(row, "ours", lambda r=relevance: evaluate(vectors, relevance=r, ignore=ignore))  # type: ignore[misc]
+        timed(row, "product", lambda: product(vectors))
+        relate(row)
+        yield row
+
+
+PARTS = {"small": small, "large": large, "gallery": gallery, "growth": growth, "shapes": shapes}
 SHOWN = (
-    *("ours_s", "product_s", "of_product", "cpu_of_product"),
+    *("ours_s", "product_s", "of_product", "cpu_of_product", "ours_cpu", "search_cpu"),
     *("peer_s", "faster_than_peer", "peer_1001_s", "faster_than_peer_1001"),
     *("ours_mb", "product_mb", "peer_mb", "peer_1001_mb", "whole_s"),
 )

@@ -108,15 +108,17 @@ class RankingTask:
         position = np.empty(len(self.gallery), np.int64)
         position[self.gallery] = np.arange(len(self.gallery))
         place, item, grade = self.relevance.relevant(queries)
-        order = np.lexsort((position[item], place))
+        keys = place * len(self.gallery) + position[item]  # by query, then by position
+        order = None if grade is None else np.argsort(keys)
+        keys = np.sort(keys) if order is None else keys[order]
         counts = np.bincount(place, minlength=len(queries))
-        slot = np.arange(len(place)) - np.repeat(np.cumsum(counts) - counts, counts)
-        columns = np.full((len(queries), int(counts.max(initial=0))), -1)
-        columns[place, slot] = position[item[order]]
-        if grade is None:
+        filled = np.arange(int(counts.max(initial=0))) < counts[:, None]
+        columns = np.full(filled.shape, -1)
+        columns[filled] = keys % len(self.gallery)
+        if grade is None or order is None:
             return columns, None
         grades = np.zeros(columns.shape)
-        grades[place, slot] = grade[order]
+        grades[filled] = grade[order]
         return columns, grades
 
     def shifted(self, rows: slice) -> slice:

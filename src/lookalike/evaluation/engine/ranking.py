@@ -5,8 +5,8 @@ queries and gallery are the same set, only the upper triangle of blocks is compu
 
 The relevant scores are float64 sums. A block score (float32) within rounding of the edge at which it starts to count as
 tied or above is computed again in float64, so ranks do not depend on block size, threads or hardware: they are those of
-the float64 scores of the float32 vectors. Where a block holds too many such scores, the whole block is computed
-again in float64. Nothing is sorted but each query's own relevant scores.
+the float64 scores of the vectors as they were given. Where a block holds too many such scores, the whole block is
+computed again in float64. Nothing is sorted but each query's own relevant scores.
 """
 
 from collections.abc import Iterator

@@ -63,15 +63,17 @@ class Relevance:
     symmetric: bool  # whether relevance is mutual
     graded: bool = False
     grades: Grades | None = field(default=None, repr=False)
+    distinct: bool = False  # no query lists an item twice: the rows of a matrix
 
     def relevant(self, queries: Codes) -> tuple[Codes, Codes, Grades | None]:
         """(place in `queries`, gallery row, gain) of every relevant item, by place and row."""
         place, label = self.labels.of_lists(queries)
         which, item = self.items.of_lists(label)
+        if self.distinct:
+            place = place[which]
+            return place, item, None if self.grades is None else self.grades[queries[place], item]
         keys, times = np.unique(place[which] * self.gallery + item, return_counts=True)
         place, item = keys // self.gallery, keys % self.gallery
-        if self.grades is not None:
-            return place, item, self.grades[queries[place], item]
         return place, item, times.astype(np.float64) if self.graded else None
 
     def counts(self) -> Codes:
@@ -115,10 +117,10 @@ def by_matrix(relevance: Any, queries: int, gallery: int, leave_one_out: bool) -
     )
     some = array > 0
     if leave_one_out:
-        some = some | np.eye(queries, dtype=np.bool_)
-    query, item = np.nonzero(some)
+        np.fill_diagonal(some, True)
+    _, item = np.nonzero(some)
     rows = Lists(np.arange(queries), np.arange(queries + 1))
     graded = array.dtype != np.bool_
-    return Relevance(
-        rows, Lists.of(query, item, queries), gallery, False, graded, array.astype(np.float64) if graded else None
-    )
+    items = Lists(item, np.r_[0, np.cumsum(some.sum(1))])  # which `nonzero` lists row by row
+    grades = array.astype(np.float64) if graded else None
+    return Relevance(rows, items, gallery, False, graded, grades, distinct=True)

@@ -73,19 +73,21 @@ def place(vectors: Tensor, order: Codes, geometry: Geometry, unit: float = 1.0) 
     for start in range(0, len(order), CHUNK):
         index = torch.from_numpy(np.ascontiguousarray(order[start : start + CHUNK])).to(vectors.device)
         wide = vectors[index].to(half.device).double()
-        exact = normalise(wide, geometry) if geometry != "none" else wide / unit
-        placed[start : start + CHUNK] = exact.float().to(placed.device)
-        given[start : start + CHUNK] = wide if narrow else exact
         if narrow:
             scale[start : start + CHUNK] = factors(wide, geometry, unit)
+            exact = wide * scale[start : start + CHUNK, None]
+        else:
+            exact = normalise(wide, geometry) if geometry != "none" else wide / unit
+        placed[start : start + CHUNK] = exact.float().to(placed.device)
+        given[start : start + CHUNK] = wide if narrow else exact
         if geometry != "sphere":
             half[start : start + CHUNK] = exact.square().sum(1) / 2
     return Space(placed, half, geometry == "sphere", given, scale)
 
 
 def factors(vectors: Tensor, geometry: Geometry, unit: float) -> Tensor:
-    """By how much `place` multiplies each row."""
-    lengths = norms(vectors)
+    """By how much `place` multiplies each row of numbers that were float32, so that no square overflows."""
+    lengths = torch.linalg.vector_norm(vectors, dim=1)
     if geometry == "none":
         return torch.full_like(lengths, 1 / unit)
     if geometry == "ball":
