@@ -1,6 +1,6 @@
 // The answer: its verdict, its hits, or what to do where there are none.
 
-import { badge, card, nameOf, showMarks, skeletons } from "./cards.js";
+import { badge, card, showMarks, skeletons } from "./cards.js";
 import { button, find, make, plural } from "./dom.js";
 
 const percent = (share) => `${Math.round(share * 100)} %`;
