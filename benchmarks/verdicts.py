@@ -128,7 +128,7 @@ def weights_of(photos: np.ndarray) -> np.ndarray:
     weights = np.zeros(len(photos))
     for state, share in ((0, 1 / 2), (1, 1 / 6), (3, 1 / 6), (ALL, 1 / 12), (KNOWN, 1 / 12)):
         weights[photos == state] = share / max(1, (photos == state).sum())
-    return weights / weights.mean()
+    return np.asarray(weights / weights.mean())
 
 
 def error(chance: np.ndarray, true: np.ndarray, weights: np.ndarray, classes: np.ndarray) -> float:
@@ -174,6 +174,7 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed
     lost = strangers[generator.permutation(len(strangers))[:LOST]]
     worlds = asked(vectors, codes, known, lost, generator)
     models = calibration.models
+    assert models is not None
     trials, plain = judged(worlds, models.rule), judged(worlds, None)
     match, chance, _ = chances(trials.evidence, models)
     inside = trials.classes >= 0

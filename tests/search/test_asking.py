@@ -90,7 +90,7 @@ def test_a_calibrated_index_gives_its_verdict_and_what_it_means(tmp_path, model,
     first = next(index.store.listed()).id
     answer = index.search(first, 3)
     assert answer.verdict != "uncalibrated"
-    assert answer.meaning == index.calibration.meaning(answer.verdict)
+    assert answer.meaning == index.calibration.meaning(answer.verdict, answer.chance)
     assert answer.label == "apple"
     index.close()
 

@@ -131,13 +131,16 @@ def test_what_calibration_promises_is_said(overview):
 
     form = shown(calibration)
     assert (form.precision, form.coverage, form.date, form.stale) == (0.8, 0.75, "today", False)
-    promise = "At least 80% of the answers called sure are right; 75% of what can be answered gets one."
+    promise = (
+        "At least 80% of the answers called sure are right (6 classes can promise at most 86%; 95% takes at least 19); "
+        "75% of what can be answered gets one."
+    )
     assert form.meaning == promise
     grown = shown(calibration, 100)
     assert grown.stale
     assert grown.meaning.startswith(f"{promise} Calibrate again: the index has grown from 36 to 100 items")
     none = shown(replace(calibration, sure=None))
-    assert none.meaning == "No answer here promises to be right in 80% of all cases, so none is called sure."
+    assert none.meaning.startswith("No answer is called sure: 6 classes like these do not promise 80%")
 
 
 def test_thumbnails_stay_in_memory_up_to_a_size(index, monkeypatch):

@@ -92,8 +92,8 @@ class Calibration:
         if self.models is None:
             reading = read(seen, None)
             rows = reading.evidence[:, :IN_0_2_0]
-            chance = float(logistic.chance(rows, self.weights)[0]) if self.weights else None
-            return Judged(int(reading.place[0]), int(reading.second[0]), chance)
+            known = float(logistic.chance(rows, self.weights)[0]) if self.weights else None
+            return Judged(int(reading.place[0]), int(reading.second[0]), known)
         near = Seen(seen.similarities, seen.labels, seen.sizes, seen.mutual, np.minimum(seen.items, self._largest))
         reading = read(near, self.models.rule)
         match, chance, either = chances(reading.evidence, self.models)
