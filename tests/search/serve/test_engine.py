@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lookalike.search import Index
-from lookalike.search.items import Identity, Item, Mark
+from lookalike.search.items import Answer, Identity, Item, Mark
 from lookalike.search.serve import engine as engines
 from lookalike.search.serve.engine import Engine, Query, Times
 from lookalike.search.serve.meters import Meters
@@ -133,6 +133,7 @@ def test_pictures_that_are_not_meant_are_told_from_those_that_are(engine, monkey
 
     async def note(question):
         questions.append(question)
+        return Answer([])
 
     monkeypatch.setattr(engine._searching, "do", note)
     query = Query([Upload(encoded("figs"))], ["a"], [Upload(encoded("apple")), Upload(encoded("bread"))], ["b"], k=5)
