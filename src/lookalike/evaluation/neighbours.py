@@ -119,12 +119,13 @@ def hide_self(scores: Tensor, rows: slice, columns: slice) -> None:
 def exact_scores(left: Space, rows: slice, right: Space, candidates: Tensor) -> Tensor:
     """Float64 scores of each row with its candidates; equal vectors get equal scores, bit by bit."""
     step, scores = max(1, 2**23 // (candidates.shape[1] * right.vectors.shape[1])), []
-    where = candidates.to(right.half.device)
+    where = candidates.to(right.vectors.device)
+    precise = right.half.device
     for start in range(0, len(candidates), step):
-        part = slice(rows.start + start, min(rows.start + start + step, rows.stop))
-        items = where[start : start + step]
-        score = (left.exact(part)[:, None] * right.exact(items)).sum(2) - left.half[part, None]
-        scores.append(score - right.half[items])
+        query = left.vectors[rows][start : start + step].to(precise).double()
+        item = right.vectors[where[start : start + step]].to(precise).double()
+        score = (query[:, None] * item).sum(2) - left.half[rows][start : start + step, None]
+        scores.append(score - right.half[where[start : start + step].to(precise)])
     return torch.cat(scores).cpu()
 
 

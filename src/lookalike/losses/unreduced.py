@@ -31,7 +31,7 @@ def per_anchor(
     >>> torch.allclose(per_anchor(SupCon(), x, y).mean(), SupCon()(x, y))
     True
     """
-    rows = embeddings.split(1) if len(embeddings) else ()  # split makes one empty part of nothing
+    rows = embeddings[:, None].unbind()
     columns = embeddings if candidates is None else candidates
     if isinstance(targets, Triplets):
         entries = as_triplets(targets, embeddings, candidates)
@@ -42,7 +42,7 @@ def per_anchor(
     elif not _takes_candidates(loss):
         labels = as_labels(targets.labels if isinstance(targets, Classes) else targets)
         check(len(labels) == len(rows), f"{len(labels)} labels for {len(rows)} embeddings: give one label each")
-        values = [loss(row, label) for row, label in zip(rows, labels.split(1), strict=True)]
+        values = [loss(row, label) for row, label in zip(rows, labels[:, None].unbind(), strict=True)]
     else:
         pairs = _pairs(loss, embeddings, targets, candidates)
         everyone = slice(len(columns))
@@ -69,7 +69,7 @@ def per_pair(loss: nn.Module, embeddings: Embeddings, targets: Targets, candidat
     """
     check(_takes_candidates(loss), f"{type(loss).__name__} compares samples with classes and has no pairs")
     pairs = _pairs(loss, embeddings, targets, candidates)
-    rows, columns = embeddings.split(1), (embeddings if candidates is None else candidates).split(1)
+    rows, columns = (part[:, None].unbind() for part in (embeddings, embeddings if candidates is None else candidates))
     places = (pairs.positive | pairs.negative).nonzero()
     values = [
         loss(rows[i], _part(pairs, slice(i, i + 1), slice(j, j + 1)), candidates=columns[j]) for i, j in places.tolist()

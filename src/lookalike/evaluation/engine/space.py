@@ -87,7 +87,7 @@ def place(vectors: Tensor, order: Codes, geometry: Geometry, unit: float = 1.0) 
 
 def factors(vectors: Tensor, geometry: Geometry, unit: float) -> Tensor:
     """By how much `place` multiplies each row of numbers that were float32, so that no square overflows."""
-    lengths = torch.linalg.vector_norm(vectors, dim=1)
+    lengths: Tensor = torch.linalg.vector_norm(vectors, dim=1)
     if geometry == "none":
         return torch.full_like(lengths, 1 / unit)
     if geometry == "ball":
