@@ -32,9 +32,9 @@ from lookalike.search.calibration.trials import (
     ALL,
     DEPTH,
     STATES,
-    Batch,
     Gallery,
-    Neighbours,
+    TrialBatch,
+    TrialNeighbours,
     _asked,
     _hits,
     _ranks,
@@ -48,7 +48,7 @@ BINS, MOST, LOST, KNOWN = 10, 1000, 400, ALL + 1
 GROUPS = {"1 photo": (1, 1), "2 or 3": (2, 3), "more": (4, ALL)}
 
 
-def nearest(vectors: np.ndarray, queries: np.ndarray, itself: np.ndarray, classes: np.ndarray) -> Neighbours:
+def nearest(vectors: np.ndarray, queries: np.ndarray, itself: np.ndarray, classes: np.ndarray) -> TrialNeighbours:
     """The first hits of every query in the whole gallery."""
     scores = (queries @ vectors.T).astype(np.float64)
     scores[np.flatnonzero(itself >= 0), itself[itself >= 0]] = -np.inf
@@ -56,10 +56,10 @@ def nearest(vectors: np.ndarray, queries: np.ndarray, itself: np.ndarray, classe
     some = np.argpartition(-scores, depth - 1, axis=1)[:, :depth]
     order = np.argsort(-np.take_along_axis(scores, some, 1), axis=1, kind="stable")
     places = np.take_along_axis(some, order, 1)
-    return Neighbours(np.take_along_axis(scores, places, 1), places, classes, itself)
+    return TrialNeighbours(np.take_along_axis(scores, places, 1), places, classes, itself)
 
 
-def calibrating(vectors: np.ndarray, codes: np.ndarray, generator: np.random.Generator) -> tuple[list[Batch], Any]:
+def calibrating(vectors: np.ndarray, codes: np.ndarray, generator: np.random.Generator) -> tuple[list[TrialBatch], Any]:
     """The trials of the known half: as an index calibrates itself now, and as 0.2.0 did, with whole classes."""
     chosen = np.sort(generator.permutation(len(vectors))[:MOST])
     strangers = shuffled(vectors, "sphere")
@@ -102,7 +102,7 @@ def _isotonic(values: np.ndarray) -> np.ndarray:
 
 def asked(
     vectors: np.ndarray, codes: np.ndarray, known: np.ndarray, strangers: np.ndarray, generator: np.random.Generator
-) -> list[Batch]:
+) -> list[TrialBatch]:
     """New classes in turn absent, with one photo, three and all, beside the known ones; photos=KNOWN: of these."""
     new = np.flatnonzero(~known)
     old = generator.permutation(np.flatnonzero(known))[: MOST // 4]
@@ -112,7 +112,7 @@ def asked(
     near = nearest(vectors, np.concatenate([vectors[rows], strangers]), itself, classes)
     gallery = Gallery(codes, lambda places: vectors[places], "sphere")
     names = generator.permutation(np.unique(codes[new]))
-    batches: list[Batch] = []
+    batches: list[TrialBatch] = []
     for turn in range(len(STATES)):
         photos = np.full(codes.max() + 1, KNOWN)
         photos[names] = np.array(STATES)[(np.arange(len(names)) + turn) % len(STATES)]

@@ -9,7 +9,7 @@ from papers.reproduction.planned import STUDIES
 BEDS = {"cub": "cub_untrained", "cars": "cars_untrained"}
 
 
-class Start(NamedTuple):
+class UntrainedStart(NamedTuple):
     """A row of a study of untrained heads."""
 
     study: str
@@ -17,11 +17,11 @@ class Start(NamedTuple):
 
 
 @cache
-def starts(study: str) -> dict[str, Start]:
+def starts(study: str) -> dict[str, UntrainedStart]:
     """The untrained head for every row of a study; empty where none is kept, as for networks from scratch.
 
     >>> starts("cub_top_k")["Angular"]
-    Start(study='cub_untrained', row='dim 128')
+    UntrainedStart(study='cub_untrained', row='dim 128')
     >>> starts("omniglot_ms")
     {}
     """
@@ -29,4 +29,4 @@ def starts(study: str) -> dict[str, Start]:
     files = [planned.file for planned in STUDIES if planned.name == study]
     if bed is None or not files:
         return {}
-    return {cell.row: Start(bed, f"dim {cell.recipe.model.architecture.dim}") for cell in read(files[0]).cells}
+    return {cell.row: UntrainedStart(bed, f"dim {cell.recipe.model.architecture.dim}") for cell in read(files[0]).cells}

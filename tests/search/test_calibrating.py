@@ -8,7 +8,7 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.calibration.measuring import compare
-from lookalike.search.calibration.trials import ALL, Gallery, Neighbours, among_themselves, draw, judged
+from lookalike.search.calibration.trials import ALL, Gallery, TrialNeighbours, among_themselves, draw, judged
 from lookalike.search.items import Item
 from lookalike.search.quality import Quality
 
@@ -133,7 +133,7 @@ def test_flip_is_kept_only_where_no_size_of_classes_loses():
         np.fill_diagonal(scores, -np.inf)
         order = np.argsort(-scores, axis=1)
         codes = np.arange(CLASSES * EACH) // EACH
-        near = Neighbours(np.take_along_axis(scores, order, 1), order, codes, np.arange(len(codes)))
+        near = TrialNeighbours(np.take_along_axis(scores, order, 1), order, codes, np.arange(len(codes)))
         return draw(near, Gallery(codes, lambda rows: good[rows], "sphere"))
 
     better, worse = compare(asked(bad), asked(good)), compare(asked(good), asked(bad))

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lookalike.search.calibration.evidence import HITS, IN_0_2_0, Rule, Seen, densities, mutual_similarities, read
+from lookalike.search.calibration.evidence import HITS, IN_0_2_0, Rule, SeenHits, densities, mutual_similarities, read
 from lookalike.search.calibration.logistic import chance, crossed, fit
 
 
@@ -36,7 +36,7 @@ def test_evidence_is_that_of_loops(k, classes, seed):
     vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
     labels = draw.integers(0, classes, (3, k))
     similarities = -np.sort(-draw.uniform(-1, 1, (3, k)), axis=1)
-    seen = Seen(
+    seen = SeenHits(
         similarities, labels, np.full(labels.shape, 9.0), mutual_similarities(vectors, "sphere"), np.full(3, 99.0)
     )
     result = read(seen, None).evidence
@@ -77,7 +77,7 @@ def test_evidence_that_separates_or_does_not_vary_is_no_trouble():
 
 def seen(similarities, labels, sizes):
     k = len(labels)
-    return Seen(
+    return SeenHits(
         np.array([similarities]), np.array([labels]), np.array([sizes], float), np.eye(k)[None], np.array([99.0])
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lookalike.search import Index
-from lookalike.search.calibration.evidence import HITS, Seen
+from lookalike.search.calibration.evidence import HITS, SeenHits
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import among_themselves
 from lookalike.search.items import Item
@@ -51,7 +51,7 @@ def by_hand(query, calibration, chosen):
     sizes = np.bincount(every, minlength=len(names))[codes].astype(float)
     items = np.array([float(sum(chosen(row) for row in range(len(labels))))])
     judged = calibration.judge(
-        Seen(exact[rows][None] @ query.astype(float), codes, sizes, (exact[rows] @ exact[rows].T)[None], items)
+        SeenHits(exact[rows][None] @ query.astype(float), codes, sizes, (exact[rows] @ exact[rows].T)[None], items)
     )
     return judged, labels[rows[judged.place]]
 

@@ -41,7 +41,7 @@ PAYS = 0.005  # recall@1 that a better model may not give away
 
 
 @dataclass(frozen=True)
-class Marks:
+class TaughtMarks:
     """The marks of a run: those of an `index`, or of a table; `seen`: classes that the model in use was taught."""
 
     table: Path
@@ -49,7 +49,7 @@ class Marks:
     seen: tuple[str, ...]
 
 
-def read(recipe: Recipe, run: OpenRun) -> Marks | None:
+def read(recipe: Recipe, run: OpenRun) -> TaughtMarks | None:
     """The marks that the recipe names. A resumed run has those that it began with."""
     place = recipe.data.marks
     if place is None:
@@ -62,7 +62,7 @@ def read(recipe: Recipe, run: OpenRun) -> Marks | None:
     if made is None:
         made = _taken(place, run)
         run.decisions.make(DECISION, made)
-    return Marks(Path(made["table"]), made["index"], tuple(made["seen"]))
+    return TaughtMarks(Path(made["table"]), made["index"], tuple(made["seen"]))
 
 
 def _taken(place: str, run: OpenRun) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _taken(place: str, run: OpenRun) -> dict[str, Any]:
     return {"table": str(table), "index": place, "seen": list(index.model.classes)}
 
 
-def add(dataset: Dataset, marks: Marks, recipe: Recipe, run: OpenRun) -> tuple[Dataset, set[str]]:
+def add(dataset: Dataset, marks: TaughtMarks, recipe: Recipe, run: OpenRun) -> tuple[Dataset, set[str]]:
     """The images with the marked ones, and the names of those; `settle` looks for copies once all are decoded."""
     marked = data.table(marks.table)
     if marked.denied is not None and not takes_sets(recipe):
@@ -102,7 +102,7 @@ def _same_files(marked: Dataset, dataset: Dataset) -> Tensor:
     return torch.tensor([there.path(row).absolute() in known for row in range(len(there))], dtype=torch.bool)
 
 
-def settle(dataset: Dataset, marked: set[str], marks: Marks, run: OpenRun) -> Dataset:
+def settle(dataset: Dataset, marked: set[str], marks: TaughtMarks, run: OpenRun) -> Dataset:
     """The decoded images without marked copies of others, and with test classes that nobody has taught."""
     ours = torch.tensor([dataset.images.name(row) in marked for row in range(len(dataset))])
     copies = _copies(dataset, ours, run)
@@ -178,7 +178,7 @@ def _with_fresh_tests(dataset: Dataset, taught: set[str], run: OpenRun) -> Datas
     return replace(dataset, splits=torch.where(train, SPLITS.index("train"), SPLITS.index("test")))
 
 
-def in_use(marks: Marks | None, test: Dataset, measure: Measure, metrics: Any) -> Judged | None:
+def in_use(marks: TaughtMarks | None, test: Dataset, measure: Measure, metrics: Any) -> Judged | None:
     """The model of the index on the test classes of a run; None where it was taught one of them."""
     taught = set() if marks is None else set(marks.seen)
     if marks is None or marks.index is None or taught & {test.label_names[label] for label in test.labels.tolist()}:

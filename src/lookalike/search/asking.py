@@ -12,7 +12,7 @@ import numpy as np
 
 from lookalike.errors import UserError
 from lookalike.search.calibration.evidence import HITS, seen_of
-from lookalike.search.calibration.thresholds import Calibration, Judged
+from lookalike.search.calibration.thresholds import Calibration, JudgedLabel
 from lookalike.search.calibration.trials import LABELLED
 from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Answer, Hit, Identity, Vectors
@@ -134,7 +134,7 @@ class Prepared:
         named = replace(answer, label=label, second=second, chance=judged.chance, match=judged.match, verdict=verdict)
         return in_words(named, judged.either, calibration)
 
-    def _chances(self, labelled: Sequence[Hit], calibration: Calibration) -> Judged | None:
+    def _chances(self, labelled: Sequence[Hit], calibration: Calibration) -> JudgedLabel | None:
         """None where one of the hits was removed since."""
         try:
             vectors = self.store.vectors([hit.id for hit in labelled])

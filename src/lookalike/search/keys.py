@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from lookalike.errors import UserError, check
 from lookalike.search.log import LogEntry
-from lookalike.search.stores import Log
+from lookalike.search.stores import ActionLog
 
 Scope = Literal["search", "mark", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -53,7 +53,7 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
 
 
-def every(log: Log) -> list[Key]:
+def every(log: ActionLog) -> list[Key]:
     """All keys that were ever given, the oldest first."""
     keys: list[Key] = []
     for entry in log.entries(actions=(ADDED, REVOKED)):
@@ -79,7 +79,7 @@ def _key(entry: LogEntry) -> Key:
         ) from None
 
 
-def add(log: Log, name: str, scopes: Sequence[str], days: float | None, who: str) -> str:
+def add(log: ActionLog, name: str, scopes: Sequence[str], days: float | None, who: str) -> str:
     """A new key; it is returned once and kept nowhere."""
     check(name.isprintable() and name == name.strip() != "", "a key needs a name: a word without blanks around it")
     wrong = next((scope for scope in scopes if scope not in SCOPES), None)
@@ -96,7 +96,7 @@ def add(log: Log, name: str, scopes: Sequence[str], days: float | None, who: str
     return secret
 
 
-def revoke(log: Log, name: str, who: str) -> None:
+def revoke(log: ActionLog, name: str, who: str) -> None:
     """Take a key back: it opens nothing any more, a second later at a server that runs."""
     known = [key.name for key in every(log) if key.revoked is None]
     check(name in known, f"there is no key {name!r} to revoke; there are: {', '.join(sorted(set(known))) or 'none'}")

@@ -36,7 +36,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenHits:
     """The first hits of n queries."""
 
     similarities: Float64[np.ndarray, "n k"]
@@ -55,7 +55,7 @@ class Reading:
     evidence: Evidence
 
 
-def densities(seen: Seen, rule: Rule | None) -> Float64[np.ndarray, "n k"]:
+def densities(seen: SeenHits, rule: Rule | None) -> Float64[np.ndarray, "n k"]:
     """The logarithm of the density of each hit's class; without a rule, how near its nearest hit is."""
     same = seen.labels[:, :, None] == seen.labels[:, None]
     if rule is None:
@@ -65,7 +65,7 @@ def densities(seen: Seen, rule: Rule | None) -> Float64[np.ndarray, "n k"]:
     return np.asarray(np.log(np.maximum(total, 1e-30)) - rule.evenness * np.log(np.maximum(seen.sizes, 1)))
 
 
-def read(seen: Seen, rule: Rule | None) -> Reading:
+def read(seen: SeenHits, rule: Rule | None) -> Reading:
     """The label, the next one, and the evidence for the first."""
     similarities, labels, mutual = seen.similarities, seen.labels, seen.mutual
     n, k = similarities.shape
@@ -151,10 +151,12 @@ def mutual_similarities(vectors: Float[np.ndarray, "*n k d"], geometry: Geometry
     return np.asarray(products - (squares[..., :, None] + squares[..., None, :]) / 2)
 
 
-def seen_of(hits: Sequence[Hit], vectors: Vectors, sizes: Mapping[str, int], items: int, geometry: Geometry) -> Seen:
+def seen_of(
+    hits: Sequence[Hit], vectors: Vectors, sizes: Mapping[str, int], items: int, geometry: Geometry
+) -> SeenHits:
     """The labelled hits of one query, with their vectors, the sizes of their classes and of the index."""
     labels = [str(hit.label) for hit in hits]
-    return Seen(
+    return SeenHits(
         np.array([[hit.similarity for hit in hits]], np.float64),
         np.unique(labels, return_inverse=True)[1].astype(np.int64)[None],
         np.array([[sizes[label] for label in labels]], np.float64),

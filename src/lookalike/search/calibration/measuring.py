@@ -16,9 +16,9 @@ from lookalike.search.calibration.trials import (
     LABELLED,
     STATES,
     TOGETHER,
-    Batch,
     Gallery,
-    Neighbours,
+    TrialBatch,
+    TrialNeighbours,
     Trials,
     best_rule,
     draw,
@@ -100,7 +100,7 @@ def run(
     classes = np.array([names[str(item.label)] for item in listed], np.int64)
     gallery = Gallery(classes, lambda rows: store.vectors([listed[row].id for row in rows]), store.identity.geometry)
 
-    def asked(vectors: Vectors, name: str) -> list[Batch]:
+    def asked(vectors: Vectors, name: str) -> list[TrialBatch]:
         near = neighbours(store, vectors, queries, places, names, stage(name))
         return draw(near, gallery)
 
@@ -130,7 +130,7 @@ def neighbours(
     places: Mapping[str, int],
     names: Mapping[str, int],
     progress: Progress | None,
-) -> Neighbours:
+) -> TrialNeighbours:
     """The first hits of every query, and of vectors that look like nothing; an answer of all shards."""
     strangers = shuffled(vectors, store.identity.geometry)
     every = np.concatenate([vectors, strangers])
@@ -150,10 +150,10 @@ def neighbours(
         if progress is not None:
             progress(min(start + TOGETHER, len(every)), len(every))
     classes = np.array([*known, *(-1 - np.arange(len(strangers)))], np.int64)
-    return Neighbours(similarities, found, classes, itself)
+    return TrialNeighbours(similarities, found, classes, itself)
 
 
-def compare(plain: Sequence[Batch], flipped: Sequence[Batch]) -> list[Trial]:
+def compare(plain: Sequence[TrialBatch], flipped: Sequence[TrialBatch]) -> list[Trial]:
     """Flipped queries beside plain ones; kept where labels gain beyond the noise, and no size of classes loses."""
     base, other = (_present(batches) for batches in (plain, flipped))
     sizes = [size for size in STATES[1:] if (base.photos == size).any()]
@@ -169,7 +169,7 @@ def compare(plain: Sequence[Batch], flipped: Sequence[Batch]) -> list[Trial]:
     ]
 
 
-def _present(batches: Sequence[Batch]) -> Trials:
+def _present(batches: Sequence[TrialBatch]) -> Trials:
     """The trials whose class is there, in an order that does not depend on what was found."""
     trials = judged(batches, best_rule(batches))
     order = np.lexsort((trials.queries, trials.photos))

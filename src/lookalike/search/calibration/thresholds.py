@@ -16,9 +16,9 @@ from jaxtyping import Float64
 
 from lookalike.errors import check
 from lookalike.search.calibration import logistic
-from lookalike.search.calibration.evidence import AHEAD, BEST, IN_0_2_0, Rule, Seen, read
+from lookalike.search.calibration.evidence import AHEAD, BEST, IN_0_2_0, Rule, SeenHits, read
 from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
-from lookalike.search.calibration.trials import STATES, Batch, Trials, best_rule, judged
+from lookalike.search.calibration.trials import STATES, TrialBatch, Trials, best_rule, judged
 from lookalike.search.items import Verdict
 
 LEAST = 5  # classes: fewer show nothing
@@ -54,7 +54,7 @@ class Models:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedLabel:
     """What the hits of one query mean: the places of its label and of the next one (-1: none) among them."""
 
     place: int
@@ -87,17 +87,17 @@ class Calibration:
     models: Models | None = None
     doubling: float = 0.0  # the share of labels that half as many classes get right beyond these
 
-    def judge(self, seen: Seen) -> Judged:
+    def judge(self, seen: SeenHits) -> JudgedLabel:
         """The label of one query by its labelled hits, and the chances of it."""
         if self.models is None:
             reading = read(seen, None)
             rows = reading.evidence[:, :IN_0_2_0]
             known = float(logistic.chance(rows, self.weights)[0]) if self.weights else None
-            return Judged(int(reading.place[0]), int(reading.second[0]), known)
-        near = Seen(seen.similarities, seen.labels, seen.sizes, seen.mutual, np.minimum(seen.items, self._largest))
+            return JudgedLabel(int(reading.place[0]), int(reading.second[0]), known)
+        near = SeenHits(seen.similarities, seen.labels, seen.sizes, seen.mutual, np.minimum(seen.items, self._largest))
         reading = read(near, self.models.rule)
         match, chance, either = chances(reading.evidence, self.models)
-        return Judged(
+        return JudgedLabel(
             int(reading.place[0]), int(reading.second[0]), float(chance[0]), float(match[0]), float(either[0])
         )
 
@@ -223,7 +223,7 @@ def _quantile(values: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, " 
     return float(values[order][np.searchsorted(reached, share)])
 
 
-def calibrate(batches: Sequence[Batch], target: float | None = None, **facts: Any) -> Calibration:
+def calibrate(batches: Sequence[TrialBatch], target: float | None = None, **facts: Any) -> Calibration:
     """Chances and thresholds from trials; without a `target` at the highest level they support; `facts` are kept."""
     check(target is None or 0.5 < target < 1, f"the precision to reach lies between 0.5 and 1, not {target}")
     number = len({name for batch in batches if batch.photos[0] > 0 for name in batch.classes.tolist()})

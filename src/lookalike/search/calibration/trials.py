@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
 from lookalike.geometry import Geometry
-from lookalike.search.calibration.evidence import HITS, Evidence, Rule, Seen, densities, mutual_similarities, read
+from lookalike.search.calibration.evidence import HITS, Evidence, Rule, SeenHits, densities, mutual_similarities, read
 from lookalike.search.filters import Condition
 from lookalike.search.items import Vectors
 
@@ -31,7 +31,7 @@ STRANGERS = 400
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class TrialNeighbours:
     """The first hits of n queries in a whole gallery: similarities (−∞: none) and places of items."""
 
     similarities: Float64[np.ndarray, "n depth"]
@@ -50,10 +50,10 @@ class Gallery:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TrialBatch:
     """Trials with equally many hits each."""
 
-    seen: Seen
+    seen: SeenHits
     queries: Int64[np.ndarray, " n"]
     classes: Int64[np.ndarray, " n"]
     photos: Int64[np.ndarray, " n"]  # of the class, that could be found
@@ -95,12 +95,12 @@ class Trials:
         return Trials(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 
-def draw(near: Neighbours, gallery: Gallery, seed: int = 0) -> list[Batch]:
+def draw(near: TrialNeighbours, gallery: Gallery, seed: int = 0) -> list[TrialBatch]:
     """The trials of all queries, in the whole gallery and in two halves of its classes."""
     generator = np.random.default_rng(seed)
     names = generator.permutation(np.unique(gallery.classes))
     middle = len(names) // 2
-    batches: list[Batch] = []
+    batches: list[TrialBatch] = []
     for some, whole in ((names, True), (names[:middle], False), (names[middle:], False)):
         if not len(some):
             continue
@@ -124,13 +124,13 @@ def _ranks(classes: Int64[np.ndarray, " items"], generator: np.random.Generator)
 
 
 def _asked(
-    near: Neighbours,
+    near: TrialNeighbours,
     gallery: Gallery,
     kept: Bool[np.ndarray, " items"],
     photos: Int64[np.ndarray, " classes"],
     due: Bool[np.ndarray, " classes"],
     whole: bool,
-) -> Iterator[Batch]:
+) -> Iterator[TrialBatch]:
     """The queries of classes that are due, by how many photos their class has; none whose own photo is needed."""
     known = np.flatnonzero((near.classes >= 0) & (near.classes < len(due)))
     known = known[due[near.classes[known]]]
@@ -143,13 +143,13 @@ def _asked(
 
 
 def _hits(
-    near: Neighbours,
+    near: TrialNeighbours,
     gallery: Gallery,
     kept: Bool[np.ndarray, " items"],
     rows: Int64[np.ndarray, " some"],
     whole: bool,
     photos: int,
-) -> Iterator[Batch]:
+) -> Iterator[TrialBatch]:
     """What queries find among the items that are kept."""
     found = kept[near.places[rows]] & np.isfinite(near.similarities[rows])
     found &= found.cumsum(1) <= HITS
@@ -161,14 +161,14 @@ def _hits(
         places = np.take_along_axis(near.places[some], at, 1)
         labels, own = gallery.classes[places], near.classes[some]
         itself = (near.itself[some] >= 0) & kept[near.itself[some]]
-        seen = Seen(
+        seen = SeenHits(
             np.take_along_axis(near.similarities[some], at, 1),
             labels,
             (sizes[labels] - ((labels == own[:, None]) & itself[:, None])).astype(np.float64),
             _mutual(places, gallery),
             np.full(len(some), float(kept.sum())),
         )
-        yield Batch(seen, some, own, np.full(len(some), photos), whole)
+        yield TrialBatch(seen, some, own, np.full(len(some), photos), whole)
 
 
 def _mutual(places: Int64[np.ndarray, "n k"], gallery: Gallery) -> Float64[np.ndarray, "n k k"]:
@@ -180,7 +180,7 @@ def _mutual(places: Int64[np.ndarray, "n k"], gallery: Gallery) -> Float64[np.nd
     return np.concatenate(parts)
 
 
-def best_rule(batches: Sequence[Batch]) -> Rule:
+def best_rule(batches: Sequence[TrialBatch]) -> Rule:
     """The rule by which most labels are right, averaged over sizes of classes; none of them may lose by it."""
     known = [batch for batch in batches if batch.classes[0] >= 0 and batch.photos[0] > 0]
     falls = np.concatenate([batch.seen.similarities[:, 0] - batch.seen.similarities[:, -1] for batch in known])
@@ -194,7 +194,7 @@ def best_rule(batches: Sequence[Batch]) -> Rule:
     return best
 
 
-def _right_by_size(batches: Sequence[Batch], rule: Rule) -> Float64[np.ndarray, " sizes"]:
+def _right_by_size(batches: Sequence[TrialBatch], rule: Rule) -> Float64[np.ndarray, " sizes"]:
     right = {state: [0, 0] for state in STATES[1:]}
     for batch in batches:
         row = np.arange(len(batch.classes))
@@ -204,7 +204,7 @@ def _right_by_size(batches: Sequence[Batch], rule: Rule) -> Float64[np.ndarray, 
     return np.array([number / total for number, total in right.values() if total])
 
 
-def judged(batches: Sequence[Batch], rule: Rule | None) -> Trials:
+def judged(batches: Sequence[TrialBatch], rule: Rule | None) -> Trials:
     """All trials, read by a rule, or by the nearest hit."""
     readings = [read(batch.seen, rule) for batch in batches]
     labels = [
@@ -226,7 +226,7 @@ def judged(batches: Sequence[Batch], rule: Rule | None) -> Trials:
     )
 
 
-def among_themselves(vectors: Vectors, labels: Sequence[str], most: int | None = None) -> list[Batch]:
+def among_themselves(vectors: Vectors, labels: Sequence[str], most: int | None = None) -> list[TrialBatch]:
     """Trials of every image (or `most`, evenly spread) against the others on the sphere."""
     codes = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1].astype(np.int64)
     chosen = np.arange(len(vectors)) if most is None else np.unique(np.linspace(0, len(vectors) - 1, most).astype(int))
@@ -244,7 +244,7 @@ def among_themselves(vectors: Vectors, labels: Sequence[str], most: int | None =
         places.append(np.take_along_axis(some, order, 1))
         similarities.append(np.take_along_axis(scores, places[-1], 1))
     classes = np.concatenate([codes[chosen], -1 - np.arange(len(strangers))])
-    near = Neighbours(np.concatenate(similarities), np.concatenate(places), classes, itself)
+    near = TrialNeighbours(np.concatenate(similarities), np.concatenate(places), classes, itself)
     return draw(near, Gallery(codes, lambda rows: vectors[rows], "sphere"))
 
 

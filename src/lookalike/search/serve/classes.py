@@ -18,14 +18,14 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 
 
 @dataclass(frozen=True)
-class Classes:
+class ClassList:
     """The names of all classes with the number of their items, in natural order."""
 
     counts: Sequence[tuple[str, int]] = ()
 
     @staticmethod
-    def of(counts: Sequence[tuple[object, int]]) -> "Classes":
-        return Classes(sorted(((str(name), number) for name, number in counts), key=lambda each: natural(each[0])))
+    def of(counts: Sequence[tuple[object, int]]) -> "ClassList":
+        return ClassList(sorted(((str(name), number) for name, number in counts), key=lambda each: natural(each[0])))
 
     def found(self, text: str) -> Sequence[tuple[str, int]]:
         """Those whose names hold a text, in whatever case; one that is called exactly so comes first."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lookalike.search import keys
 from lookalike.search.keys import SCOPES, Key, Scope
 from lookalike.search.serve.refusals import Refusal
-from lookalike.search.stores import Log
+from lookalike.search.stores import ActionLog
 
 ANYBODY, TOKEN = "anybody", "the token of the server"
 ROUTES: Sequence[tuple[str, str, Scope]] = (  # method (any: ""), start of the path, and what it takes
@@ -36,7 +36,7 @@ class Keyring:
     token: str | None = None
     known: Sequence[Key] = ()
 
-    def refresh(self, log: Log) -> None:
+    def refresh(self, log: ActionLog) -> None:
         """Look for keys that were given or taken back."""
         self.known = keys.every(log)
 

@@ -12,7 +12,7 @@ from lookalike.files import printable
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item, Value
 from lookalike.search.pictures import thumbnail
-from lookalike.search.serve.classes import Classes
+from lookalike.search.serve.classes import ClassList
 from lookalike.search.serve.refusals import no_item
 from lookalike.search.serve.schema import (
     AnswerForm,
@@ -87,7 +87,7 @@ class Overview:
         self._lock = threading.Lock()
         self._version, self._until = "", 0.0
         self._form: IndexForm | None = None
-        self._classes = Classes()
+        self._classes = ClassList()
 
     def labels(self, text: str, offset: int, limit: int) -> LabelsForm:
         """Some of the classes with a text in their names, in natural order."""
@@ -110,7 +110,7 @@ class Overview:
         columns = [name for name in store.columns() if name == "label" or name not in OWN]
         summary = store.summary([name for name in columns if name != "label"], VALUES, NEWEST)
         named = store.summary(["label"], MOST_CLASSES).columns["label"]
-        self._classes = Classes.of(named.counts)
+        self._classes = ClassList.of(named.counts)
         labels, largest = self._labels(self._classes.counts[:VALUES]), self._labels(named.counts[:1])
         newest = [item_form(item) for item in summary.newest]
         return IndexForm(

@@ -92,7 +92,7 @@ class Marks(Protocol):
         ...
 
 
-class Log(Protocol):
+class ActionLog(Protocol):
     """Who did what: entries that are added and never changed."""
 
     def append(self, entry: LogEntry) -> int:
@@ -168,7 +168,7 @@ class Store(Protocol):
     def marks(self) -> Marks: ...
 
     @property
-    def log(self) -> Log: ...
+    def log(self) -> ActionLog: ...
 
     @property
     def generations(self) -> Generations: ...
