@@ -7,6 +7,7 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -321,7 +322,8 @@ class Index:
         rows = np.random.default_rng(0).permutation(len(vectors))[:WATCHED]
         similarities, asked = [], []
         for done, row in enumerate(rows.tolist(), start=1):
-            hits = self.answer(vectors[row : row + 1], 1, leave_out=queries.itself[row]).hits
+            itself = queries.itself[row]
+            hits = self.answer(vectors[row : row + 1], 1, leave_out=() if itself is None else [itself]).hits
             if hits:
                 similarities.append(hits[0].similarity)
                 asked.append(row)
@@ -378,12 +380,21 @@ def _measured(kind: type[Measured], text: str) -> Measured:
     """What calibration has kept with an index, which may come from anywhere: every value has its type."""
     try:
         result = kind.from_json(json.loads(text))
-        for name, hint in get_type_hints(kind).items():
-            checked(hint, getattr(result, name), name)
+        _check_types(result)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         what = f"the {kind.__name__.lower()} of this index is damaged, or was tampered with"
         raise UserError(f"{what}: measure it again with lookalike calibrate") from None
     return result
+
+
+def _check_types(content: Any) -> None:
+    """Every field of a dataclass, and of those within it, is as its annotation says."""
+    for name, hint in get_type_hints(type(content)).items():
+        value = getattr(content, name)
+        if is_dataclass(value):
+            _check_types(value)
+        else:
+            checked(hint, value, name)
 
 
 def _labelled(source: Source) -> list[Entry]:

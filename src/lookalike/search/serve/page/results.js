@@ -29,7 +29,7 @@ function showSummary(answer, state) {
   const hits = plural(answer.hits.length, "hit");
   const found = state.group ? `${hits}, the best of each ${state.group},` : hits;
   const words = `${found} among ${plural(answer.items, "item")} in ${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
-  const said = answer.verdict && answer.hits.length ? `. ${headline(answer)}. ${answer.meaning}` : "";
+  const said = answer.verdict && answer.hits.length ? `. ${answer.verdict}: ${headline(answer)}. ${answer.meaning}` : "";
   find("summary").replaceChildren(words, make("span", { class: "unseen" }, said));
 }
 
