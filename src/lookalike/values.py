@@ -104,8 +104,14 @@ def _fits_one(option: Any, value: Any) -> bool:
     origin = get_origin(option)
     if origin is Literal:
         return value in get_args(option)
+    if option is NoneType:
+        return value is None
     if origin in (tuple, Sequence):
-        return isinstance(value, list | tuple) and all(_fits(get_args(option)[0], part) for part in value)
+        if not isinstance(value, list | tuple):
+            return False
+        first, *rest = get_args(option)
+        each = [first, *rest] if rest and rest != [...] else [first] * len(value)
+        return len(value) == len(each) and all(map(_fits, each, value))
     if origin is not None:
         return isinstance(value, Mapping) and all(_fits(get_args(option)[1], part) for part in value.values())
     if option is float:

@@ -40,7 +40,7 @@ def test_an_index_is_calibrated_without_further_images(shop):
     told = []
     result = shop.calibrate(stage=lambda name: told.append(name))
     calibration = shop.calibration
-    assert told == ["asking every image"]
+    assert told == ["asking every image", "looking at ordinary queries"]
     assert (calibration.source, calibration.classes, calibration.queries) == ("index", CLASSES, CLASSES * EACH)
     assert result.calibration == calibration
     assert (result.compared, result.quality) == ([], Quality())

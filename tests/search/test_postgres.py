@@ -231,7 +231,7 @@ def test_older_tables_take_the_steps_they_lack(new_address, monkeypatch):
     assert same(again.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
     again.close()
     monkeypatch.setattr(schema, "STEPS", steps[:-1])
-    with pytest.raises(UserError, match=r"has format 4, this version reads 3: update lookalike"):
+    with pytest.raises(UserError, match=r"has format 5, this version reads 4: update lookalike"):
         places.opened(place)
 
 

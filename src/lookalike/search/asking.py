@@ -135,13 +135,13 @@ class Prepared:
         return in_words(named, judged.either, calibration)
 
     def _chances(self, labelled: Sequence[Hit], calibration: Calibration) -> JudgedLabel | None:
-        """None where one of the hits was removed since."""
+        """None where one of the hits was removed since, or a shard that must be counted does not answer."""
         try:
             vectors = self.store.vectors([hit.id for hit in labelled])
+            sizes = {label: self._size(label) for label in {str(hit.label) for hit in labelled}}
+            items = self.store.count(self.question.where)
         except UserError:
             return None
-        sizes = {label: self._size(label) for label in {str(hit.label) for hit in labelled}}
-        items = self.store.count(self.question.where)
         return calibration.judge(seen_of(labelled, vectors, sizes, items, self.rules.identity.geometry))
 
     def _size(self, label: str) -> int:

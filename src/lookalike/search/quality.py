@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+GONE = ("expansion", "power", "reciprocal", "rule")
+
 
 @dataclass(frozen=True)
 class Quality:
@@ -22,7 +24,7 @@ class Quality:
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> "Quality":
         """Version 0.2.0 wrote more: what is gone is off."""
-        return Quality(bool(content.get("flip")))
+        return Quality(**{name: value for name, value in content.items() if name not in GONE})
 
     @property
     def names(self) -> list[str]:
