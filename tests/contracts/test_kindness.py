@@ -22,7 +22,7 @@ def test_repr_shows_the_settings(name):
 def test_repr_shows_what_the_settings_are_now():
     loss = losses.Triplet(0.5, squared=True)
     assert repr(loss) == (
-        "Triplet(margin=0.5, squared=True, similarity='euclidean', reduction='mean', normalise='sphere')"
+        "Triplet(margin=0.5, squared=True, similarity='euclidean', reduction='mean', smooth=False, normalise='sphere')"
     )
     loss.margin = 0.7
     assert "margin=0.7" in repr(loss)

@@ -57,7 +57,8 @@ def test_one_huge_class_and_a_long_tail(monkeypatch, reference, budget):
     vectors = draw.standard_normal((300, 6)).astype("f")
     monkeypatch.setattr(panel, "BUDGET", budget)
     monkeypatch.setattr(panel, "ENTRIES", budget // 3)
-    pieces = ranking.waves(ranking_question(labels), ranking.partition(ranking_question(labels)))
+    question = ranking_question(labels)
+    pieces = ranking.waves(question, ranking.partition(question, None), None)
     assert (len(pieces) > 3) == (budget == 5_000)
     result = evaluate(vectors, labels)
     for name, values in reference(vectors, labels).items():

@@ -48,8 +48,7 @@ class Dataset:
     root: the folder or table it was read from.
     problems: what is wrong with its files.
     sets: the labels that each class stands for, where images have several; None: a class is one label.
-    denied: pairs of classes, the first an image of which is only known that it does not belong to the second; where
-    it is paired with itself, that class is not here.
+    denied: pairs of classes: images of the first are not of the second; itself where that class is not here.
 
     >>> from lookalike.data.formats.arrays import arrays
     >>> birds = arrays(np.zeros((3, 8, 8, 3), np.uint8), ["owl", "hen", "owl"], splits=["train", "train", "test"])

@@ -36,9 +36,8 @@ class Triplet(nn.Module):
     margin: γ, by which a negative must be farther away than a positive.
     squared: whether distances are squared; Euclidean form only.
     similarity: "euclidean" distances, or "cosine" for differences of similarity.
+    reduction: "mean" (over a list, or over the active of all triplets), "active" (those of a list, too), or "sum".
     smooth: log(1 + e^x) takes the place of the hinge [x]_+, so that no triplet is ever done with.
-    reduction: "mean" over the list of triplets, or over the active ones of all triplets; "active": over active ones of
-        a list, too; or the "sum".
     normalise: where embeddings are compared: "sphere", "ball" or "none".
     """
 

@@ -98,10 +98,9 @@ class Answer:
     second: the next label among the hits; None where they all have the same.
     chance: that the label is right; None where that was not measured.
     verdict: "sure", "maybe", "unknown" (nothing here is like it) or "uncalibrated".
-    words: the answer for people: "sure: A", "probably A", "A or B", "something like A, not sure which", "nothing like
-    it here"; empty where nothing was calibrated.
+    words: the answer for people, such as "sure: A" or "nothing like it here"; empty where nothing was calibrated.
     meaning: the verdict in one sentence; empty where nothing was calibrated.
-    certified: whether the first look at the rounded scores proved it, without a second one.
+    certified: whether one pass over the rounded scores proved it, without a second one.
     generation: of the vectors it was found with.
     missing: shards that did not answer: their items are not among the hits.
     """

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownNetwork:
     """A network by its repository.
 
     licence: of the weights.
@@ -33,8 +33,8 @@ class Known:
 
 _SMALL = {"hidden_size": 384, "num_attention_heads": 6}
 
-KNOWN: dict[str, Known] = {
-    "dinov2_small": Known(
+KNOWN: dict[str, KnownNetwork] = {
+    "dinov2_small": KnownNetwork(
         "facebook/dinov2-small",
         "Apache-2.0",
         224,
@@ -42,7 +42,7 @@ KNOWN: dict[str, Known] = {
         {"model_type": "dinov2", **_SMALL},
         "k-NN 79.0 %, linear 81.1 % (README of facebookresearch/dinov2)",
     ),
-    "dinov2_base": Known(
+    "dinov2_base": KnownNetwork(
         "facebook/dinov2-base",
         "Apache-2.0",
         224,
@@ -50,7 +50,7 @@ KNOWN: dict[str, Known] = {
         {"model_type": "dinov2"},
         "k-NN 82.1 %, linear 84.5 % (README of facebookresearch/dinov2)",
     ),
-    "dinov3_small": Known(
+    "dinov3_small": KnownNetwork(
         "facebook/dinov3-vits16-pretrain-lvd1689m",
         "DINOv3 License",
         224,
@@ -58,7 +58,7 @@ KNOWN: dict[str, Known] = {
         {"model_type": "dinov3_vit", **_SMALL, "intermediate_size": 1536, "num_register_tokens": 4},
         gated=True,
     ),
-    "siglip2_base": Known(
+    "siglip2_base": KnownNetwork(
         "google/siglip2-base-patch16-224",
         "Apache-2.0",
         224,
@@ -66,7 +66,7 @@ KNOWN: dict[str, Known] = {
         {"model_type": "siglip_vision_model"},
         "zero-shot 78.2 % (Tschannen et al., SigLIP 2, 2025)",
     ),
-    "clip_b16": Known(
+    "clip_b16": KnownNetwork(
         "openai/clip-vit-base-patch16",
         "not stated (code: MIT)",
         224,
@@ -74,7 +74,7 @@ KNOWN: dict[str, Known] = {
         {"model_type": "clip_vision_model", "patch_size": 16},
         "zero-shot 68.6 % (Radford et al., ICML 2021)",
     ),
-    "tinyclip": Known(
+    "tinyclip": KnownNetwork(
         "wkcn/TinyCLIP-ViT-8M-16-Text-3M-YFCC15M",
         "MIT",
         224,
@@ -89,7 +89,7 @@ KNOWN: dict[str, Known] = {
         },
         "zero-shot 41.1 % (Wu et al., TinyCLIP, ICCV 2023)",
     ),
-    "convnext_tiny": Known(
+    "convnext_tiny": KnownNetwork(
         "facebook/convnext-tiny-224",
         "Apache-2.0",
         224,
