@@ -17,7 +17,7 @@ from lookalike.search.stores import StorageError, places
 from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.database import PostgresDatabase
-from lookalike.search.stores.postgres.troubles import FailureKind, explained, trouble_of
+from lookalike.search.stores.postgres.failures import FailureKind, explained, kind_of
 from tests.attacks.disks import fill_disk
 from tests.attacks.servers import kill_once
 from tests.fixtures.postgres_server import server
@@ -151,7 +151,7 @@ def test_troubles_of_a_server_say_what_to_do(error, message):
     ],
 )
 def test_which_troubles_are_worth_another_try(error, kind):
-    assert trouble_of(error) is kind
+    assert kind_of(error) is kind
 
 
 def too_long(connection):

@@ -214,8 +214,8 @@ def test_all_shards_are_compacted_checked_and_described(folders, tmp_path):
     before, _, after = sizes(folders, tmp_path), folders.compact(), sizes(folders, tmp_path)
     assert all(new < old for new, old in zip(after, before, strict=True))
     for one in folders.shards:
-        one.store.check = lambda: ["a trouble"]
-    assert folders.check() == ["shard 1 of 2: a trouble", "shard 2 of 2: a trouble"]
+        one.store.check = lambda: ["a problem"]
+    assert folders.check() == ["shard 1 of 2: a problem", "shard 2 of 2: a problem"]
     assert re.fullmatch(r"shard 1 of 2: index.sqlite .*; shard 2 of 2: index.sqlite .*", folders.describe()["on disk"])
 
 

@@ -1,4 +1,4 @@
-"""Every trouble provoked for real, and none named where there is none."""
+"""Every problem provoked for real, and none named where there is none."""
 
 import pytest
 import torch
@@ -37,8 +37,8 @@ def test_a_healthy_run_has_no_trouble():
 
 
 def test_collapse_is_named_once_with_its_cosine():
-    troubles, events = kinds(loop(losses.Triplet(), network=Constant(), optimiser="sgd", lr=1e-9))
-    assert troubles == ["collapse"]
+    problems, events = kinds(loop(losses.Triplet(), network=Constant(), optimiser="sgd", lr=1e-9))
+    assert problems == ["collapse"]
     (event,) = (event for event in events if event["event"] == "health")
     assert "mean cosine 1.000" in event["advice"]
     assert event["step"] == 2
@@ -48,7 +48,7 @@ def test_collapse_is_measured_as_the_mean_cosine_of_different_rows():
     points = nn.functional.normalize(0.08 * rows() + 1, dim=1)
     cosines = points @ points.T
     mean = (cosines.sum() - cosines.diagonal().sum()) / (len(points) * (len(points) - 1))
-    named = [trouble.advice for trouble in Health().look(points, points)]
+    named = [problem.advice for problem in Health().look(points, points)]
     assert mean > 0.98
     assert f"{float(mean):.3f}" in named[0]
     assert Health().look(nn.functional.normalize(0.5 * rows() + 1, dim=1), points) == []
@@ -57,17 +57,17 @@ def test_collapse_is_measured_as_the_mean_cosine_of_different_rows():
 def test_one_direction():
     line = torch.linspace(-1, 1, 33)[:, None] * torch.eye(8)[:1] + torch.tensor([0.0, 1, 0, 0, 0, 0, 0, 0])
     flat = torch.cat([line.sign() * torch.eye(8)[:1], -torch.eye(8)[:1]])
-    assert [trouble.kind for trouble in Health().look(flat, flat)] == ["one direction"]
+    assert [problem.kind for problem in Health().look(flat, flat)] == ["one direction"]
     assert Health().look(rows(), rows()) == []
 
 
 def test_no_active_tuples_after_five_looks_in_a_row():
     met = losses.Triplet(margin=0.0)
     network = Net()
-    troubles, _ = kinds(loop(met, network=network, lr=0.02, steps=400), steps=400)
-    assert troubles == ["no active tuples"]
+    problems, _ = kinds(loop(met, network=network, lr=0.02, steps=400), steps=400)
+    assert problems == ["no active tuples"]
     health, gradient = Health(), torch.zeros(32, 8)
-    looks = [[trouble.kind for trouble in health.look(rows(), given)] for given in [gradient] * 4 + [rows()]]
+    looks = [[problem.kind for problem in health.look(rows(), given)] for given in [gradient] * 4 + [rows()]]
     assert looks == [[]] * 5  # one gradient and the count begins anew
     assert [bool(health.look(rows(), gradient)) for _ in range(6)] == [False] * 4 + [True, False]
 
@@ -78,8 +78,8 @@ def test_exploding_norms():
             self.times = 1.5 * getattr(self, "times", 1.0)
             return super().forward(points) * self.times
 
-    troubles, events = kinds(loop(network=Growing()))
-    assert troubles == ["exploding norms"]
+    problems, events = kinds(loop(network=Growing()))
+    assert problems == ["exploding norms"]
     advice = next(event["advice"] for event in events if event["event"] == "health")
     assert "times longer" in advice
     assert "embedding_norm" in advice
@@ -143,17 +143,17 @@ def settable(name):
 
 @pytest.mark.parametrize("name", [name for name in losses.names() if settable(name)])
 def test_margins_that_no_embedding_can_meet_are_known(name):
-    troubles = set()
+    problems = set()
     for setting in settable(name):
         try:
             loss = losses.build(name, classes=4, dim=2, **{setting: 6.5})
         except UserError:
             continue  # the loss itself refuses such a margin
-        trouble = unreachable_margin(loss)
-        if trouble is not None:
-            assert trouble.advice.startswith(f"{setting} = 6.5 cannot be met on the")
-            troubles.add(setting)
-    assert troubles == KNOWN.get(name, set())
+        problem = unreachable_margin(loss)
+        if problem is not None:
+            assert problem.advice.startswith(f"{setting} = 6.5 cannot be met on the")
+            problems.add(setting)
+    assert problems == KNOWN.get(name, set())
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -177,11 +177,11 @@ def test_a_margin_on_squared_distances_reaches_further():
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 3e38])
 def test_looking_at_what_is_not_a_number_is_survived(value):
     good, bad = rows(), rows().index_fill(0, torch.tensor([3]), value)
-    kinds = {trouble.kind for trouble in Health().look(bad, good)} | {
-        trouble.kind for trouble in Health().look(good, bad)
+    kinds = {problem.kind for problem in Health().look(bad, good)} | {
+        problem.kind for problem in Health().look(good, bad)
     }
     assert kinds == ({"not numbers"} if value != 3e38 else set())
     once = Health()
     once.look(good, good)
-    assert [trouble.kind for trouble in once.look(bad, good)] == ["not numbers" if value != 3e38 else "exploding norms"]
-    assert all("lower the learning rate" in trouble.advice for trouble in Health().look(bad, good))
+    assert [problem.kind for problem in once.look(bad, good)] == ["not numbers" if value != 3e38 else "exploding norms"]
+    assert all("lower the learning rate" in problem.advice for problem in Health().look(bad, good))

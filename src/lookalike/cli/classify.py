@@ -32,15 +32,15 @@ def run(
     index = Index.open(place)
     with bar("classifying") as progress:
         rows = [row for source in sources for row in index.classify(source, progress=progress)]
-    read = [row for row in rows if not row.trouble]
+    read = [row for row in rows if not row.problem]
     kept = [row for row in read if not sure_only or row.verdict == "sure"]
     with files.whole_file(out, "w") as file:
         table = csv.writer(file)
         table.writerow(["path", "label", "second", "chance", "similarity", "verdict"])
         table.writerows(_cells(row, guess) for row in kept)
     for row in rows:
-        if row.trouble:
-            typer.echo(f"unreadable: {files.printable(row.path)}: {row.trouble}", err=True)
+        if row.problem:
+            typer.echo(f"unreadable: {files.printable(row.path)}: {row.problem}", err=True)
     counts = [
         f"{sum(row.verdict == verdict for row in read):,} {verdict}"
         for verdict in dict.fromkeys(row.verdict for row in read)

@@ -24,8 +24,8 @@ def work(
     from lookalike.features import embed_shards
     from lookalike.features.claims import LEASE
 
-    def unreadable(troubles: list[tuple[str, str]]) -> None:
-        for name, reason in troubles:
+    def unreadable(problems: list[tuple[str, str]]) -> None:
+        for name, reason in problems:
             typer.echo(f"unreadable: {name}: {reason}", err=True)
 
     with stop_requests() as stop, bar("embedding") as progress:

@@ -40,7 +40,7 @@ def run(
         index.ready()
     except KeyboardInterrupt:
         raise UserError("stopped; what is indexed stays, the same command continues") from None
-    for name, why in (trouble for update in updates for trouble in update.unreadable):
+    for name, why in (problem for update in updates for problem in update.unreadable):
         typer.echo(f"unreadable: {name}: {why}", err=True)
     if as_json:
         content = {"items": len(index), "updates": [asdict(update) for update in updates]}

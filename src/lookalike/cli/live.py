@@ -28,7 +28,7 @@ def live(shown: bool = True) -> Iterator[Watcher]:
 
 
 class _Lines:
-    """One line per stage, validation, note and trouble; now and then one for the loss."""
+    """One line per stage, validation, note and problem; now and then one for the loss."""
 
     def __init__(self, console: Any) -> None:
         self.console = console

@@ -34,14 +34,14 @@ def run(
         index.store.compact()
     if backup is not None:
         index.store.backup(backup)
-    troubles = index.store.check() if check else []
-    content = describe(index) | ({"troubles": troubles} if check else {})
+    problems = index.store.check() if check else []
+    content = describe(index) | ({"troubles": problems} if check else {})
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else _lines(content))
     if backup is not None:
         typer.echo(f"backup written to {backup}: --restore puts it back", err=True)
     if restore is not None:
         typer.echo(f"restored from {restore}; a folder keeps what it held as index.sqlite.before", err=True)
-    raise typer.Exit(1 if troubles else 0)
+    raise typer.Exit(1 if problems else 0)
 
 
 def _lines(content: dict[str, Any]) -> str:

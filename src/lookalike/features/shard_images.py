@@ -23,7 +23,7 @@ from lookalike.image_files import UnreadableError, read
 
 OWN_TROUBLE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)  # of the process that reads, not of the file
 Arrays = dict[str, np.ndarray]
-Troubles = list[tuple[str, str]]  # the name of an image, and why it cannot be read
+Problems = list[tuple[str, str]]  # the name of an image, and why it cannot be read
 
 
 class ImageStamp(NamedTuple):
@@ -64,7 +64,7 @@ class ShardImages:
         """Whether the system could not give some of the files, whatever they hold."""
         return any(error.kind == "missing" for error in self.unreadable.values())
 
-    def troubles(self) -> Troubles:
+    def problems(self) -> Problems:
         return [(printable(self.names[place]), self.unreadable[place].detail) for place in sorted(self.unreadable)]
 
     def columns(self, root: str) -> Arrays:

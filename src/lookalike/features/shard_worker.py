@@ -21,7 +21,7 @@ from lookalike.data.string_column import StringColumn
 from lookalike.errors import UserError, check
 from lookalike.features.claims import LEASE, Claims, read
 from lookalike.features.embedding import encode_rows
-from lookalike.features.shard_images import Arrays, ShardImages, Troubles
+from lookalike.features.shard_images import Arrays, Problems, ShardImages
 from lookalike.features.shards import Shards, claim_name, listed, planned
 from lookalike.files import remove_leftovers, whole_file
 from lookalike.models import Model
@@ -37,7 +37,7 @@ Stop = Callable[[], bool]
 def embed_shards(
     model: Model, dataset: Dataset, folder: str | Path, shards: int | None = None, *,
     backend: BackendName | Backend = "auto", progress: Progress | None = None, stop: Stop = lambda: False,
-    unreadable: Callable[[Troubles], None] = lambda _: None, lease: float = LEASE,
+    unreadable: Callable[[Problems], None] = lambda _: None, lease: float = LEASE,
 ) -> Shards:  # fmt: skip
     """Work on the shards in `folder` until all are there, or `stop` says so.
 
@@ -70,7 +70,7 @@ class _Worker:
     progress: Progress | None
     stop: Stop
 
-    def work(self, unreadable: Callable[[Troubles], None]) -> None:
+    def work(self, unreadable: Callable[[Problems], None]) -> None:
         try:
             while len(finished := self.shards.finished()) < self.shards.plan.shards:
                 self._tell(done := self.shards.images(finished))
@@ -110,7 +110,7 @@ class _Worker:
         content = read(self.shards.claims, name)
         return content is None or self.claims.abandoned(name, content)
 
-    def _make(self, number: int, before: int) -> Troubles:
+    def _make(self, number: int, before: int) -> Problems:
         """Embed and write one shard; what could not be read of it."""
         rows, how = self.shards.rows(number), self.model.preprocessing
         images = ShardImages(self.dataset.subset(torch.arange(rows.start, rows.stop)), self.names.take(list(rows)))
@@ -128,7 +128,7 @@ class _Worker:
         if images.missing:
             self._check_reach()
         self._write(number, {"embeddings": vectors[images.kept], **images.columns(self.shards.plan.root)}, images)
-        return images.troubles()
+        return images.problems()
 
     def _check_reach(self) -> None:
         """Some files may be missing; where all are, this machine does not see the data."""
@@ -143,7 +143,7 @@ class _Worker:
         facts = {"root": plan.root or plan.data, "fingerprint": plan.fingerprint, "list": plan.digest}
         try:
             with whole_file(path) as file:
-                np.savez_compressed(file, **arrays, **facts, unreadable=json.dumps(images.troubles()))  # type: ignore[arg-type]
+                np.savez_compressed(file, **arrays, **facts, unreadable=json.dumps(images.problems()))  # type: ignore[arg-type]
         except UserError:
             if not path.is_file():  # else another worker has written it, and tidied up
                 raise

@@ -40,7 +40,7 @@ def verdict(
         "in_words": in_words(main.result["recall@1"]) if "recall@1" in main.result else None,
         "sentences": figures + reasons,
         "reasons": reasons,
-        "warnings": ([] if choice is None else choice.warnings) + list(_troubles(main, run)),
+        "warnings": ([] if choice is None else choice.warnings) + list(_problems(main, run)),
         "next": _next(trained, parts, main, _networks(run)),
         "candidates": [] if choice is None else choice.rows,
         "networks": _networks(run),
@@ -87,7 +87,7 @@ def _gap(row: Mapping[str, Any]) -> str:
     return f"{row['metric']} {row['mean']:+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
-def _troubles(main: Judged, run: OpenRun) -> list[str]:
+def _problems(main: Judged, run: OpenRun) -> list[str]:
     """What makes the figures or the space suspicious."""
     result = []
     spread = main.embeddings.float().std(0).norm()

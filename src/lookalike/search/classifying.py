@@ -27,7 +27,7 @@ def _classified(entry: Entry, search: Callable[[Any], Answer]) -> Classified:
     try:
         pixels = _read(entry)
     except (UserError, UnreadableError) as error:
-        return Classified(name, trouble=str(error))
+        return Classified(name, problem=str(error))
     (answer,) = complete([search(pixels)])
     similarity = next((hit.similarity for hit in answer.hits if hit.label == answer.label), 0.0)
     return Classified(name, answer.label, similarity, answer.verdict, answer.second, answer.chance)

@@ -77,7 +77,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Classified:
-    """The label that an index gives to a picture, as an `Answer` has it; `trouble`: why it cannot be read at all."""
+    """The label that an index gives to a picture, as an `Answer` has it; `problem`: why it cannot be read at all."""
 
     path: str
     label: str | None = None
@@ -85,7 +85,7 @@ class Classified:
     verdict: Verdict = "uncalibrated"
     second: str | None = None
     chance: float | None = None
-    trouble: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class _Read:
     item: Item
     pixels: Any = None
     picture: bytes | None = None
-    trouble: str | None = None
+    problem: str | None = None
 
 
 def update(store: Store, listing: Listing, encode: Encode, progress: Progress | None = None) -> Update:
@@ -138,9 +138,9 @@ def _look(entry: Entry, known: Item | None) -> _Read:
             return _Read(item)
         return _Read(item, Encoded(content).decode())
     except UnreadableError as error:
-        return _Read(item, trouble=error.detail)
+        return _Read(item, problem=error.detail)
     except OSError as error:
-        return _Read(item, trouble=error.strerror or str(error))
+        return _Read(item, problem=error.strerror or str(error))
 
 
 def _same_file(stamp: Stamp, status: os.stat_result) -> bool:
@@ -189,9 +189,9 @@ def _distinct(store: Store, fresh: Sequence[_Read]) -> list[_Read]:
 
 def _write(store: Store, batch: Sequence[_Read], encode: Encode, result: Update) -> None:
     """Embed what must be embedded and write the batch, in one transaction."""
-    result.unreadable += [(printable(_name(one.item)), one.trouble) for one in batch if one.trouble is not None]
+    result.unreadable += [(printable(_name(one.item)), one.problem) for one in batch if one.problem is not None]
     fresh = [one for one in batch if one.pixels is not None]
-    same = [one.item for one in batch if one.pixels is None and one.trouble is None]
+    same = [one.item for one in batch if one.pixels is None and one.problem is None]
     fresh = _distinct(store, fresh)
     before = {item.id: item for item in store.items([one.item.id for one in (*fresh, *batch)])}
     edited = [item for item in same if item != before.get(item.id)]  # another label, column or time

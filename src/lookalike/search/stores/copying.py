@@ -127,8 +127,8 @@ def _compared(source: Store, target: Store, stage: Stage) -> str:
     if count == copied and own == digest(target, stage("reading the copy")):
         return own
     target.documents.write(FACT, json.dumps({"after": ""}))
-    trouble = "differs from its source" if count == copied else f"has {copied:,} items, its source {count:,}"
-    raise UserError(f"the copy {trouble}: the source was changed meanwhile; the same command brings it up to date")
+    problem = "differs from its source" if count == copied else f"has {copied:,} items, its source {count:,}"
+    raise UserError(f"the copy {problem}: the source was changed meanwhile; the same command brings it up to date")
 
 
 def digest(store: Store, progress: Progress | None = None) -> str:

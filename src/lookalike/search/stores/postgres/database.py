@@ -27,7 +27,7 @@ from lookalike.search.items import Identity
 from lookalike.search.stores.fields import OWN, Names
 from lookalike.search.stores.postgres import wire
 from lookalike.search.stores.postgres.address import Address
-from lookalike.search.stores.postgres.troubles import FailureKind, explained, trouble_of
+from lookalike.search.stores.postgres.failures import FailureKind, explained, kind_of
 
 KEPT = 8  # connections that wait for the next piece of work
 PATIENCE = 30.0  # seconds for a server that was there and is gone
@@ -130,7 +130,7 @@ class PostgresDatabase:
         except (UserError, UnicodeEncodeError):  # a column that is new, maybe; `read` says what is wrong
             return None
         except psycopg.Error as error:
-            if trouble_of(error) is FailureKind.FINAL:
+            if kind_of(error) is FailureKind.FINAL:
                 self._raise(error)
             self.close()  # with the plans they keep
             return None
@@ -186,11 +186,11 @@ class PostgresDatabase:
             except UnicodeEncodeError as error:
                 raise UserError(f"{error.object!r} is not text: no index holds such a name or value") from None
             except psycopg.Error as error:
-                trouble, repeats = trouble_of(error), repeats + 1
-                again = repeats < REPEATS.get(trouble, 0)
-                if trouble in (FailureKind.LOST, FailureKind.STALE):
+                problem, repeats = kind_of(error), repeats + 1
+                again = repeats < REPEATS.get(problem, 0)
+                if problem in (FailureKind.LOST, FailureKind.STALE):
                     self.close()  # the other connections are gone, too, or their plans are of no use any more
-                if trouble is FailureKind.LOST:
+                if problem is FailureKind.LOST:
                     again = self._met = self._met and time.monotonic() < deadline
                 if not again:
                     self._raise(error)

@@ -4,7 +4,7 @@ from lookalike.search.stores.postgres.database import Snapshot
 from lookalike.search.stores.postgres.rows import one
 
 
-def troubles(snapshot: Snapshot) -> list[str]:
+def problems(snapshot: Snapshot) -> list[str]:
     """What is wrong with what is kept; every row is read."""
     lines = []
     for what, statement in (

@@ -134,7 +134,7 @@ class PostgresStore:
         return self.database.read(_described) | {"server": self.address.shown}
 
     def check(self) -> list[str]:
-        return self.database.read(soundness.troubles)
+        return self.database.read(soundness.problems)
 
     def compact(self) -> None:
         for table in self.database.read(lambda snapshot: snapshot.tables):

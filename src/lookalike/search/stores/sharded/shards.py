@@ -20,16 +20,16 @@ class Shard:
         self.name, self._open = name, open_
         self._store: Store | None = None
         self._lock = threading.Lock()
-        self._trouble, self._until = "", 0.0
+        self._problem, self._until = "", 0.0
 
     def ask(self, work: Callable[[Store], Result]) -> Result:
         if time.monotonic() < self._until:
-            raise StorageError(self._trouble)
+            raise StorageError(self._problem)
         try:
             result = work(self.store)
         except StorageError as error:
-            self._trouble, self._until = f"{self.name}: {error}", time.monotonic() + REST
-            raise StorageError(self._trouble) from error
+            self._problem, self._until = f"{self.name}: {error}", time.monotonic() + REST
+            raise StorageError(self._problem) from error
         self._until = 0.0
         return result
 
@@ -63,7 +63,7 @@ class FanOut:
         return list(self._threads.map(lambda shard: shard.ask(work), self.shards))
 
     def tried(self, work: Callable[[Store, int], Result]) -> list[Result | StorageError]:
-        """What every shard replies, asked with its place, or its trouble."""
+        """What every shard replies, asked with its place, or its problem."""
 
         def one(place: int) -> Result | StorageError:
             try:

@@ -99,11 +99,11 @@ class ShardedStore:
             replies = self._ask.tried(lambda store, place: store.search(queries, k, where, group, own[place]))
             answers = [reply for reply in replies if not isinstance(reply, StorageError)]
             pairs = zip(self.shards, replies, strict=True)
-            troubles = {shard.name: reply for shard, reply in pairs if isinstance(reply, StorageError)}
-            if troubles and (self.complete or not answers):
-                raise next(iter(troubles.values()))
+            problems = {shard.name: reply for shard, reply in pairs if isinstance(reply, StorageError)}
+            if problems and (self.complete or not answers):
+                raise next(iter(problems.values()))
             if len({answer.generation for part in answers for answer in part}) <= 1:
-                return [merged(each, k, group, list(troubles)) for each in zip(*answers, strict=True)]
+                return [merged(each, k, group, list(problems)) for each in zip(*answers, strict=True)]
             time.sleep(0.1)  # a switch is under way
         raise StorageError("the shards are between two generations: run lookalike index --new-generation to its end")
 

@@ -164,6 +164,6 @@ def _rising(numbers: Keys | Places) -> bool:
     return bool((numbers[1:] > numbers[:-1]).all())
 
 
-def _check(holds: bool, trouble: str) -> None:
+def _check(holds: bool, problem: str) -> None:
     if not holds:
-        raise ValueError(trouble)
+        raise ValueError(problem)

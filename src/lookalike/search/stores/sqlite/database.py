@@ -17,7 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from lookalike.errors import UserError, check
 from lookalike.search.stores import GenerationError, StorageError
 from lookalike.search.stores.sqlite.generations import identity_of
-from lookalike.search.stores.sqlite.soundness import troubles
+from lookalike.search.stores.sqlite.soundness import problems
 
 WAIT = 60.0  # seconds for another writer
 ATTEMPTS = 3  # to lock a file that others replace meanwhile
@@ -233,18 +233,18 @@ def explained(file: Path) -> Iterator[None]:
         meaning = next((meaning for sign, meaning in MEANINGS if sign in text), None)
         if meaning is not None:
             raise StorageError(f"'{file}': {meaning} ({error})") from error
-        trouble = text if any(sign in text for sign in DAMAGED) else _trouble(file)
-        if trouble is None:
+        problem = text if any(sign in text for sign in DAMAGED) else _problem(file)
+        if problem is None:
             raise
         restore = f"restore it from a backup (lookalike status {file.parent} --restore FILE)"
-        raise StorageError(f"'{file}': it is not an index, or damaged: {restore} ({trouble})") from error
+        raise StorageError(f"'{file}': it is not an index, or damaged: {restore} ({problem})") from error
 
 
-def _trouble(file: Path) -> str | None:
+def _problem(file: Path) -> str | None:
     """The first thing that is wrong with a file, or why that cannot be told."""
     try:
         with closing(connect(file, "mode=ro", READING)) as connection:
-            return next(troubles(connection), None)
+            return next(problems(connection), None)
     except Exception as error:  # what is damaged fails in whatever way its reader does
         return " ".join(str(error).split())[:200] or type(error).__name__
 

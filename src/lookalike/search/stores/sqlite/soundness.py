@@ -53,7 +53,7 @@ CELLS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def troubles(connection: sqlite3.Connection) -> Iterator[str]:
+def problems(connection: sqlite3.Connection) -> Iterator[str]:
     """What is wrong, one line each; what others build on comes first."""
     connection.create_function("is_utf8", 1, _is_utf8, deterministic=True)
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -175,7 +175,7 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """What is wrong with the truth, one line each."""
-        return self.database.read(lambda connection: list(soundness.troubles(connection)))
+        return self.database.read(lambda connection: list(soundness.problems(connection)))
 
     def compact(self) -> None:
         """Give back the space of what was removed, and merge all segments into one."""

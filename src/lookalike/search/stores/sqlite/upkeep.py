@@ -10,7 +10,7 @@ from lookalike.errors import UserError, check
 from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase, explained, opened
 from lookalike.search.stores.sqlite.documents import read_fact
 from lookalike.search.stores.sqlite.schema import FORMAT
-from lookalike.search.stores.sqlite.soundness import troubles
+from lookalike.search.stores.sqlite.soundness import problems
 
 PARTS = ("", "-wal", "-shm")  # of a database: the file, its log, and the index of the log
 
@@ -70,11 +70,11 @@ def _copy_sound(backup: Path, partial: Path) -> None:
     try:
         with closing(opened(backup.absolute()).connection) as source, closing(sqlite3.connect(partial)) as copy:
             source.backup(copy)
-            version, trouble = read_fact(copy, "format"), next(troubles(copy), None)
+            version, problem = read_fact(copy, "format"), next(problems(copy), None)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, until it has its name
     except sqlite3.DatabaseError as error:
         raise UserError(f"'{backup}' is damaged, or no backup of an index ({error}): nothing was restored") from error
-    check(trouble is None, f"'{backup}' is damaged ({trouble}): nothing was restored")
+    check(problem is None, f"'{backup}' is damaged ({problem}): nothing was restored")
     check(version == FORMAT, f"'{backup}' has format {version}, this version reads {FORMAT}: update lookalike")
 
 

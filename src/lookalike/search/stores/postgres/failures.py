@@ -53,7 +53,7 @@ MEANINGS = (  # of the codes of errors, the first that fits
 VALUE = ("22", "54")  # codes of values that are wrong, or too large
 
 
-def trouble_of(error: psycopg.Error) -> FailureKind:
+def kind_of(error: psycopg.Error) -> FailureKind:
     code = error.sqlstate
     if code in STALE or (code == "0A000" and "cached plan" in str(error)):
         return FailureKind.STALE
@@ -81,7 +81,7 @@ def _meaning(error: psycopg.Error, text: str, code: str) -> str | None:
         return f"this user may not add the extension: let an administrator run CREATE EXTENSION vector there ({text})"
     if "vector" in text and code in ("0A000", "58P01", "42704"):
         return f"the server has no extension 'vector': install pgvector there ({text})"
-    if trouble_of(error) is FailureKind.LOST:
+    if kind_of(error) is FailureKind.LOST:
         return f"the server does not answer: is it running? ({text})"
     return next((f"{meaning} ({text})" for start, meaning in MEANINGS if code.startswith(start)), None)
 
