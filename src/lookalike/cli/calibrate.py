@@ -45,8 +45,16 @@ def run(
     if page is not None:
         files.write_text(page, calibration_page(index, result))
     if as_json:
-        typer.echo(json.dumps({"calibration": result.calibration.as_json(), "quality": result.quality.as_json(),
-                               "compared": [asdict(row) for row in result.compared]}, indent=2))  # fmt: skip
+        typer.echo(
+            json.dumps(
+                {
+                    "calibration": result.calibration.as_json(),
+                    "quality": result.quality.as_json(),
+                    "compared": [asdict(row) for row in result.compared],
+                },
+                indent=2,
+            )
+        )
         return
     rows = [["", "labels right", "difference", "95 % interval", "1 photo, 3, all", ""]]
     for row in result.compared:

@@ -43,10 +43,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of sent
 
 
 def run(
-    model: ModelFolder = None, source: Images = None, out: Out = Path("embeddings.npz"), split: Split = None,
-    device: Device = "cpu", backend: BackendName = "auto", shards: Shards = None, lease: Lease = None,
-    status: Status = False, as_json: AsJson = False,
-) -> None:  # fmt: skip
+    model: ModelFolder = None,
+    source: Images = None,
+    out: Out = Path("embeddings.npz"),
+    split: Split = None,
+    device: Device = "cpu",
+    backend: BackendName = "auto",
+    shards: Shards = None,
+    lease: Lease = None,
+    status: Status = False,
+    as_json: AsJson = False,
+) -> None:
     """Embed all images of DATA.
 
     The file holds the arrays `embeddings`, `paths` (absolute), `fingerprint` (of the model) and, where the images have

@@ -30,9 +30,16 @@ def work(
 
     with stop_requests() as stop, bar("embedding") as progress:
         begun = embed_shards(
-            model, dataset, out, shards, backend=backend, progress=progress, stop=stop, unreadable=unreadable,
+            model,
+            dataset,
+            out,
+            shards,
+            backend=backend,
+            progress=progress,
+            stop=stop,
+            unreadable=unreadable,
             lease=LEASE if lease is None else lease,
-        )  # fmt: skip
+        )
     if len(begun.finished()) < begun.plan.shards:
         typer.echo("stopped; the shards that are there stay, and the same command continues", err=True)
         raise typer.Exit(STOPPED)

@@ -21,8 +21,13 @@ def live(shown: bool = True) -> Iterator[Watcher]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed}/{task.total}"),
-               TimeRemainingColumn(), TextColumn("{task.fields[numbers]}", markup=False))  # fmt: skip
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[numbers]}", markup=False),
+    )
     with Progress(*columns, console=console) as drawing:
         yield _Bars(console, drawing)
 

@@ -44,8 +44,11 @@ def run(
     corners = None if box is None else _box(box)
     together = bool(like) or bool(unlike)
     if together:
-        answers = [index.search(None, k, where=where, group=group, like=[*names, *(like or [])], unlike=unlike or [],
-                                plain=plain)]  # fmt: skip
+        answers = [
+            index.search(
+                None, k, where=where, group=group, like=[*names, *(like or [])], unlike=unlike or [], plain=plain
+            )
+        ]
         names = [", ".join([*names, *(like or [])])]
     else:
         answers = [index.search(name, k, where=where, group=group, box=corners, plain=plain) for name in names]
@@ -80,8 +83,16 @@ def _box(text: str) -> tuple[int, int, int, int]:
 
 
 def _as_json(name: str, answer: Any) -> dict[str, Any]:
-    hits = [{"id": hit.id, "label": hit.label, "similarity": hit.similarity, "path": _shown(hit.path),
-             "columns": dict(hit.item.columns)} for hit in answer.hits]  # fmt: skip
+    hits = [
+        {
+            "id": hit.id,
+            "label": hit.label,
+            "similarity": hit.similarity,
+            "path": _shown(hit.path),
+            "columns": dict(hit.item.columns),
+        }
+        for hit in answer.hits
+    ]
     names = ("match", "label", "second", "chance", "verdict", "words", "meaning")
     said = {name: getattr(answer, name) for name in names}
     return {"query": printable(name)} | said | {"hits": hits, "missing": list(answer.missing)}

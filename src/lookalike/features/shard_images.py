@@ -84,9 +84,11 @@ class ShardImages:
 def _named(dataset: Dataset) -> Arrays:
     """Labels, categories, splits and roles by their names; the last word stands for −1, which is none."""
     words = {
-        "labels": dataset.label_names, "categories": (*dataset.category_names, ""),
-        "splits": (*SPLITS, ""), "roles": (*ROLES, ""),
-    }  # fmt: skip
+        "labels": dataset.label_names,
+        "categories": (*dataset.category_names, ""),
+        "splits": (*SPLITS, ""),
+        "roles": (*ROLES, ""),
+    }
     shown = [name for name in dataset.columns() if name in words]
     shown = shown if dataset.label_names != NO_LABEL else [name for name in shown if name != "labels"]
     return {name: _texts([words[name][number] for number in getattr(dataset, name).tolist()]) for name in shown}

@@ -53,9 +53,14 @@ def status(shards: Shards) -> Status:
     """A look at the folder of `shards`; nothing is changed."""
     finished = shards.finished()
     return Status(
-        shards.plan.images, shards.images(finished), shards.plan.shards, len(finished),
-        tuple(_at_work(shards, finished)), _speed(shards, finished), tuple(shards.unreadable()),
-    )  # fmt: skip
+        shards.plan.images,
+        shards.images(finished),
+        shards.plan.shards,
+        len(finished),
+        tuple(_at_work(shards, finished)),
+        _speed(shards, finished),
+        tuple(shards.unreadable()),
+    )
 
 
 def _at_work(shards: Shards, finished: set[int]) -> list[AtWork]:

@@ -35,10 +35,17 @@ Stop = Callable[[], bool]
 
 
 def embed_shards(
-    model: Model, dataset: Dataset, folder: str | Path, shards: int | None = None, *,
-    backend: BackendName | Backend = "auto", progress: Progress | None = None, stop: Stop = lambda: False,
-    unreadable: Callable[[Problems], None] = lambda _: None, lease: float = LEASE,
-) -> Shards:  # fmt: skip
+    model: Model,
+    dataset: Dataset,
+    folder: str | Path,
+    shards: int | None = None,
+    *,
+    backend: BackendName | Backend = "auto",
+    progress: Progress | None = None,
+    stop: Stop = lambda: False,
+    unreadable: Callable[[Problems], None] = lambda _: None,
+    lease: float = LEASE,
+) -> Shards:
     """Work on the shards in `folder` until all are there, or `stop` says so.
 
     The first worker fixes the list of images and the number of `shards`; others join it and may leave it out.

@@ -152,9 +152,14 @@ class Untrained:
         return replace(model.headless(), geometry="sphere")
 
     def _judged(
-        self, name: str, complexity: int, vectors: Tensor, cost: float, create: Callable[[], Model],
+        self,
+        name: str,
+        complexity: int,
+        vectors: Tensor,
+        cost: float,
+        create: Callable[[], Model],
         folds: Mapping[str, Result],
-    ) -> Candidate:  # fmt: skip
+    ) -> Candidate:
         over_folds = folds.get(name.partition(", ")[2])
         if over_folds is not None and self.seen.held is None:
             result = over_folds

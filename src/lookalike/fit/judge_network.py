@@ -67,11 +67,16 @@ class Measured:
         """A row of the table of networks; the difference is from the best on the same images."""
         gap = self.minus(best, 0.95)
         return {
-            "backbone": self.cell.backbone, "size": self.cell.size, "pooling": self.pooling, "readout": self.readout,
+            "backbone": self.cell.backbone,
+            "size": self.cell.size,
+            "pooling": self.pooling,
+            "readout": self.readout,
             "images": images,
-            "metrics": {name: self.result[name] for name in METRICS}, "difference": [gap.difference, gap.low, gap.high],
-            "milliseconds_per_image": 1000 * self.embedding, "learnt": self.learnt,
-        }  # fmt: skip
+            "metrics": {name: self.result[name] for name in METRICS},
+            "difference": [gap.difference, gap.low, gap.high],
+            "milliseconds_per_image": 1000 * self.embedding,
+            "learnt": self.learnt,
+        }
 
 
 def measure(recipe: Recipe, sample: Dataset, backend: BackendName, embedding: float | None = None) -> Measured:

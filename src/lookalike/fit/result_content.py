@@ -41,14 +41,16 @@ def content(
         "title": f"{parts.test.name}: {name}, {recipe.loss.name}",
         "data": _sizes(recipe, parts),
         "model": {
-            "backbone": backbone, "dim": getattr(model.embedder, "dim", None), "geometry": model.geometry,
+            "backbone": backbone,
+            "dim": getattr(model.embedder, "dim", None),
+            "geometry": model.geometry,
             "parameters": sum(parameter.numel() for parameter in model.embedder.parameters()),
         },
         "protocol": as_tree(recipe.protocol),
         "results": results,
         "differences": differences,
         "versions": versions(),
-    }  # fmt: skip
+    }
 
 
 def _sizes(recipe: Recipe, parts: Parts) -> dict[str, Any]:

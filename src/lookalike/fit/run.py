@@ -70,9 +70,13 @@ def begin_or_resume(folder: RunFolder, recipe: Recipe, tell: Watcher) -> tuple[O
 
 
 def prove_recipe(
-    recipe: Recipe, parts: Parts, run: OpenRun, conditions: Conditions, model: Model | None = None,
+    recipe: Recipe,
+    parts: Parts,
+    run: OpenRun,
+    conditions: Conditions,
+    model: Model | None = None,
     everything: Dataset | None = None,
-) -> Run:  # fmt: skip
+) -> Run:
     """One training from a recipe, and what it is worth on the test classes; `everything`: what it is refitted to."""
     trained = train_recipe(recipe, parts, run, conditions, model)
     again = None

@@ -45,9 +45,12 @@ class Pooled(NamedTuple):
             name: spreads[name].over_queries for name in SHOWN if name in spreads and spreads[name].over_queries
         }
         row: dict[str, Any] = {
-            "name": self.name, "role": self.role, "seeds": len(self.results), "intervals": intervals,
+            "name": self.name,
+            "role": self.role,
+            "seeds": len(self.results),
+            "intervals": intervals,
             "metrics": {metric: each.mean for metric, each in spreads.items()},
-        }  # fmt: skip
+        }
         if len(self.results) > 1:
             row["std"] = {metric: each.std for metric, each in spreads.items()}
             row["over_seeds"] = {metric: each.over_seeds for metric, each in spreads.items()}
@@ -110,8 +113,10 @@ def together(recipe: Recipe, todo: Sequence[Task], parts: Parts, run: OpenRun, u
     write_result(run, whole)
     if untrained is not None:
         write_report(run, parts.test, rows[0].results[0])
-    entries = [Judged(row.name.removesuffix(OPTIMISTIC).strip(), row.role, embeddings, row.results[0], row.optimistic)
-               for row in rows]  # fmt: skip
+    entries = [
+        Judged(row.name.removesuffix(OPTIMISTIC).strip(), row.role, embeddings, row.results[0], row.optimistic)
+        for row in rows
+    ]
     ending = Ending(f"{len(todo)} runs are done", steps, 0, {}, seconds)
     return Run(run.folder.path, model, (*entries, *base), ending)
 

@@ -26,8 +26,16 @@ class Receipt:
     def of(index: str, ids: Sequence[str], forgotten: Forgotten, photos: Sequence[str]) -> "Receipt":
         now = datetime.now(UTC).isoformat(timespec="seconds")
         files = [printable(photo) for photo in photos]
-        return Receipt(index, now, list(ids), forgotten.items, forgotten.marks, list(forgotten.rewritten),
-                       list(forgotten.beyond), files)  # fmt: skip
+        return Receipt(
+            index,
+            now,
+            list(ids),
+            forgotten.items,
+            forgotten.marks,
+            list(forgotten.rewritten),
+            list(forgotten.beyond),
+            files,
+        )
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
