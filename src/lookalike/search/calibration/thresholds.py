@@ -137,7 +137,8 @@ class Calibration:
         if self.target < USUAL:
             least = round(USUAL / (1 - USUAL))
             bound = f"{self.classes:,} classes can promise at most {most:.0%}; {USUAL:.0%} takes at least {least}"
-            more = f" ({bound})" if most < USUAL else f" (the highest level that {self.classes:,} classes support)"
+            highest = "" if self.sure is None else f" (the highest level that {self.classes:,} classes support)"
+            more = f" ({bound})" if most < USUAL else highest
         if self.sure is None:
             return (
                 f"No answer is called sure: {self.classes:,} classes like these do not promise {self.target:.0%}{more}."
