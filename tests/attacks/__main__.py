@@ -20,15 +20,25 @@ COUNTS = {
     "losses": 90_000, "miners": 12_000, "samplers": 6_000, "evaluate": 6_000,
     "files": 1, "models": 1, "runs": 1, "kills": 40, "servers": 20,
     "histories": 1_000, "caches": 5_000, "strangers": 200, "writers": 100,
+    "pictures": 1_000, "pipelines": 100, "postgres_writers": 40,
 }  # fmt: skip
 
 MODULES = {
     "losses": "batches", "miners": "batches", "samplers": "sets", "evaluate": "sets",
     "files": "damage", "models": "damage", "runs": "damage", "kills": "kills", "servers": "servers",
     "histories": "indexes", "caches": "indexes", "strangers": "indexes", "writers": "writers",
+    "pictures": "pictures", "pipelines": "pipelines", "postgres_writers": "writers",
 }  # fmt: skip
 
-ANYWHERE = ("histories", "caches", "strangers", "writers")  # what is tried is new every time
+ANYWHERE = (
+    "histories",
+    "caches",
+    "strangers",
+    "writers",
+    "pictures",
+    "pipelines",
+    "postgres_writers",
+)  # what is tried is new every time
 
 
 def main() -> None:

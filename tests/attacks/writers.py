@@ -13,26 +13,35 @@ import numpy as np
 from lookalike.search import keys
 from lookalike.search.items import Identity, Item
 from lookalike.search.log import LogEntry
-from lookalike.search.stores.sqlite.store import SqliteStore
+from lookalike.search.stores import places
 from tests.attacks.outcomes import Outcomes, right
+from tests.fixtures.postgres_server import server
 
 WRITERS, DIM = 3, 4
 JUMPS = (0.0, 0.0, -3.15e8, 3.15e8, 1e-3, -1e9)  # seconds that a clock is wrong by
 
 
 def writers_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> None:
-    outcomes.attempt_each(first, count, lambda number: writers_trial(number, place / "writers"))
+    def trial(number: int) -> None:
+        shutil.rmtree(place / "writers", ignore_errors=True)
+        writers_trial(number, place / "writers")
+
+    outcomes.attempt_each(first, count, trial)
 
 
-def writers_trial(number: int, place: Path) -> None:
+def postgres_writers_hold(outcomes: Outcomes, first: int, count: int, _: Path) -> None:
+    with server() as running:
+        outcomes.attempt_each(first, count, lambda number: writers_trial(number, f"{running.address}?index=w{number}"))
+
+
+def writers_trial(number: int, place: Path | str) -> None:
     """Two rounds of writers; then the index is sound and holds every acknowledged item, once."""
     chance = random.Random(number)
-    shutil.rmtree(place, ignore_errors=True)
-    SqliteStore.create(place, Identity(None, "ball", DIM)).close()
+    places.created(place, Identity(None, "ball", DIM)).close()
     acknowledged: dict[str, int] = {}
     for round_ in range(2):
         acknowledged |= written(chance, place, round_)
-    with closing(SqliteStore(place)) as store:
+    with closing(places.opened(place)) as store:
         right(store.check() == [], f"the index is damaged: {store.check()[:1]}")
         items = {item.id: item.columns.get("value") for item in store.listed()}
         lost = [name for name, value in acknowledged.items() if items.get(name) != value]
@@ -45,7 +54,7 @@ def writers_trial(number: int, place: Path) -> None:
         keys.every(store.log)
 
 
-def written(chance: random.Random, place: Path, round_: int) -> dict[str, int]:
+def written(chance: random.Random, place: Path | str, round_: int) -> dict[str, int]:
     """Start writers, kill each at its moment; what they acknowledged."""
     running = [writer(chance.randrange(1 << 30), place, f"{round_}-{name}") for name in range(WRITERS)]
     result: dict[str, int] = {}
@@ -60,7 +69,7 @@ def written(chance: random.Random, place: Path, round_: int) -> dict[str, int]:
     return result
 
 
-def writer(seed: int, place: Path, name: str) -> tuple[int, int]:
+def writer(seed: int, place: Path | str, name: str) -> tuple[int, int]:
     """A process that writes until it is killed, and says what it was told is written."""
     ours, theirs = os.pipe()
     child = os.fork()
@@ -70,7 +79,7 @@ def writer(seed: int, place: Path, name: str) -> tuple[int, int]:
     try:
         chance, clock = random.Random(seed), time.time
         time.time = lambda: max(0.0, clock() + chance.choice(JUMPS))
-        store = SqliteStore(place)
+        store = places.opened(place)
         for number in range(10**6):
             value = chance.randrange(1000)
             item = Item(f"{name} {number}", columns={"value": value})
