@@ -1,8 +1,8 @@
 """Counters and histograms of all workers, as Prometheus reads them.
 
 Every worker has a row of numbers in a file that all of them map; a worker that is started again goes on with its row.
-prometheus_client was tried: it keeps two files for every process there ever was (20 restarts leave 40), and counts nothing,
-without a word, where it was imported before an environment variable was set.
+prometheus_client was tried: it keeps two files for every process there ever was (20 restarts leave 40), and it counts
+nothing, without a word, where it was imported before an environment variable was set.
 """
 
 from collections.abc import Mapping
