@@ -63,7 +63,7 @@ def evaluate(
     """
     requested = metric_names.read(metrics)
     check_ties(ties)
-    check(tie_tolerance >= 0, f"tie_tolerance must not be negative, not {tie_tolerance}")
+    check(tie_tolerance >= 0, f"tie_tolerance must be at least 0, not {tie_tolerance}")
     sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise), relevance)
     check_classes(requested, sets)
     rows = len(sets.queries)

@@ -66,7 +66,9 @@ def steps_of(recipe: Recipe, batches: int) -> int:
     table = recipe.train
     check(table.steps is None or table.epochs is None, "give train.steps or train.epochs, not both")
     if table.steps is None and table.epochs is None:
-        check(table.minutes is not None, "the recipe does not say how long: give train.steps, epochs or minutes")
+        check(
+            table.minutes is not None, "the recipe does not say how long to train: give train.steps, epochs or minutes"
+        )
         return 1  # until the clock has decided
     return table.steps if table.steps is not None else (table.epochs or 0) * batches
 

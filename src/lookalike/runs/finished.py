@@ -115,7 +115,7 @@ def fitting(what: str) -> Iterator[None]:
         raise
     except (TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UserError(f"{what} holds files that are not as a run writes them ({reason}): run it again") from error
+        raise UserError(f"{what} holds files of a run that cannot be read ({reason}): run it again") from error
 
 
 def load_test(path: Path) -> Arrays | None:
