@@ -308,7 +308,7 @@ def test_impossible_data_is_refused():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (torch.ones(8), "labels must be integers"),
+        (torch.ones(8), "integers"),
         (torch.ones(4, 2, dtype=torch.int64), "labels must be a vector"),
         ("0011", "not one string"),
     ],

@@ -142,7 +142,7 @@ def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str,
 
 
 def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Loop:
-    """Training of the head alone, on features computed once: the same loop, with vectors in the place of images.
+    """Training of the head alone, on features computed once: the same loop, with vectors instead of images.
 
     `points`: the features, n × width. `labels`: their classes.
     Every process of a run trains the same head.

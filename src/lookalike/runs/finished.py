@@ -80,7 +80,7 @@ class Finished:
 
     @property
     def training(self) -> Tree:
-        """Steps, seconds and whatever else is known of the cost."""
+        """Steps, seconds and other known costs."""
         return dict(self.content.get("training") or {})
 
 
@@ -108,7 +108,7 @@ def read(path: Path) -> Finished:
 
 @contextmanager
 def fitting(what: str) -> Iterator[None]:
-    """Whatever reads the files of runs: content of another form than a run writes is one line."""
+    """Around code that reads the files of a run: content in another form than a run writes is one line."""
     try:
         yield
     except UserError:

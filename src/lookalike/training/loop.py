@@ -229,7 +229,7 @@ class Loop:
         return torch.autocast(kind, dtype=torch.bfloat16) if half else nullcontext()
 
     def parts(self) -> dict[str, Any]:
-        """Whatever has a state, by name."""
+        """Every part that has a state, by name."""
         named = {
             "network": self.network,
             "objective": self.objective,

@@ -1,7 +1,7 @@
 """A table of images: CSV, TSV, or Parquet where pyarrow is installed.
 
 The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are ignored. A
-column `labels` in the place of `label` holds several, such as `red|round`, or none. Where a row has no label,
+column `labels` instead of `label` holds several, such as `red|round`, or none. Where a row has no label,
 `not_label` may hold classes that it does not belong to. The column `verdict` of `lookalike classify` tells its sure
 answers from guesses, which are not learnt.
 Rows are read one by one into columns: a million of them take seconds and a few hundred megabytes.

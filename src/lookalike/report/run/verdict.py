@@ -1,7 +1,7 @@
 """The verdict of a run, on top of its page: what was delivered, why, and what to do next.
 
 It is `verdict` in result.json: {"delivered": name, "in_words": sentence, "reasons": […], "warnings": […], "next": […],
-"candidates": […]}; runs of earlier versions have `sentences` in the place of `reasons`.
+"candidates": […]}; runs of earlier versions have `sentences` instead of `reasons`.
 A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), where there are
 `folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Where the
 network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `readout`, `metrics` on so many
