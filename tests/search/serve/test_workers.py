@@ -37,7 +37,7 @@ def alive(process: int) -> bool:
         return False
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=30):
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "timed out"
@@ -53,13 +53,15 @@ def meanwhile(act, number=signal.SIGTERM):
             act()
         except BaseException as error:
             failures.append(error)
-        os.kill(os.getpid(), number)
+        if not over.is_set():
+            os.kill(os.getpid(), number)
 
-    failures, thread = [], threading.Thread(target=run)
+    failures, over, thread = [], threading.Event(), threading.Thread(target=run)
     thread.start()
     try:
         yield
     finally:
+        over.set()
         thread.join()
     assert failures == []
 
