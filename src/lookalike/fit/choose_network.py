@@ -97,7 +97,7 @@ def _begun(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> dict[str, Any]:
     return {"first": grid[0], "left": left, "images": 0, "backend": "torch", "rows": []}
 
 
-def _order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
+def sample_order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
     """Train images class by class, a few of each, then a few more of each: the first of them are a sample."""
     generator = torch.Generator().manual_seed(seed)
     shuffled = torch.randperm(len(train), generator=generator)
@@ -106,12 +106,19 @@ def _order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
     return shuffled[torch.argsort(turns(labels) // EACH * train.classes + rank[labels], stable=True)]
 
 
+def are_long(dataset: Dataset) -> bool:
+    """Whether a quarter or more of the photos are long."""
+    photos = [dataset.images.open(row) for row in range(len(dataset))]
+    shapes = torch.tensor([[photo.height, photo.width] for photo in photos]).double().log()
+    return bool((shapes[:, 0] - shapes[:, 1]).abs().quantile(0.75) > math.log(LONG))
+
+
 class _Rounds:
     """The rounds of a choice. Each is a decision of the run, from which a resumed run goes on."""
 
     def __init__(self, recipe: Recipe, train: Dataset, total: int, run: OpenRun) -> None:
         self.recipe, self.train, self.total, self.run = recipe, train, total, run
-        self.order = _order(train, recipe.seed)[:MOST]
+        self.order = sample_order(train, recipe.seed)[:MOST]
         self.progress = run.stage("choosing network and size")
         minutes = recipe.train.minutes
         self.ends = time.monotonic() + (UNLIMITED if minutes is None else SHARE * 60 * minutes)
@@ -137,14 +144,10 @@ class _Rounds:
         left = [NetworkAtSize(*cell) for cell in made["left"]]
         if not made["rows"] or len(left) > FEW or made.get("twins"):
             return {}
-        others = [twin for cell in left for twin in twins(self.recipe, cell)] if self._long() else []
+        others = [twin for cell in left for twin in twins(self.recipe, cell)]
+        if not are_long(self.train.subset(self.order[:FIRST])):
+            others = []
         return {"twins": True, "left": left + others}
-
-    def _long(self) -> bool:
-        """Whether a quarter or more of the photos are long."""
-        photos = [self.train.images.open(row) for row in self.order[:FIRST].tolist()]
-        shapes = torch.tensor([[photo.height, photo.width] for photo in photos]).double().log()
-        return bool((shapes[:, 0] - shapes[:, 1]).abs().quantile(0.75) > math.log(LONG))
 
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """How many images the next round has, and what computes their features; None: there is no next round."""
