@@ -169,7 +169,7 @@ class Model:
         """What computes this model's embeddings: the backend called `name`."""
         how = self.preprocessing
         with evaluating(self.embedder):
-            key = None if self.architecture is None or name == "torch" else self.fingerprint
+            key = None if self.architecture is None or name == "torch" else self._graph_fingerprint
             network = Normalised(self.embedder, self.geometry).eval()
             return choose(name, network, (how.channels, how.crop, how.crop), key)
 
@@ -179,6 +179,11 @@ class Model:
         return fingerprint(
             self._complete_architecture(), self.preprocessing, self.geometry, merged_state(self.embedder)
         )
+
+    @property
+    def _graph_fingerprint(self) -> str:
+        """The same for models that differ only in how images become their inputs, and so share a graph."""
+        return fingerprint(self._complete_architecture(), Preprocessing(), self.geometry, merged_state(self.embedder))
 
     def save(self, folder: str | Path) -> None:
         """Write the model to `folder`, whole or not at all; an existing model is replaced."""
