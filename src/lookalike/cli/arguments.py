@@ -13,6 +13,14 @@ Audit = Annotated[bool, typer.Option("--audit/--no-audit", help="Check all image
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")]
 ResultAsJson = Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")]
 
+On = Annotated[
+    str | None, typer.Option("--on", metavar="ADDRESS", help="A Ray cluster does the work: ray://HOST:10001.")
+]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")]
+Part = Annotated[
+    str | None, typer.Option("--part", metavar="N/COUNT", help="Only this part, such as 3/40: for a batch scheduler.")
+]
+
 
 def changes(words: str) -> Any:
     """The option --set KEY=VALUE, which may be given several times; `words` are its help."""

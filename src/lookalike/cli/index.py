@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from lookalike.cli.allocator import keep_memory
+from lookalike.cli.arguments import On
 from lookalike.cli.bars import bar
 from lookalike.errors import UserError, check
 from lookalike.files import printable
@@ -27,16 +28,20 @@ def run(
         bool,
         typer.Option("--new-generation", help="With another model: embed everything again beside the old vectors."),
     ] = False,
+    on: On = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Add images to an index, or bring it up to date: only what is new or changed is embedded."""
+    from lookalike.workers import Workers
+
     keep_memory()
+    check(on is None or not new_generation, "--new-generation embeds on this machine: leave out --on")
     try:
         index = _opened(model, Path(source[0]), out, new_generation, prune)
         updates = []
         for each in source:
             with bar(f"indexing {each}") as progress:
-                updates.append(index.add(each, prune_missing=prune, progress=progress))
+                updates.append(index.add(each, prune_missing=prune, progress=progress, workers=Workers(on=on)))
         index.ready()
     except KeyboardInterrupt:
         raise UserError("stopped; what is indexed stays, the same command continues") from None

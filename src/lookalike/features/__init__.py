@@ -9,7 +9,7 @@ from lookalike.features.extract import backend_of, extract
 from lookalike.features.feature_views import FeatureViews, feature_views
 from lookalike.features.maps import Maps, embed_maps, feature_maps
 from lookalike.features.shard_status import Status, status
-from lookalike.features.shard_worker import embed_shards
+from lookalike.features.shard_work import embed_shards
 from lookalike.features.shards import Shards
 from lookalike.features.views import CENTRE, View
 

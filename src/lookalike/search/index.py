@@ -18,6 +18,7 @@ from lookalike.errors import UserError, check
 from lookalike.models import Model
 from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
+from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.loading import load
 from lookalike.search.adding.sources import Entry, Source
 from lookalike.search.adding.update import Progress, Update, prune, update
@@ -39,6 +40,7 @@ from lookalike.search.stores.copying import FACT as COPY
 from lookalike.search.stores.places import Place
 from lookalike.search.watching.reference import Reference, reference
 from lookalike.values import checked
+from lookalike.workers import Workers
 
 Measured = TypeVar("Measured", Calibration, Quality, Reference)
 WATCHED = 2_000  # calibrating images that stand for ordinary queries
@@ -145,15 +147,24 @@ class Index:
             "the index was made with another model: use that one, or embed everything again with --new-generation",
         )
 
-    def add(self, source: Source, *, prune_missing: bool = False, progress: Progress | None = None) -> Update:
+    def add(
+        self,
+        source: Source,
+        *,
+        prune_missing: bool = False,
+        progress: Progress | None = None,
+        workers: Workers = Workers(),  # noqa: B008  # it is frozen
+    ) -> Update:
         """Add images, or bring those of the same source up to date; only what is new or changed is embedded.
 
         Nothing is removed unless `prune_missing` is set, and then only what came from the same source.
+        `workers` embed: processes or a cluster, which see the images under the same names.
         """
         if vectors.holds_vectors(source):
             return self.add_vectors(Path(str(source)), progress)
         listing = sources.listing(source)
-        result = update(self.store, listing, self._encode, progress)
+        encode = Encoding(self.model, self.model.backend("auto").name) if workers.elsewhere else self._encode
+        result = update(self.store, listing, encode, progress, workers)
         if prune_missing:
             result.removed = prune(self.store, listing)
         self._note("items added", added=result.added, changed=result.changed, removed=result.removed)
