@@ -14,14 +14,14 @@ from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from lookalike.errors import UserError, check
+from lookalike.errors import UserError, check, unknown
 from lookalike.models import Model
 from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
 from lookalike.search.adding.loading import load
-from lookalike.search.adding.sources import Entry, Source
+from lookalike.search.adding.sources import RESERVED, Entry, Source
 from lookalike.search.adding.update import Progress, Update, prune, update
-from lookalike.search.asking import Example, Question
+from lookalike.search.asking import Example, Question, Rules
 from lookalike.search.calibration import measuring
 from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.calibration.thresholds import Calibration
@@ -36,6 +36,7 @@ from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.receipt import Receipt
 from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.copying import FACT as COPY
+from lookalike.search.stores.copying import THING
 from lookalike.search.stores.places import Place
 from lookalike.search.watching.reference import Reference, reference
 from lookalike.values import checked
@@ -51,7 +52,7 @@ class Index:
 
     `place`: a folder, or the address of a PostgreSQL server; `store`: what keeps it there. `source`: whatever
     `data.load` takes, and unlabelled images. `k`: how many items an answer has. `where`: conditions on columns.
-    `group`: the best item of each value of this column. `progress(done, total)` is called.
+    `group`: things by the values of this column, each with its best photos. `progress(done, total)` is called.
     """
 
     def __init__(self, store: Store, place: Place) -> None:
@@ -145,14 +146,28 @@ class Index:
             "the index was made with another model: use that one, or embed everything again with --new-generation",
         )
 
-    def add(self, source: Source, *, prune_missing: bool = False, progress: Progress | None = None) -> Update:
+    def add(
+        self,
+        source: Source,
+        *,
+        thing: str | None = None,
+        prune_missing: bool = False,
+        progress: Progress | None = None,
+    ) -> Update:
         """Add images, or bring those of the same source up to date; only what is new or changed is embedded.
 
+        `thing`: the column that says which thing a photo shows ("label": its class): from now on things answer.
         Nothing is removed unless `prune_missing` is set, and then only what came from the same source.
         """
         if vectors.holds_vectors(source):
-            return self.add_vectors(Path(str(source)), progress)
+            result = self.add_vectors(Path(str(source)), progress)
+            if thing is not None:
+                self.have_things(thing)
+            return result
         listing = sources.listing(source)
+        if thing is not None:
+            columns = dict.fromkeys(name for entry in listing.entries for name in entry.item.columns)
+            self.have_things(thing, list(columns))
         result = update(self.store, listing, self._encode, progress)
         if prune_missing:
             result.removed = prune(self.store, listing)
@@ -164,6 +179,26 @@ class Index:
         result = load(self.store, place, progress)
         self._note("items added", added=result.added, changed=result.changed)
         return result
+
+    @property
+    def thing(self) -> str | None:
+        """The column that says which thing a photo shows; None: photos answer, each for itself."""
+        return self.store.documents.read(THING)
+
+    def have_things(self, column: str, coming: Sequence[str] = ()) -> None:
+        """From now on answers are things: the photos that have the same value in `column`.
+
+        `coming`: columns that photos are about to bring. A calibration that was about something else is dropped.
+        """
+        known = [*self.store.columns(), *coming]
+        if column not in known or column in ("id", "path", "root", "added"):
+            raise unknown("column of things", column, [name for name in known if name not in RESERVED] + ["label"])
+        if column == self.thing:
+            return
+        if column != (self.thing or "label"):
+            for name in ("calibration", "quality", "reference"):
+                self.store.documents.write(name, None)
+        self.store.documents.write(THING, column)
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """On PostgreSQL: answer from an approximate index and measure it where `on` is set, else exactly."""
@@ -227,8 +262,8 @@ class Index:
         """The `k` items nearest to `query`, a picture: a file, a PIL image, an array, an item's id, or a vector.
 
         `box` (x, y, width, height in pixels) searches inside a part of the picture; `like` and `unlike` are further
-        examples; `where` are conditions on columns; `group` gives the best item of each value of a column; `plain`
-        switches off what calibration switched on.
+        examples, where things answer: further photos of the same one, and not it; `where` are conditions on columns;
+        `group` gives things by another column ("id": photos); `plain` switches off what calibration switched on.
         """
         meant = ([] if query is None else [query]) + list(like)
         check(bool(meant), "give something to search for: an image, the id of an item, or a vector")
@@ -263,7 +298,9 @@ class Index:
 
     def answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
         """An answer to each of `questions`, in one pass over the index where that can be, or why it has none."""
-        return asking.answers(self.store, questions, self.calibration)
+        thing = self.thing
+        pooled = 1 if thing is None else self.quality.pooled
+        return asking.answers(self.store, questions, Rules(self.calibration, thing, pooled))
 
     @property
     def calibration(self) -> Calibration | None:
@@ -336,8 +373,9 @@ class Index:
     def search_many(
         self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
     ) -> list[Answer]:
-        """An answer to each of `queries`, in one pass over the index."""
-        return self.store.search(self.vectors_of(queries), k, filters.parse(where), group)
+        """An answer to each of `queries`, in one pass over the index; no verdicts."""
+        asked = [Question([vector], (), k, filters.parse(where), group) for vector in self.vectors_of(queries)]
+        return [_raised(answer) for answer in asking.answers(self.store, asked, Rules(None, self.thing))]
 
     def vectors_of(self, queries: Sequence[Query], box: Box | None = None, flip: bool = False) -> Vectors:
         """The `queries` as vectors, in their order; with `flip` pictures count together with their mirror images.

@@ -7,9 +7,10 @@ A server that restarts is waited for. Needs the extra `pgvector`.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Value, Vectors
+from lookalike.search.items import Answer, Identity, Item, Near, Nearest, Value, Vectors
 from lookalike.search.stores import Forgotten, Summary, copying, fields
 from lookalike.search.stores.postgres import (
     approximate,
@@ -79,10 +80,24 @@ class PostgresStore:
     def forget(self, ids: Sequence[str]) -> Forgotten:
         return forgetting.forget(self.database, ids)
 
-    def search(
-        self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
-    ) -> list[Answer]:
-        question = (queries, k, where, group, leave_out, self._memory)
+    def search(self, queries: Vectors, k: int, where: Filter = (), leave_out: Sequence[str] = ()) -> list[Answer]:
+        return self._search(queries, k, where, leave_out, self._memory)
+
+    def nearest(
+        self, queries: Vectors, k: int, column: str, where: Filter = (), leave_out: Sequence[str] = ()
+    ) -> list[Nearest]:
+        answers = self._search(queries, k, where, leave_out, self._memory, column)
+        return [
+            Nearest(
+                [Near(hit.id, hit.item.value(column), hit.similarity) for hit in answer.hits],
+                answer.certified,
+                answer.generation,
+            )
+            for answer in answers
+        ]
+
+    def _search(self, queries: Vectors, k: int, where: Filter, leave_out: Sequence[str], *rest: Any) -> list[Answer]:
+        question = (queries, k, where, leave_out, *rest)
         answers = self.database.glance(searching.search, *question) if len(queries) == 1 and not leave_out else None
         answers = self.database.read(searching.search, *question) if answers is None else answers
         assert answers is not None  # a transaction sees the index as of one moment
