@@ -3,7 +3,7 @@
 Everybody asks here: `Index.search`, `Index.classify` and the server.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -19,7 +19,7 @@ from lookalike.search.items import Answer, Identity, Near, Nearest, Value, Vecto
 from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.fields import checked, checked_k
-from lookalike.search.things import FIRST, ThingSearch, hits_of, text_of
+from lookalike.search.things import ThingSearch, first_photos, hits_of, text_of
 from lookalike.search.wording import in_words
 
 Example = np.ndarray | str  # a vector in the geometry of the index, or the id of an item
@@ -126,7 +126,7 @@ class Prepared:
     def depth(self) -> int:
         """How many hits it takes: a verdict looks at more of them than may be shown, and so do things."""
         if self.column is not None:
-            return FIRST
+            return first_photos(self.question.k)
         return self.question.k if self.rules.calibration is None else max(self.question.k, HITS)
 
     def answer(self, first: First | None) -> Answer:
@@ -148,7 +148,7 @@ class Prepared:
         """The things that are shown, and the photos that a verdict rests on, unless these must be asked for."""
         question = self.question
         if first is None:
-            first = self.store.nearest(self.examples, FIRST, column, question.where, question.excluded)
+            first = self.store.nearest(self.examples, self.depth, column, question.where, question.excluded)
         nearest = cast(Sequence[Nearest], first)
         pooled = self.rules.pooled if column == self.rules.thing and not question.plain else 1
         search = ThingSearch(self.store, column, self.examples, question.k, pooled, question.where, question.excluded)
@@ -228,7 +228,8 @@ def _in_one_pass(store: Store, searches: Mapping[int, Prepared]) -> dict[int, Fi
     vectors = [search.vectors for search in searches.values()]
     column = next(iter(searches.values())).column  # that of the index: a search by another has a pass of its own
     every = np.concatenate(vectors)
-    found = iter(store.search(every, k) if column is None else store.nearest(every, k, column))
+    found: Iterator[Answer | Nearest]
+    found = iter(store.search(every, k)) if column is None else iter(store.nearest(every, k, column))
     parts = [list(islice(found, len(some))) for some in vectors]
     return {
         place: cast(First, [_without(one, search) for one in part])

@@ -7,7 +7,7 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -25,7 +25,6 @@ from lookalike.search.asking import Example, Question, Rules
 from lookalike.search.calibration import measuring
 from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.calibration.thresholds import Calibration
-from lookalike.search.calibration.trials import LABELLED
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.items import Answer, Classified, Identity, Vectors
@@ -38,6 +37,7 @@ from lookalike.search.stores import Approximating, GenerationError, Store, place
 from lookalike.search.stores.copying import FACT as COPY
 from lookalike.search.stores.copying import THING
 from lookalike.search.stores.places import Place
+from lookalike.search.things import called
 from lookalike.search.watching.reference import Reference, reference
 from lookalike.values import checked
 
@@ -335,17 +335,18 @@ class Index:
         classes support. `stage(name)` is called where a part of it begins, and gives the progress of that part. Use
         classes that the model was not trained on: on those it was, answers look more reliable than they are.
         """
-        listed = list(self.store.listed(LABELLED))
+        thing = self.thing
+        listed = [called(item, thing) for item in self.store.listed(measuring.named(thing))]
         check(bool(listed), "the items of this index have no labels, so no answer could be right: add labelled ones")
         if source is None:
             queries = measuring.own_queries(self.store, listed)
         else:
-            labelled = _labelled(source)
+            labelled = _labelled(source, thing)
             measuring.check_classes(labelled, listed)
             queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         known = set() if self.identity.fingerprint is None else set(self.model.classes)
         seen = not known.isdisjoint(queries.labels)
-        result = measuring.run(self.store, queries, listed, precision, seen, stage, plain)
+        result = measuring.run(self.store, queries, listed, precision, seen, stage, plain, thing)
         self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
         self.store.documents.write("quality", json.dumps(result.quality.as_json()))
         self.store.documents.write("reference", self._reference(queries, stage("looking at ordinary queries")))
@@ -435,9 +436,14 @@ def _check_types(content: Any) -> None:
             checked(hint, value, name)
 
 
-def _labelled(source: Source) -> list[Entry]:
-    """Images with one label each, to calibrate with."""
+def _labelled(source: Source, thing: str | None) -> list[Entry]:
+    """Images with one label each, to calibrate with; the label is the thing that they show, where there are things."""
     listing = sources.listing(source)
+    if thing is not None:
+        named = [replace(entry, item=called(entry.item, thing)) for entry in listing.entries]
+        known = [entry for entry in named if entry.item.label is not None]
+        check(bool(known), f"no image of '{listing.root}' has a '{thing}', by which this index knows things: add it")
+        return known
     check(
         not listing.several,
         f"the images of '{listing.root}' have several labels, or none: calibrate with images of one label each",

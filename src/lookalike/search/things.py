@@ -15,13 +15,14 @@ last.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Hit, Item, Near, Nearest, Value, Vectors
 from lookalike.search.stores import Store
 
-FIRST = 256  # photos that are looked at for each of the query's: the scan scores as many anyway
+FIRST = 64  # photos that are looked at for each of the query's: the scan scores as many anyway
+FOR_EACH = 4  # photos that are looked at for each thing that is asked for
 MORE = 8  # times as many where those do not suffice
 EVERY = 1 << 31  # more photos than a thing has
 TOGETHER = 64  # things that are scored by one question
@@ -85,7 +86,7 @@ class Found:
 class ThingSearch:
     """One question for things: photos of one thing as vectors, and which photos may answer.
 
-    `start`: how many photos are looked at first for each of the query's.
+    `start`: how many photos are looked at first for each of the query's; None: `first_photos(k)`.
     """
 
     store: Store
@@ -95,11 +96,11 @@ class ThingSearch:
     pooled: int = 1
     where: Filter = ()
     leave_out: Sequence[str] = ()
-    start: int = FIRST
+    start: int | None = None
 
     def found(self, first: Sequence[Nearest] | None = None) -> Found:
         """The k nearest things; `first` are the first photos of each query where they are known already."""
-        number = self.start
+        number = first_photos(self.k) if self.start is None else self.start
         near = self._asked(number) if first is None else list(first)
         while True:
             whole = all(len(one.items) < number for one in near)
@@ -150,6 +151,11 @@ class ThingSearch:
         return {name: Seen(some, 1 if name[0] else self.pooled) for name, some in photos.items()}
 
 
+def first_photos(k: int) -> int:
+    """How many photos are looked at first for k things."""
+    return max(FIRST, FOR_EACH * k)
+
+
 def _thing(name: Name, seen: Seen) -> Thing:
     return Thing(None if name[0] else name[1], seen.score([-math.inf] * len(seen.photos)), seen.speaking)
 
@@ -173,6 +179,11 @@ def hits_of(store: Store, things: Sequence[Thing]) -> list[Hit]:
         if photos:
             hits.append(Hit(photos[0].item, thing.score, thing.name, photos))
     return hits
+
+
+def called(item: Item, column: str | None) -> Item:
+    """An item whose label is the thing that it shows; without a column of things as it is."""
+    return item if column is None else replace(item, label=text_of(item.value(column)))
 
 
 def text_of(name: Value) -> str | None:

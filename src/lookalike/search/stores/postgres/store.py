@@ -162,6 +162,11 @@ class PostgresStore:
 def _described(snapshot: Snapshot) -> dict[str, str]:
     size = "SELECT pg_total_relation_size(%s::regclass) / 1e6"
     parts = {"items": snapshot.table, "pictures": "pictures", "models": "models"}
-    sizes = [f"{what} {float(rows.one(snapshot, size, (table,))):,.1f} MB" for what, table in parts.items()]
+    sizes = {what: float(rows.one(snapshot, size, (table,))) for what, table in parts.items()}
+    count = max(1, int(rows.one(snapshot, f"SELECT count(*) FROM {snapshot.table}")))
     graph = approximate.graph_of(snapshot)
-    return {"answers": "exact" if graph is None else str(graph), "on disk": ", ".join(sizes)}
+    return {
+        "answers": "exact" if graph is None else str(graph),
+        "on disk": ", ".join(f"{what} {size:,.1f} MB" for what, size in sizes.items()),
+        "per photo": f"{1e6 * sizes['items'] / count:,.0f} bytes, with the graph where there is one",
+    }
