@@ -190,9 +190,9 @@ class Index:
 
         `coming`: columns that photos are about to bring. A calibration that was about something else is dropped.
         """
-        known = [*self.store.columns(), *coming]
-        if column not in known or column in ("id", "path", "root", "added"):
-            raise unknown("column of things", column, [name for name in known if name not in RESERVED] + ["label"])
+        known = ["label", *(name for name in {*self.store.columns(), *coming} if name not in RESERVED)]
+        if column not in known:
+            raise unknown("column of things", column, known)
         if column == self.thing:
             return
         if column != (self.thing or "label"):
