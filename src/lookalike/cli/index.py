@@ -23,6 +23,9 @@ def run(
         list[str], typer.Argument(metavar="DATA...", help="Folders, tables, images, globs, data sets, or .npz vectors.")
     ],
     out: Annotated[str, typer.Option("--out", help="The folder or address of the index to create or update.")],
+    thing: Annotated[
+        str | None, typer.Option("--thing", help="Answers are things: photos with the same sku, label, folder_2, ….")
+    ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove items of DATA whose files are gone.")] = False,
     new_generation: Annotated[
         bool,
@@ -41,7 +44,8 @@ def run(
         updates = []
         for each in source:
             with bar(f"indexing {each}") as progress:
-                updates.append(index.add(each, prune_missing=prune, progress=progress, workers=Workers(on=on)))
+                work = Workers(on=on)
+                updates.append(index.add(each, thing=thing, prune_missing=prune, progress=progress, workers=work))
         index.ready()
     except KeyboardInterrupt:
         raise UserError("stopped; what is indexed stays, the same command continues") from None

@@ -21,7 +21,7 @@ def run(
     k: Annotated[int, typer.Option("--k", min=1, help="How many items per query.")] = 10,
     where: Annotated[list[str] | None, typer.Option("--where", help="A condition: brand=x, 'price<20'.")] = None,
     group: Annotated[
-        str | None, typer.Option("--group", help="Only the best item for each value of this column.")
+        str | None, typer.Option("--group", help="Things by this column, each with its best photos; id: photos.")
     ] = None,
     box: Annotated[
         str | None, typer.Option("--box", help="x,y,width,height: search inside this part of the image.")
@@ -91,6 +91,7 @@ def _as_json(name: str, answer: Any) -> dict[str, Any]:
             "path": _shown(hit.path),
             "columns": dict(hit.item.columns),
         }
+        | ({} if not hit.photos else {"thing": hit.thing, "photos": _photos(hit)})
         for hit in answer.hits
     ]
     names = ("match", "label", "second", "chance", "verdict", "words", "meaning")
@@ -100,6 +101,7 @@ def _as_json(name: str, answer: Any) -> dict[str, Any]:
 
 def _as_table(index: Any, name: str, answer: Any) -> str:
     from lookalike.evaluation.table import aligned
+    from lookalike.search.things import text_of
     from lookalike.search.wording import in_brief
 
     lines = [_title(index, name)]
@@ -108,9 +110,17 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
         lines.append("uncalibrated: lookalike calibrate says what a similarity means")
     else:
         lines.append(in_brief(answer))
-    rows = [["similarity", "label", "item"]]
-    rows += [[f"{hit.similarity:.4f}", hit.label or "", _shown(hit.path) or hit.id] for hit in answer.hits]
+    things = any(hit.photos for hit in answer.hits)
+    rows = [["similarity", *(["thing"] if things else []), "label", "item"]]
+    for hit in answer.hits:
+        thing = [text_of(hit.thing) or ""] if things else []
+        rows.append([f"{hit.similarity:.4f}", *thing, hit.label or "", _shown(hit.path) or hit.id])
+        rows += [["", *([""] if things else []), "", _shown(photo.path) or photo.id] for photo in hit.photos[1:]]
     return "\n".join([*lines, *(aligned(rows) if answer.hits else ["nothing in the index answers this search"]), ""])
+
+
+def _photos(hit: Any) -> list[dict[str, Any]]:
+    return [{"id": photo.id, "similarity": photo.similarity, "path": _shown(photo.path)} for photo in hit.photos]
 
 
 def _title(index: Any, name: str) -> str:

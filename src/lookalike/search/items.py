@@ -54,13 +54,45 @@ class Item:
     stamp: Stamp | None = None
     added: float | None = field(default=None, compare=False)  # the store knows
 
+    def value(self, column: str) -> Value:
+        """What a column says of it, one of its own or a further one."""
+        if column in ("id", "path", "label", "root", "added"):
+            own: Value = getattr(self, column)
+            return own
+        return self.columns.get(column)
+
+
+@dataclass(frozen=True)
+class Near:
+    """An item near a query, by `id`: what one column calls it (`name`), and how similar it is."""
+
+    id: str
+    name: Value
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest items of one query, the nearest first; the rest as in `Answer`."""
+
+    items: Sequence[Near]
+    certified: bool = True
+    generation: int = 0
+    missing: Sequence[str] = ()
+
 
 @dataclass(frozen=True)
 class Hit:
-    """An `item` found, and its `similarity`: the cosine on the sphere, else −‖a − b‖²/2."""
+    """An `item` found, and its `similarity`: the cosine on the sphere, else −‖a − b‖²/2.
+
+    Where things are searched for, the item is the best photo of a `thing` and the similarity is pooled over those in
+    `photos`, the photos that speak for it, the best first.
+    """
 
     item: Item
     similarity: float
+    thing: Value = None
+    photos: Sequence["Hit"] = ()
 
     @property
     def id(self) -> str:

@@ -11,9 +11,11 @@ from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import as_url, thumbnail
 from lookalike.search.repeats import LEVELS, Group
+from lookalike.search.things import text_of
 from lookalike.search.wording import in_brief
 
 SHOWN = 12  # pictures of one group
+PHOTOS = 4  # of a thing, beside its best one
 
 
 def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]]) -> str:
@@ -37,18 +39,21 @@ def answer_card(index: Index, picture: bytes | None, answer: Answer) -> Html:
 
 
 def _card(index: Index, hit: Hit) -> Html:
+    thing = text_of(hit.thing)
+    others = [_image(thumbnail(index.store, photo.item, 128), photo.id) for photo in hit.photos[1 : 1 + PHOTOS]]
     bar = element("meter", f"{hit.similarity:.3f}", min="0", max="1", value=f"{max(0.0, hit.similarity):.4f}")
     return element(
         "figure",
         _image(thumbnail(index.store, hit.item), hit.id),
         element(
             "figcaption",
-            element("strong", hit.label or "without a label"),
+            element("strong", thing or hit.label or "without a label"),
             " ",
             bar,
             f" {hit.similarity:.4f}",
             element("small", printable(hit.path or hit.id)),
         ),
+        *([element("div", *others, class_="photos")] if others else []),
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int64
 
 from lookalike.geometry import Geometry
-from lookalike.search.items import Hit, Vectors
+from lookalike.search.items import Near, Vectors
 
 HITS = 20  # that are looked at
 NEAR = 10  # of them, where the neighbourhood of the query or of its best hit is meant
@@ -63,6 +63,19 @@ def densities(seen: SeenHits, rule: Rule | None) -> Float64[np.ndarray, "n k"]:
     kernel = np.exp(rule.sharpness * (seen.similarities - seen.similarities[:, :1]))
     total = (same * kernel[:, None]).sum(2)
     return np.asarray(np.log(np.maximum(total, 1e-30)) - rule.evenness * np.log(np.maximum(seen.sizes, 1)))
+
+
+def first_thing(seen: SeenHits, pooled: int) -> Int64[np.ndarray, " n"]:
+    """The label whose best photos are the most similar, by their mean; one that is not among the hits counts as the
+    last of them."""
+    score = np.zeros(seen.similarities.shape)
+    same = seen.labels[:, :, None] == seen.labels[:, None]
+    best = -np.sort(-np.where(same, seen.similarities[:, None], -np.inf), axis=2)[:, :, :pooled]
+    best = np.where(np.isfinite(best), best, seen.similarities[:, -1:, None])
+    number = np.minimum(np.maximum(seen.sizes, 1), pooled)
+    for place in range(best.shape[2]):
+        score += np.where(place < number, best[:, :, place], 0.0)
+    return np.asarray(seen.labels[np.arange(len(score)), (score / number).argmax(1)])
 
 
 def read(seen: SeenHits, rule: Rule | None) -> Reading:
@@ -152,10 +165,10 @@ def mutual_similarities(vectors: Float[np.ndarray, "*n k d"], geometry: Geometry
 
 
 def seen_of(
-    hits: Sequence[Hit], vectors: Vectors, sizes: Mapping[str, int], items: int, geometry: Geometry
+    hits: Sequence[Near], vectors: Vectors, sizes: Mapping[str, int], items: int, geometry: Geometry
 ) -> SeenHits:
     """The labelled hits of one query, with their vectors, the sizes of their classes and of the index."""
-    labels = [str(hit.label) for hit in hits]
+    labels = [str(hit.name) for hit in hits]
     return SeenHits(
         np.array([[hit.similarity for hit in hits]], np.float64),
         np.unique(labels, return_inverse=True)[1].astype(np.int64)[None],

@@ -6,6 +6,7 @@ import { markOf } from "./marks.js";
 import { thumbnail } from "./pictures.js";
 
 const COLUMNS = 3; // of an item's columns that a card shows
+const PHOTOS = 4; // of a thing, beside its best one
 export const nameOf = (item) => item.label ?? item.path ?? item.id;
 export const ICONS = { sure: "right", maybe: "maybe", unknown: "unknown" };
 
@@ -41,10 +42,14 @@ function markedWords({ right, by, at }) {
   return `Marked ${right ? "right" : "wrong"}${by ? ` by ${by}` : ""}${when}`;
 }
 
+/** The photos that speak for a thing beside the best one, which is the card's own. */
+const otherPhotos = ({ photos = [] }) => (photos.length > 1 ? make("ul", { class: "photos" }, ...photos.slice(1, 1 + PHOTOS).map((photo) =>
+  make("li", {}, thumbnail(photo.item, `Another photo of it, similarity ${photo.similarity.toFixed(3)}`)))) : null);
+
 /** `place` counts from 0; `act` has moreLike, add and mark; without `marks` the index takes no feedback. */
 export function card(hit, place, answer, act, marks) {
   const { item, similarity } = hit;
-  const name = nameOf(item);
+  const name = hit.thing === null ? nameOf(item) : String(hit.thing);
   const verdict = place === 0 ? answer.verdict : null;
   const said = [`More like ${name}`, `hit ${place + 1}`, `similarity ${similarity.toFixed(3)}`, ...(verdict ? [verdict] : [])];
   const picture = button(thumbnail(item), () => act.moreLike(item), {
@@ -55,7 +60,7 @@ export function card(hit, place, answer, act, marks) {
   const words = make("div", { class: "words" },
     make("h2", { class: "label" }, make("span", { title: name }, name), verdict ? badge(verdict, answer.meaning) : null),
     meter(similarity, answer.hits[0].similarity),
-    facts(item));
+    facts(item), otherPhotos(hit));
   const tools = make("div", { class: "tools", role: "group", "aria-label": `What to do with ${name}` });
   if (marks) {
     tools.append(tool(`${name} is right`, "Right", "right", () => act.mark(item, true), { "aria-pressed": "false", "aria-keyshortcuts": "y" }),

@@ -24,10 +24,11 @@ function showVerdict(answer) {
 }
 
 /** How many and how fast; a screen reader also says the verdict here, because only this place is announced. */
-function showSummary(answer, state) {
+function showSummary(answer, state, index) {
   const time = Object.values(answer.milliseconds ?? {}).reduce((sum, part) => sum + part, 0);
-  const hits = plural(answer.hits.length, "hit");
-  const found = state.group ? `${hits}, the best of each ${state.group},` : hits;
+  const column = state.group || index.thing;
+  const things = column && column !== "id";
+  const found = things ? `${plural(answer.hits.length, "thing")} by ${column}` : plural(answer.hits.length, "hit");
   const words = `${found} among ${plural(answer.items, "item")} in ${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
   const said = answer.verdict && answer.hits.length ? `. ${answer.verdict}: ${headline(answer)}. ${answer.meaning}` : "";
   find("summary").replaceChildren(words, make("span", { class: "unseen" }, said));
@@ -75,7 +76,7 @@ export function showAnswer(given, state, index, act) {
   const answer = judged(given, state);
   endBusy();
   showVerdict(answer);
-  showSummary(answer, state);
+  showSummary(answer, state, index);
   find("cards").replaceChildren(...answer.hits.map((hit, place) => card(hit, place, answer, act, !index.read_only)));
   showMarks(find("cards"), answer.query);
   find("empty").hidden = answer.hits.length > 0;
