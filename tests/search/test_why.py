@@ -95,6 +95,15 @@ def test_a_view_is_the_part_of_the_picture_that_the_network_saw(shop):
     )
 
 
+def test_a_map_of_one_place_points_nowhere(photos, model, tmp_path):
+    index = Index.create(tmp_path / "small.index", model)
+    index.add(photos / "figs")
+    answer = index.search(photo("figs", 77), 1)
+    why = answer.why(answer.hits[0])
+    assert why.query.values.shape == (1, 1)
+    assert "whole pictures" in why.words
+
+
 def test_answers_without_one_picture_do_not_say_why(shop):
     vector = shop.store.vectors(["photos/figs/0.png"])[0]
     for answer in (shop.search(vector, 1), shop.search(like=["photos/figs/0.png", "photos/figs/1.png"], k=1)):

@@ -62,6 +62,10 @@ class Why:
     @property
     def words(self) -> str:
         """The picture in one sentence, for those who cannot see it."""
+        if self.query.values.size == self.hit.values.size == 1:
+            return (
+                f"The similarity of {self.similarity:.3f} comes from whole pictures: the network's map has one place."
+            )
         places = sorted(self.query.values.ravel().tolist(), reverse=True)
         enough = np.cumsum(places) >= self.similarity / 2
         if self.similarity <= 0 or not enough.any():

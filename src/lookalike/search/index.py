@@ -6,9 +6,9 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -41,7 +41,7 @@ from lookalike.search.stores import Approximating, GenerationError, Store, place
 from lookalike.search.stores.copying import FACT as COPY
 from lookalike.search.stores.places import Place
 from lookalike.search.watching.reference import Reference, reference
-from lookalike.search.why import explained, seen
+from lookalike.search.why import Seen, explained, seen
 from lookalike.values import checked
 
 Measured = TypeVar("Measured", Calibration, Quality, Reference)
@@ -249,7 +249,7 @@ class Index:
             found = _raised(answer)
             if len(meant) > 1 or unlike or _is_vector(meant[0]):
                 return found
-            return replace(found, explain=lambda item: self.why(meant[0], item, box=box, plain=plain))
+            return replace(found, explain=self._explaining(meant[0], box, plain))
 
     def why(self, query: Query, item: str, *, box: Box | None = None, plain: bool = False) -> Why:
         """What the similarity of a `query` (a picture, or an item's id) and an `item` (its id) is made of.
@@ -257,9 +257,19 @@ class Index:
         `box` and `plain` as in `search`. Both pictures go through the network once more.
         """
         check(not _is_vector(query), "a vector has no picture to point at: give the picture that was searched for")
+        return self._why(self._seen(query, box, plain), item)
+
+    def _explaining(self, query: Query, box: Box | None, plain: bool) -> Callable[[str], Why]:
+        """`why` for several items, with the query looked at once."""
+        asked = cache(partial(self._seen, query, box, plain))
+        return lambda item: self._why(asked(), item)
+
+    def _seen(self, query: Query, box: Box | None, plain: bool) -> Seen:
         stored = isinstance(query, str) and box is None and self._is_item(query)
         picture = self.picture(query) if stored else pixels_of(query)
-        asked = seen(self.model, picture, box, flip=not stored and not plain and self.quality.flip)
+        return seen(self.model, picture, box, flip=not stored and not plain and self.quality.flip)
+
+    def _why(self, asked: Seen, item: str) -> Why:
         return explained(asked, seen(self.model, self.picture(item)), self.identity.geometry)
 
     def picture(self, item: str) -> Tensor:

@@ -41,7 +41,7 @@ function markedWords({ right, by, at }) {
   return `Marked ${right ? "right" : "wrong"}${by ? ` by ${by}` : ""}${when}`;
 }
 
-/** `place` counts from 0; `act` has moreLike, add and mark; without `marks` the index takes no feedback. */
+/** `place` counts from 0; `act` has moreLike, add, mark and, where it can be asked, why; without `marks` the index takes no feedback. */
 export function card(hit, place, answer, act, marks) {
   const { item, similarity } = hit;
   const name = nameOf(item);
@@ -61,6 +61,7 @@ export function card(hit, place, answer, act, marks) {
     tools.append(tool(`${name} is right`, "Right", "right", () => act.mark(item, true), { "aria-pressed": "false", "aria-keyshortcuts": "y" }),
       tool(`${name} is wrong`, "Wrong", "wrong", () => act.mark(item, false), { "aria-pressed": "false", "aria-keyshortcuts": "n" }));
   }
+  if (act.why) tools.append(tool(`Why ${name} was found`, "Why", "why", () => act.why(item), { "aria-haspopup": "dialog" }));
   tools.append(make("span", { class: "gap" }),
     tool(`Add ${name} as an example`, "More", "plus", () => act.add(item, false)),
     tool(`Not like ${name}`, "Less", "minus", () => act.add(item, true)));
