@@ -78,8 +78,6 @@ def test_the_heat_lies_where_the_pictures_agree(model, tmp_path):
         left, right = heat.values[:, :2].sum(), heat.values[:, 2:].sum()
         assert right > left
         assert heat.where.endswith("right")
-    assert why.matches, "some places match"
-    assert all(match.query[0] > 0.4 for match in why.matches[:2])
     assert "right of the query" in why.words
 
 
@@ -89,10 +87,6 @@ def test_a_view_is_the_part_of_the_picture_that_the_network_saw(shop):
     assert why.query.view == pytest.approx((0.25 + 0.5 * 4 / 72, 4 / 72, 0.5 * 64 / 72, 64 / 72))
     boxed = shop.why(wide, "photos/figs/0.png", box=(100, 0, 100, 100))
     assert boxed.query.view == pytest.approx((0.5 + 0.5 * 4 / 72, 4 / 72, 0.5 * 64 / 72, 64 / 72))
-    rows, columns = why.query.values.shape
-    assert why.query.place(0) == pytest.approx(
-        (why.query.view[0] + why.query.view[2] / columns / 2, (4 + 32 / rows) / 72)
-    )
 
 
 def test_a_map_of_one_place_points_nowhere(photos, model, tmp_path):

@@ -148,16 +148,12 @@ def _write_page(
         return thumbnail(index.store, index.store.items([name])[0])
 
     def explained(name: str, answer: Any, whys: list[Any]) -> list[Lit]:
-        def drawn(pixels: Any, heat: Any, places: list[Any]) -> bytes:
-            return lit(pixels.permute(1, 2, 0).numpy(), heat, places)
+        def drawn(pixels: Any, heat: Any) -> bytes:
+            return lit(pixels.permute(1, 2, 0).numpy(), heat)
 
         asked = pixels_of(name) if Path(name).is_file() else index.picture(name)
         return [
-            Lit(
-                drawn(asked, why.query, [match.query for match in why.matches]),
-                drawn(index.picture(hit.id), why.hit, [match.hit for match in why.matches]),
-                why.words,
-            )
+            Lit(drawn(asked, why.query), drawn(index.picture(hit.id), why.hit), why.words)
             for hit, why in zip(answer.hits, whys, strict=True)
         ]
 

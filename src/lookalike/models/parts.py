@@ -46,7 +46,14 @@ def parts_of(model: Model, inputs: Float[Tensor, "n c h w"]) -> Parts:
         maps = embedder.backbone(images)
         columns = shares(maps, getattr(embedder.backbone, "prefix_tokens", 0))  # type: ignore[misc]
         parts = _read(embedder, columns.transpose(1, 2))
-    return Parts(_placed(parts, model.geometry).cpu(), _grid(maps, parts.shape[1]))
+    return Parts(placed(parts, model.geometry).cpu(), _grid(maps, parts.shape[1]))
+
+
+def placed(parts: Float[Tensor, "n p d"], geometry: Geometry) -> Float[Tensor, "n p d"]:
+    """`normalise`, part by part."""
+    whole = parts.sum(1)
+    factor = normalise(whole, geometry).norm(dim=1) / whole.norm(dim=1).clamp(min=SHORTEST)
+    return parts * factor[:, None, None]
 
 
 def _read(embedder: Embedder, parts: Float[Tensor, "n p width"]) -> Float[Tensor, "n p d"]:
@@ -57,8 +64,8 @@ def _read(embedder: Embedder, parts: Float[Tensor, "n p width"]) -> Float[Tensor
     if embedder.readout.kind == "features":
         return centred
     weight = embedder.readout.head_weight
-    head = _placed(_head(embedder.head, parts), "sphere")
-    return torch.cat([weight**0.5 * head, (1 - weight) ** 0.5 * _placed(centred, "sphere")], 2)
+    head = placed(_head(embedder.head, parts), "sphere")
+    return torch.cat([weight**0.5 * head, (1 - weight) ** 0.5 * placed(centred, "sphere")], 2)
 
 
 def _head(head: nn.Sequential, parts: Float[Tensor, "n p width"]) -> Float[Tensor, "n p d"]:
@@ -80,15 +87,8 @@ def _through(layer: nn.Module, parts: Float[Tensor, "n p width"]) -> Float[Tenso
 
 
 def _centred(centred: CentredFeatures, parts: Float[Tensor, "n p width"]) -> Float[Tensor, "n p d"]:
-    moved = _placed(parts, "sphere") - centred.mean / parts.shape[1]
+    moved = placed(parts, "sphere") - centred.mean / parts.shape[1]
     return moved if centred.directions is None else moved @ centred.directions.T
-
-
-def _placed(parts: Float[Tensor, "n p d"], geometry: Geometry) -> Float[Tensor, "n p d"]:
-    """`normalise`, part by part."""
-    whole = parts.sum(1)
-    factor = normalise(whole, geometry).norm(dim=1) / whole.norm(dim=1).clamp(min=SHORTEST)
-    return parts * factor[:, None, None]
 
 
 def _grid(maps: Tensor, places: int) -> tuple[int, int]:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-Place = tuple[float, float]  # x and y, in shares of a picture
 View = tuple[float, float, float, float]  # x, y, width and height, in shares of a picture
 ROWS, COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
 
@@ -22,12 +21,6 @@ class Heat:
     values: Float[np.ndarray, "rows columns"]
     view: View
 
-    def place(self, number: int) -> Place:
-        """The middle of a position, counted row by row."""
-        rows, columns = self.values.shape
-        x, y, width, height = self.view
-        return x + width * (number % columns + 0.5) / columns, y + height * (number // columns + 0.5) / rows
-
     @property
     def where(self) -> str:
         """The ninth of the view whose places give most, in words."""
@@ -42,22 +35,12 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Match:
-    """A place of the query and one of the hit that suit each other best, and what they give to the similarity."""
-
-    query: Place
-    hit: Place
-    share: float
-
-
-@dataclass(frozen=True)
 class Why:
-    """What the `similarity` of a query and a hit is made of: the heat on both pictures, and the places that match."""
+    """What the `similarity` of a query and a hit is made of: the heat on both pictures."""
 
     similarity: float
     query: Heat
     hit: Heat
-    matches: tuple[Match, ...]
 
     @property
     def words(self) -> str:
@@ -77,6 +60,5 @@ class Why:
         )
 
     def as_json(self) -> dict[str, Any]:
-        matches = [{"query": match.query, "hit": match.hit, "share": round(match.share, 6)} for match in self.matches]
         heats = {"query": self.query.as_json(), "hit": self.hit.as_json()}
-        return {"similarity": self.similarity, "words": self.words} | heats | {"matches": matches}
+        return {"similarity": self.similarity, "words": self.words} | heats

@@ -2,19 +2,18 @@
 
 import base64
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from lookalike.data.images.decode import Encoded
 from lookalike.image_files import UnreadableError, read
 from lookalike.search.adding.update import digest_of
-from lookalike.search.heat import Heat, Place
+from lookalike.search.heat import Heat
 from lookalike.search.items import Item
 from lookalike.search.stores import Store
 
 SIDE = 256  # the longer side of a thumbnail
-DARKEST, DOT = 0.82, 8  # over places that give nothing; pixels from the middle of a number to its edge
+DARKEST = 0.7  # over places that give nothing, or speak against it
 
 
 def thumbnail(store: Store, item: Item, side: int = SIDE) -> bytes | None:
@@ -53,9 +52,9 @@ def as_jpeg(array: Any, side: int = SIDE) -> bytes:
     return file.getvalue()
 
 
-def lit(array: Any, heat: Heat, places: Sequence[Place], side: int = SIDE) -> bytes:
-    """A picture as a small JPEG, darker where a place gives less to the similarity, with numbers on `places`."""
-    from PIL import Image, ImageDraw
+def lit(array: Any, heat: Heat, side: int = SIDE) -> bytes:
+    """A picture as a small JPEG, darker where a place gives less to the similarity."""
+    from PIL import Image
 
     image = Image.fromarray(array)
     image.thumbnail((side, side))
@@ -67,11 +66,6 @@ def lit(array: Any, heat: Heat, places: Sequence[Place], side: int = SIDE) -> by
         shades.resize((max(1, round(width)), max(1, round(height))), Image.Resampling.BICUBIC), (round(x), round(y))
     )
     image = Image.composite(image, Image.new("RGB", image.size), light)
-    pen = ImageDraw.Draw(image)
-    for number, (across, down) in enumerate(places, start=1):
-        middle = across * image.width, down * image.height
-        pen.circle(middle, DOT, fill="white", outline="black")
-        pen.text(middle, str(number), fill="black", anchor="mm", font_size=1.5 * DOT)
     file = io.BytesIO()
     image.save(file, "JPEG", quality=85)
     return file.getvalue()

@@ -6,19 +6,16 @@ over pairs of positions, one in each picture: nothing is estimated, and all cont
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lookalike.geometry import Geometry, normalise
+from lookalike.geometry import Geometry
 from lookalike.models import Model, Preprocessing
-from lookalike.models.parts import parts_of
+from lookalike.models.parts import parts_of, placed
 from lookalike.models.preprocess import prepare, seen_part
-from lookalike.search.heat import Heat, Match, View, Why
+from lookalike.search.heat import Heat, View, Why
 from lookalike.search.queries import Box, pixels_of, views_of
-
-MATCHES = 5  # that are shown
 
 
 @dataclass(frozen=True)
@@ -52,9 +49,7 @@ def _together(vectors: Tensor, grid: tuple[int, int], geometry: Geometry) -> Flo
     if len(vectors) == 1:
         return vectors[0].double()
     mirrored = vectors[1].reshape(*grid, -1).flip(1).flatten(0, 1)
-    parts = (vectors[0].double() + mirrored.double()) / 2
-    whole = parts.sum(0, keepdim=True)
-    return parts * (normalise(whole, geometry).norm() / whole.norm().clamp(min=1e-30))
+    return placed((vectors[:1].double() + mirrored.double()) / 2, geometry)[0]
 
 
 def explained(query: Seen, hit: Seen, geometry: Geometry) -> Why:
@@ -63,17 +58,6 @@ def explained(query: Seen, hit: Seen, geometry: Geometry) -> Why:
     if geometry != "sphere":
         squares = query.vectors.sum(0).square().sum() + hit.vectors.sum(0).square().sum()
         pairs = pairs - squares / (2 * pairs.numel())
-    values = pairs.numpy()
-    heats = [Heat(values.sum(1 - side).reshape(each.grid), each.view) for side, each in enumerate((query, hit))]
-    return Why(float(values.sum()), heats[0], heats[1], _matches(values, *heats))
-
-
-def _matches(values: np.ndarray, query: Heat, hit: Heat) -> tuple[Match, ...]:
-    """Places that are each other's best, those first that give most."""
-    best, back = values.argmax(1), values.argmax(0)
-    mutual = [place for place in range(len(values)) if back[best[place]] == place and values[place, best[place]] > 0]
-    mutual.sort(key=lambda place: -values[place, best[place]])
-    return tuple(
-        Match(query.place(place), hit.place(int(best[place])), float(values[place, best[place]]))
-        for place in mutual[:MATCHES]
-    )
+    query_heat = Heat(pairs.sum(1).reshape(query.grid).numpy(), query.view)
+    hit_heat = Heat(pairs.sum(0).reshape(hit.grid).numpy(), hit.view)
+    return Why(float(pairs.sum()), query_heat, hit_heat)

@@ -60,18 +60,11 @@ class HeatForm(BaseModel):
     view: list[float] = Field(description="x, y, width, height of the places, in shares of the picture.")
 
 
-class MatchForm(BaseModel):
-    query: list[float] = Field(description="x and y, in shares of the picture.")
-    hit: list[float]
-    share: float = Field(description="What the two places give to the similarity.")
-
-
 class WhyForm(BaseModel):
     similarity: float
     words: str = Field(description="The picture in one sentence.")
     query: HeatForm
     hit: HeatForm
-    matches: list[MatchForm] = Field(description="Places that are each other's best, those first that give most.")
 
 
 class MarkedForm(BaseModel):
