@@ -43,6 +43,20 @@ def test_hits_as_a_table_as_json_and_as_a_page(lookalike, shop, photos, tmp_path
     assert not re.search(r"(?:src|href)=\"(?!data:|#)", page)
 
 
+def test_why_in_words_as_json_and_as_pictures(lookalike, shop, photos, tmp_path):
+    query = sorted(photos.rglob("*.png"))[0]
+    said = lookalike("search", shop, query, "--k", 2, "--why", "--page", tmp_path / "why.html")
+    assert said.code == 0, said.error
+    assert re.search(r"^2\. .*similarity of", said.out, re.M)
+    page = (tmp_path / "why.html").read_text()
+    assert page.count("data:image/jpeg;base64,") == 5
+    assert page.count("lit where the similarity comes from") == 4
+    (answer,) = json.loads(lookalike("search", shop, query, "--k", 2, "--why", "--json").out)
+    for hit in answer["hits"]:
+        assert hit["why"]["similarity"] == pytest.approx(hit["similarity"], abs=1e-5)
+    lookalike("search", shop, "--like", query, "--like", query, "--why").refused("only the answer to one picture")
+
+
 def test_conditions_groups_boxes_and_examples(lookalike, shop, photos):
     query = sorted(photos.rglob("*.png"))[0]
     (grouped,) = json.loads(lookalike("search", shop, query, "--group", "label", "--json").out)

@@ -6,13 +6,14 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
+from torch import Tensor
 
 from lookalike.errors import UserError, check, unknown
 from lookalike.models import Model
@@ -28,9 +29,11 @@ from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
+from lookalike.search.heat import Why
 from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.log import LogEntry, this_user
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
+from lookalike.search.pictures import content_of
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.receipt import Receipt
@@ -40,6 +43,7 @@ from lookalike.search.stores.copying import THING
 from lookalike.search.stores.places import Place
 from lookalike.search.things import called
 from lookalike.search.watching.reference import Reference, reference
+from lookalike.search.why import Seen, explained, seen
 from lookalike.values import checked
 from lookalike.workers import Workers
 
@@ -282,7 +286,40 @@ class Index:
             (answer,) = self.answers([question])
             if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one
                 continue
-            return _raised(answer)
+            found = _raised(answer)
+            if len(meant) > 1 or unlike or _is_vector(meant[0]):
+                return found
+            return replace(found, explain=self._explaining(meant[0], box, plain))
+
+    def why(self, query: Query, item: str, *, box: Box | None = None, plain: bool = False) -> Why:
+        """What the similarity of a `query` (a picture, or an item's id) and an `item` (its id) is made of.
+
+        `box` and `plain` as in `search`. Both pictures go through the network once more.
+        """
+        check(not _is_vector(query), "a vector has no picture to point at: give the picture that was searched for")
+        return self._why(self._seen(query, box, plain), item)
+
+    def _explaining(self, query: Query, box: Box | None, plain: bool) -> Callable[[str], Why]:
+        """`why` for several items, with the query looked at once."""
+        asked = cache(partial(self._seen, query, box, plain))
+        return lambda item: self._why(asked(), item)
+
+    def _seen(self, query: Query, box: Box | None, plain: bool) -> Seen:
+        stored = isinstance(query, str) and box is None and self._is_item(query)
+        picture = self.picture(query) if stored else pixels_of(query)
+        return seen(self.model, picture, box, flip=not stored and not plain and self.quality.flip)
+
+    def _why(self, asked: Seen, item: str) -> Why:
+        return explained(asked, seen(self.model, self.picture(item)), self.identity.geometry)
+
+    def picture(self, item: str) -> Tensor:
+        """The picture of an `item` (its id), as it was embedded: 3 × h × w, uint8."""
+        items = self.store.items([item])
+        check(bool(items), f"there is no item '{item}' in this index")
+        content = content_of(self.store, items[0])
+        if content is None:
+            raise UserError(f"the picture of '{item}' is not there, or changed since it was indexed: index it again")
+        return pixels_of(content)
 
     def answer(
         self,

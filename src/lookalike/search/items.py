@@ -1,13 +1,15 @@
 """What an index holds, and what it answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float32
 
+from lookalike.errors import UserError
 from lookalike.geometry import Geometry
+from lookalike.search.heat import Why
 
 Value = str | int | float | bool | None
 Verdict = Literal["sure", "maybe", "unknown", "uncalibrated"]
@@ -135,6 +137,7 @@ class Answer:
     certified: whether one pass over the rounded scores proved it, without a second one.
     generation: of the vectors it was found with.
     missing: shards that did not answer: their items are not among the hits.
+    explain: says why an item was found; None where the query is no single picture. See `why`.
     """
 
     hits: Sequence[Hit]
@@ -148,6 +151,13 @@ class Answer:
     match: float | None = None
     second: str | None = None
     words: str = ""
+    explain: Callable[[str], Why] | None = field(default=None, repr=False, compare=False)
+
+    def why(self, hit: Hit) -> Why:
+        """What the similarity of a `hit` is made of, place by place of both pictures."""
+        if self.explain is None:
+            raise UserError("only the answer to one picture says why: this one was asked by a vector or by several")
+        return self.explain(hit.id)
 
 
 @dataclass(frozen=True)

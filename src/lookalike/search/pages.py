@@ -1,6 +1,9 @@
 """Self-contained pages of a search, a calibration, and duplicates: pictures inside, nothing loaded from elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import NamedTuple
 
 from lookalike.files import printable
 from lookalike.report.markup import Html, element
@@ -18,11 +21,23 @@ SHOWN = 12  # pictures of one group
 PHOTOS = 4  # of a thing, beside its best one
 
 
-def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]]) -> str:
-    """Every query (its name and picture) with its hits."""
+class Lit(NamedTuple):
+    """Why a hit was found: both pictures, lit where the similarity comes from, and the same in `words`."""
+
+    query: bytes
+    hit: bytes
+    words: str
+
+
+def search_page(
+    index: Index,
+    answers: Sequence[tuple[str, bytes | None, Answer]],
+    why: Mapping[int, Sequence[Lit]] = MappingProxyType({}),
+) -> str:
+    """Every query (its name and picture) with its hits; `why`: of a query, by its place, each hit explained."""
     sections = [
-        Section(f"query-{number}", name, answer_card(index, picture, answer))
-        for number, (name, picture, answer) in enumerate(answers, start=1)
+        Section(f"query-{place + 1}", name, answer_card(index, picture, answer, why.get(place, ())))
+        for place, (name, picture, answer) in enumerate(answers)
     ]
     return page("Search", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
 
@@ -30,21 +45,23 @@ def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]
 FOOTER = "This page holds its pictures itself and loads nothing."
 
 
-def answer_card(index: Index, picture: bytes | None, answer: Answer) -> Html:
+def answer_card(index: Index, picture: bytes | None, answer: Answer, why: Sequence[Lit] = ()) -> Html:
     """A query with its verdict, beside its hits."""
     words = element("figcaption", in_brief(answer) if answer.words else answer.verdict)
     query = element("figure", _image(picture, "the query"), words)
-    hits = [_card(index, hit) for hit in answer.hits] or [note("Nothing in the index answers this search.")]
+    hits = [_card(index, hit, lit) for hit, lit in zip_longest(answer.hits, why)] or [
+        note("Nothing in the index answers this search.")
+    ]
     return element("div", query, element("div", *hits, class_="hits"), class_="search")
 
 
-def _card(index: Index, hit: Hit) -> Html:
+def _card(index: Index, hit: Hit, lit: Lit | None) -> Html:
     thing = text_of(hit.thing)
     others = [_image(thumbnail(index.store, photo.item, 128), photo.id) for photo in hit.photos[1 : 1 + PHOTOS]]
     bar = element("meter", f"{hit.similarity:.3f}", min="0", max="1", value=f"{max(0.0, hit.similarity):.4f}")
     return element(
         "figure",
-        _image(thumbnail(index.store, hit.item), hit.id),
+        *([_image(thumbnail(index.store, hit.item), hit.id)] if lit is None else _lit_images(hit, lit)),
         element(
             "figcaption",
             element("strong", thing or hit.label or "without a label"),
@@ -52,9 +69,15 @@ def _card(index: Index, hit: Hit) -> Html:
             bar,
             f" {hit.similarity:.4f}",
             element("small", printable(hit.path or hit.id)),
+            *([] if lit is None else [element("small", lit.words)]),
         ),
         *([element("div", *others, class_="photos")] if others else []),
     )
+
+
+def _lit_images(hit: Hit, lit: Lit) -> list[Html]:
+    where = "lit where the similarity comes from"
+    return [_image(lit.hit, f"{hit.id}, {where}"), _image(lit.query, f"the query, {where}")]
 
 
 def _image(jpeg: bytes | None, name: str) -> Html:

@@ -139,3 +139,29 @@ def test_a_read_only_server_changes_nothing(shop):
             assert "read-only" in reply.message
         assert server("GET", "/v1/index").json["read_only"] is True
     assert len(Index.open(shop)) == 36
+
+
+def test_why_adds_up_to_the_similarity_of_the_hit(server):
+    picture, box = ("image", encoded("figs")), ("box", "5,5,30,25")
+    found = server.search(picture, box, ("k", "1")).json["hits"][0]
+    why = server.form("/v1/why", picture, box, ("item", found["item"]["id"])).json
+    item = {"query_item": "table/figs0.png", "item": "table/figs1.png"}
+    hits = server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 12}).json["hits"]
+    other = next(hit for hit in hits if hit["item"]["id"] == "table/figs1.png")
+    for expected, said in ((found, why), (other, server.json("POST", "/v1/why", item).json)):
+        assert said["similarity"] == pytest.approx(expected["similarity"], abs=1e-5)
+        for heat in (said["query"], said["hit"]):
+            assert sum(map(sum, heat["values"])) == pytest.approx(said["similarity"], abs=1e-3)
+    x, y, width, height = why["query"]["view"]
+    assert min(x, y) >= 5 / 40
+    assert max(x + width, y + height) <= 35 / 40
+
+
+def test_why_refuses_what_it_cannot_explain(server):
+    unknown = server.json("POST", "/v1/why", {"query_item": "table/figs0.png", "item": "nothing"})
+    assert unknown.status == 404
+    assert server.form("/v1/why", ("item", "table/figs0.png")).status == 422
+    assert "as the field image" in server.form("/v1/why", ("item", "table/figs0.png")).message
+    outside = server.form("/v1/why", ("image", encoded()), ("box", "400,0,20,20"), ("item", "table/figs0.png"))
+    assert (outside.status, "outside" in outside.message) == (400, True)
+    assert server.form("/v1/why", ("image", b"no picture"), ("item", "table/figs0.png")).status == 415

@@ -62,6 +62,18 @@ class AnswerForm(BaseModel):
     )
 
 
+class HeatForm(BaseModel):
+    values: list[list[float]] = Field(description="Row by row, what each place gives to the similarity.")
+    view: list[float] = Field(description="x, y, width, height of the places, in shares of the picture.")
+
+
+class WhyForm(BaseModel):
+    similarity: float
+    words: str = Field(description="The picture in one sentence.")
+    query: HeatForm
+    hit: HeatForm
+
+
 class MarkedForm(BaseModel):
     feedback: int = Field(description="Its number.")
     item: str
@@ -123,6 +135,7 @@ class IndexForm(BaseModel):
     sample: ItemForm | None
     calibration: CalibrationForm | None
     read_only: bool
+    why: bool = Field(description="Whether there is a model to ask why.")
     feedback: int
     limits: LimitsForm
 
@@ -190,6 +203,14 @@ class SearchRequest(BaseModel):
     k: int = Field(12, ge=1, le=200, description="How many hits.")
 
 
+class WhyRequest(BaseModel):
+    """Why an item was found, searching by another item."""
+
+    model_config = ConfigDict(extra="forbid")
+    query_item: str = Field(description="The item that was searched for.")
+    item: str = Field(description="The id of the hit.")
+
+
 class FeedbackRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     query: str | None = Field(None, max_length=64, description="The digest that the search answered with.")
@@ -231,6 +252,16 @@ ITEM_FORM = {
         "id": TEXT | {"minLength": 1, "maxLength": 500, "description": "Its name; without one it gets one."},
         "label": TEXT | {"description": "Its class."},
         "columns": TEXT | {"description": "A JSON object of texts and numbers."},
+    },
+}
+WHY_FORM = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["image", "item"],
+    "properties": {
+        "image": binary() | {"description": "The picture that was searched for."},
+        "box": SEARCH_FORM["properties"]["box"],  # type: ignore[index]
+        "item": TEXT | {"description": "The id of the hit."},
     },
 }
 FEEDBACK_FORM = {

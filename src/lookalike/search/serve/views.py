@@ -126,6 +126,7 @@ class Overview:
             sample=largest[0].example if largest else next(iter(newest), None),  # to try: it has company in its class
             calibration=self._calibration(),
             read_only=self.settings.read_only,
+            why=self.index.identity.fingerprint is not None,
             feedback=store.marks.count(),
             limits=LimitsForm(body=self.settings.body, pixels=self.settings.pixels, k=self.settings.hits),
         )

@@ -46,7 +46,7 @@ function markedWords({ right, by, at }) {
 const otherPhotos = ({ photos = [] }) => (photos.length > 1 ? make("ul", { class: "photos" }, ...photos.slice(1, 1 + PHOTOS).map((photo) =>
   make("li", {}, thumbnail(photo.item, `Another photo of it, similarity ${photo.similarity.toFixed(3)}`)))) : null);
 
-/** `place` counts from 0; `act` has moreLike, add and mark; without `marks` the index takes no feedback. */
+/** `place` counts from 0; `act` has moreLike, add, mark and, where it can be asked, why; without `marks` the index takes no feedback. */
 export function card(hit, place, answer, act, marks) {
   const { item, similarity } = hit;
   const name = hit.thing === null ? nameOf(item) : String(hit.thing);
@@ -66,6 +66,7 @@ export function card(hit, place, answer, act, marks) {
     tools.append(tool(`${name} is right`, "Right", "right", () => act.mark(item, true), { "aria-pressed": "false", "aria-keyshortcuts": "y" }),
       tool(`${name} is wrong`, "Wrong", "wrong", () => act.mark(item, false), { "aria-pressed": "false", "aria-keyshortcuts": "n" }));
   }
+  if (act.why) tools.append(tool(`Why ${name} was found`, "Why", "why", () => act.why(item), { "aria-haspopup": "dialog" }));
   tools.append(make("span", { class: "gap" }),
     tool(`Add ${name} as an example`, "More", "plus", () => act.add(item, false)),
     tool(`Not like ${name}`, "Less", "minus", () => act.add(item, true)));

@@ -74,10 +74,11 @@ const judged = (answer, state) => (state.examples.length === 1 ? answer
 
 export function showAnswer(given, state, index, act) {
   const answer = judged(given, state);
+  const may = index.why && state.examples.length === 1 ? act : { ...act, why: null };
   endBusy();
   showVerdict(answer);
   showSummary(answer, state, index);
-  find("cards").replaceChildren(...answer.hits.map((hit, place) => card(hit, place, answer, act, !index.read_only)));
+  find("cards").replaceChildren(...answer.hits.map((hit, place) => card(hit, place, answer, may, !index.read_only)));
   showMarks(find("cards"), answer.query);
   find("empty").hidden = answer.hits.length > 0;
   if (!answer.hits.length) showEmpty(state, act);
