@@ -130,7 +130,7 @@ class Prepared:
             return in_words(by_similarity, None, calibration)
         label = labelled[judged.place].label
         second = None if judged.second < 0 else labelled[judged.second].label
-        verdict = calibration.verdict(labelled[0].similarity, judged.chance, judged.match)
+        verdict = calibration.verdict(labelled[0].similarity, judged.chance, judged.strange)
         named = replace(answer, label=label, second=second, chance=judged.chance, match=judged.match, verdict=verdict)
         return in_words(named, judged.either, calibration)
 
