@@ -9,7 +9,7 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.calibration.measuring import compare
-from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.thresholds import calibrate
 from lookalike.search.calibration.trials import ALL, Gallery, TrialNeighbours, among_themselves, draw, judged
 from lookalike.search.items import Item
 from lookalike.search.quality import Quality
@@ -113,8 +113,7 @@ def test_the_default_level_is_one_that_answers_reach(noise, level, reason):
     assert all(one.sure is None or one.coverage < 0.25 for one in higher)
 
 
-def test_strangers_are_told_apart_where_a_match_says_nothing(tmp_path):
-    """In many dimensions, by how similar the first hits are; as many items more need hits as much more similar."""
+def test_strangers_are_told_apart_by_their_first_hits(tmp_path):
     draw = np.random.default_rng(0)
     points = np.repeat(draw.standard_normal((40, 64)) + 1.5, EACH, axis=0) + 1.2 * draw.standard_normal((40 * EACH, 64))
     vectors = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
@@ -128,9 +127,13 @@ def test_strangers_are_told_apart_where_a_match_says_nothing(tmp_path):
     known = [index.search(f"{row:03d}").verdict for row in range(0, 320, 8)]
     assert known.count("unknown") <= 4
     assert usual[0] > 0
-    old = calibration.as_json()
-    del old["models"]["usual"], old["reason"]  # as it was kept before: by the match alone
-    assert Calibration.from_json(old).models.usual is None
+    content = calibration.as_json()
+    content["models"]["unknown"] = 0.0  # now the first hits decide alone
+    index.store.documents.write("calibration", json.dumps(content))
+    assert {index.search(vector / np.linalg.norm(vector)).verdict for vector in others} == {"unknown"}
+    del content["models"]["usual"], content["reason"]  # as it was kept before: the match decides alone
+    index.store.documents.write("calibration", json.dumps(content))
+    assert {index.search(vector / np.linalg.norm(vector)).verdict for vector in others} == {"maybe"}
     index.close()
 
 
