@@ -180,7 +180,7 @@ class Prepared:
             return in_words(by_similarity, None, calibration)
         label = text_of(named[judged.place].name)
         second = None if judged.second < 0 else text_of(named[judged.second].name)
-        verdict = calibration.verdict(named[0].similarity, judged.chance, judged.match)
+        verdict = calibration.verdict(named[0].similarity, judged.chance, judged.strange)
         named_so = replace(
             answer, label=label, second=second, chance=judged.chance, match=judged.match, verdict=verdict
         )

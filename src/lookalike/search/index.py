@@ -373,9 +373,9 @@ class Index:
         """Measure what answers mean here, and keep it with the index; `plain`: without flip.
 
         `source`: further images of its classes; without them its own items are asked, each without itself.
-        `precision`: how often an answer that is called sure must be right; without one, the highest level that the
-        classes support. `stage(name)` is called where a part of it begins, and gives the progress of that part. Use
-        classes that the model was not trained on: on those it was, answers look more reliable than they are.
+        `precision`: how often an answer that is called sure must be right; without one, the highest level that a
+        quarter of the answers reach. `stage(name)` is called where a part of it begins, and gives the progress of that
+        part. Use classes that the model was not trained on: on those it was, answers look more reliable than they are.
         """
         thing = self.thing
         listed = [called(item, thing) for item in self.store.listed(measuring.named(thing))]

@@ -112,8 +112,8 @@ def sentences(calibrated: Calibrated) -> list[str]:
         )
     if calibration.models is not None:
         lines.append(
-            f"unknown: below a match of {calibration.models.unknown:.3f}, which 5 % of the pictures have whose class "
-            "is here; everything else is maybe, with its chance."
+            "unknown: the match is lower, or the first hits are less similar, than at least 95 % of the pictures have "
+            "whose class is here; everything else is maybe, with its chance."
         )
     asked = "items of the index, each without itself," if calibration.source == "index" else "pictures"
     lines.append(

@@ -112,11 +112,12 @@ def _calibration(content: Content) -> Html:
         return Html()
     score = "chance" if facts.get("models") or facts.get("weights") else "similarity"
     start = f"From no {score} on" if facts["sure"] is None else f"From a {score} of {facts['sure']:.3f} on"
+    reason = f" ({facts['reason']})" if facts.get("reason") else ""
     words = (
         f"{start} a search answers with “sure”: at least {facts['target']:.0%} of such answers are right, on other "
-        f"classes too. It covers {facts['coverage']:.1%} of the pictures whose class can be found. This was measured "
-        f"with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95 % takes 19 of them or more. "
-        "Calibrate an index of your own with lookalike calibrate."
+        f"classes too{reason}. It covers {facts['coverage']:.1%} of the pictures whose class can be found. This was "
+        f"measured with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95 % takes 19 of them "
+        "or more. Calibrate an index of your own with lookalike calibrate."
     )
     return join(element("p", words), figures(content.charts["calibration"]))
 
