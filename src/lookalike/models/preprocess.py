@@ -195,6 +195,11 @@ def coloured(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[T
     return pixels.flip(-3) if how.order == "BGR" else pixels
 
 
+def rgb_or_grey(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[Tensor, "*n k h w"]:
+    """Pixels with as many channels as the network takes, colours in the order R, G, B: the input of an ONNX file."""
+    return coloured(pixels, how if how.order == "L" else replace(how, order="RGB"))
+
+
 def scale(pixels: Shaped[Tensor, "n c h w"], how: Preprocessing) -> Float[Tensor, "n k h w"]:
     """Pixels as the network's input: the last step of training crops and evaluation views alike.
 
