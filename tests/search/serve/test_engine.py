@@ -1,110 +1,195 @@
-"""The engine of one worker, function by function: its networks, its threads, who is admitted."""
+"""The engine of one worker: its networks, its threads, and how many it admits."""
 
 import asyncio
+import json
 import shutil
-from types import SimpleNamespace
+import threading
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
+from lookalike.models import Architecture, Model
 from lookalike.search import Index
-from lookalike.search.items import Answer, Identity, Item, Mark
-from lookalike.search.serve import engine as engines
-from lookalike.search.serve.engine import Engine, Query, Times
+from lookalike.search.adding.generation import renew
+from lookalike.search.index import identity_of
+from lookalike.search.items import Identity, Item, Mark
+from lookalike.search.model_copy import model_content
+from lookalike.search.serve.engine import ATTEMPTS, Engine, Query, Times
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.pictures import Upload
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
 from lookalike.search.stores import GenerationError, StorageError
+from tests.search.around import around
 from tests.search.serve.conftest import encoded
 
 
 @pytest.fixture(scope="module")
 def engine(template, tmp_path_factory):
     place = shutil.copytree(template, tmp_path_factory.mktemp("engine") / "shop.index")
-    running = Engine(Settings(place, waiting=2), Meters())
+    running = Engine(Settings(place, waiting=4), Meters())
     running.start()
     yield running
     running.stop()
 
 
-def test_stages_are_measured_in_milliseconds(monkeypatch):
+@pytest.fixture
+def start(shop):
+    """Start an engine of one's own."""
+    begun = []
+
+    def started(**settings):
+        begun.append(Engine(Settings(shop, **settings), Meters()))
+        begun[-1].start()
+        return begun[-1]
+
+    yield started
+    for engine in begun:
+        engine.stop()
+
+
+@pytest.fixture(scope="module")
+def second():
+    """Another model, of another width."""
+    return Model.create(Architecture("conv4", {"channels": 3}, dim=24), seed=5)
+
+
+def search(engine, *images, **query):
+    answer, _ = asyncio.run(asyncio.wait_for(engine.search(Query([Upload(image) for image in images], **query)), 60))
+    return answer
+
+
+def same(answer, expected):
+    assert [hit.id for hit in answer.hits] == [hit.id for hit in expected.hits]
+    similarities = [hit.similarity for hit in expected.hits]
+    assert [hit.similarity for hit in answer.hits] == pytest.approx(similarities, abs=1e-5)
+
+
+def test_stages_are_measured_in_milliseconds():
     clock = iter([1.0, 1.25, 2.0, 2.5])
-    monkeypatch.setattr(engines, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    times = Times()
+    times = Times(clock=lambda: next(clock))
     for _ in range(2):
         with times.measure("decode"):
             pass
     assert times.of == {"decode": 750, "network": 0, "search": 0}
 
 
-def test_a_start_loads_the_cache_and_a_stop_leaves_no_thread(shop, monkeypatch):
-    engine, words = Engine(Settings(shop), Meters()), []
+def test_a_start_loads_the_cache_and_a_stop_leaves_no_thread_and_no_database_open(shop):
+    def opened(ending):
+        links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return any(str(file).startswith(str(shop)) and file.suffix == ending for file in map(Path.readlink, links))
+
+    before = set(threading.enumerate())
+    engine = Engine(Settings(shop), Meters())
     assert not engine.ready
-    for name in ("ready", "close"):
-        do = getattr(engine.index, name)
-        monkeypatch.setattr(engine.index, name, lambda name=name, do=do: words.append(name) or do())
+    assert not opened(".npy")
     engine.start()
-    assert (engine.ready, words) == (True, ["ready"])
+    assert engine.ready
+    assert opened(".npy")
+    assert opened(".sqlite")
+    assert {thread.name for thread in set(threading.enumerate()) - before} >= {"network", "search", "write"}
     engine.stop()
-    assert words == ["ready", "close"]
+    assert not opened(".sqlite")
+    assert set(threading.enumerate()) <= before
     with pytest.raises(RuntimeError, match="after shutdown"):
         asyncio.run(engine.upright(Upload(encoded())))
 
 
-def test_the_model_of_the_next_generation_is_loaded_once_and_ahead(shop, monkeypatch):
-    engine, loaded, upcoming = Engine(Settings(shop), Meters()), [], []
-    store, first = engine.index.store, engine.index.identity
-    second = Identity("second", first.geometry, 24, generation=2)
-
-    def load(identity):
-        loaded.append(identity)
-        return SimpleNamespace(identity=identity)
-
-    monkeypatch.setattr(engine, "_network_of", load)
-    monkeypatch.setattr(store.generations, "upcoming", lambda: upcoming[-1] if upcoming else None)
-    for _ in range(2):
-        engine._load()
+def test_the_model_of_the_next_generation_is_loaded_once_and_ahead(start, shop, second):
+    engine = start()
+    with closing(Index.open(shop)) as index:
+        store = index.store
+        store.generations.begin(Identity(None, "sphere", 24))
+        engine.look_ahead()  # nothing to load: that one has no model
+        store.documents.keep_model(second.fingerprint, model_content(second))
+        store.generations.begin(identity_of(second))
         engine.look_ahead()
-    assert loaded == [first]
-    for next_ in (Identity(None, first.geometry, 24, generation=2), second, second):  # the first has no model
-        upcoming.append(next_)
-        engine.look_ahead()
-    assert loaded == [first, second]
-    own, engine.index = engine.index, SimpleNamespace(identity=second)
-    engine._load()
-    assert (engine._network.identity, engine._upcoming, loaded) == (second, None, [first, second])
-    engine.index = SimpleNamespace(identity=first)
-    engine._load()
-    assert loaded == [first, second, first]
-    engine.index = own
+        shutil.rmtree(shop / "model")
+        with store.database.writing() as connection:
+            connection.execute("DELETE FROM models")
+        engine.look_ahead()  # whoever loads it again finds nothing
+        renew(index, second)
+        answer = search(engine, encoded("figs"), k=5)
+        index.keep_model(second)
+        same(answer, index.search(encoded("figs"), 5))
+
+
+def test_a_generation_that_answers_without_warning_is_asked_with_its_model(start, shop, second):
+    engine = start()
+    with closing(Index.open(shop)) as index:
+        renew(index, second)
+        same(search(engine, encoded("figs"), k=5), index.search(encoded("figs"), 5))
+        asyncio.run(engine.add(Item("mine"), Upload(encoded("figs")), "me"))
+        assert index.store.vectors(["mine"]).shape == (1, 24)
+
+
+def test_a_new_generation_is_not_waited_for_for_ever(start):
+    engine, attempts = start(), []
+
+    def put(*_):
+        attempts.append(1)
+        raise GenerationError
+
+    engine.index.store = around(engine.index.store, put=put)
+    with pytest.raises(Refusal) as refused:
+        asyncio.run(engine.add(Item("mine"), Upload(encoded()), "me"))
+    assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "5"})
+    assert len(attempts) == ATTEMPTS
+
+
+def test_pictures_are_refused_where_there_is_no_model(tmp_path):
+    Index.create(tmp_path / "index", dim=4).close()
+    engine = Engine(Settings(tmp_path / "index"), Meters())
+    engine.start()
+    with pytest.raises(Refusal, match="holds vectors and has no model"):
+        search(engine, encoded())
     engine.stop()
 
 
-def test_pictures_of_several_callers_go_through_the_network_together(engine):
-    network, other = engine._network, engine._network_of(engine.index.identity)
-    how = network.model.preprocessing
-    inputs = [torch.rand(rows, how.channels, how.crop, how.crop) for rows in (1, 2, 3, 1)]
-    networks = [network, other, network, other]
-    together = engine._embed(list(zip(networks, inputs, strict=True)))
-    for rows, own, each in zip(together, networks, inputs, strict=True):
-        assert np.allclose(rows, engine._embed([(own, each)])[0], atol=1e-5)
-    assert [len(rows) for rows in together] == [1, 2, 3, 1]
-
-
-def test_who_waits_is_counted_and_those_beyond_the_limit_are_refused(engine, monkeypatch):
-    counts = []
-    monkeypatch.setattr(engine.meters, "waiting", counts.append)
-    assert engine.waiting == 0
-    with engine.admitted(), engine.admitted(), pytest.raises(Refusal) as refused, engine.admitted():
-        pass
+def test_who_waits_too_long_is_told_to_come_back(start):
+    engine, end = start(patience=0.05), threading.Event()
+    engine.index.store = around(engine.index.store, put=lambda *_: end.wait(60))
+    with pytest.raises(Refusal) as refused:
+        asyncio.run(engine.add(Item("mine"), Upload(encoded()), "me"))
+    end.set()
     assert refused.value.status == 429
-    assert (counts, engine.waiting) == ([1, 2, 1, 0], 0)
-    monkeypatch.setattr(engine, "ready", False)
+
+
+def test_pictures_of_several_callers_go_through_the_network_together(engine):
+    images = [Upload(encoded(label, number)) for number, label in enumerate(("figs", "apple", "bread"))]
+    queries = [Query(images[:1]), Query(images), Query(images[1:], not_images=images[:1]), Query(images[2:])]
+
+    async def together():
+        return await asyncio.gather(*(engine.search(query) for query in queries))
+
+    for query, (answer, _) in zip(queries, asyncio.run(together()), strict=True):
+        same(answer, asyncio.run(engine.search(query))[0])
+
+
+def test_who_waits_is_counted_and_those_beyond_the_limit_are_refused(shop):
+    engine = Engine(Settings(shop, waiting=2), Meters())
     with pytest.raises(Refusal) as early:
         engine.check_free()
     assert early.value.status == 503
+    engine.start()
+
+    def waiting():
+        assert f"\nlookalike_waiting {engine.waiting}\n" in engine.meters.text(0)
+        return engine.waiting
+
+    assert waiting() == 0
+    with engine.admitted():
+        assert waiting() == 1
+        with engine.admitted():
+            assert waiting() == 2
+            with pytest.raises(Refusal) as refused, engine.admitted():
+                pass
+        assert waiting() == 1
+    assert waiting() == 0
+    assert refused.value.status == 429
+    engine.stop()
 
 
 def test_a_picture_is_added_found_marked_and_removed(engine):
@@ -128,93 +213,48 @@ def test_a_picture_is_added_found_marked_and_removed(engine):
     assert words == [True, False, True, False]
 
 
-def test_pictures_that_are_not_meant_are_told_from_those_that_are(engine, monkeypatch):
-    questions = []
-
-    async def note(question):
-        questions.append(question)
-        return Answer([])
-
-    monkeypatch.setattr(engine._searching, "do", note)
-    query = Query([Upload(encoded("figs"))], ["a"], [Upload(encoded("apple")), Upload(encoded("bread"))], ["b"], k=5)
-    asyncio.run(engine.search(query))
-    asyncio.run(engine.search(Query(items=["a"])))
-    first, second = questions
-    assert ([len(first.like), first.like[1:]], [len(first.unlike), first.unlike[2:]]) == ([2, ["a"]], [3, ["b"]])
-    assert (first.generation, first.k) == (engine.index.identity.generation, 5)
-    assert (second.generation, second.like, second.unlike) == (None, ["a"], [])
+def test_pictures_that_are_not_meant_are_told_from_those_that_are(engine):
+    figs, apple, bread = (encoded(label) for label in ("figs", "apple", "bread"))
+    not_images = [Upload(apple), Upload(bread)]
+    answer = search(engine, figs, items=["table/figs0.png"], not_images=not_images, not_items=["table/dates0.png"], k=7)
+    same(answer, engine.index.search(figs, 7, like=["table/figs0.png"], unlike=[apple, bread, "table/dates0.png"]))
+    assert len(answer.hits) == 7
+    same(search(engine, items=["table/figs0.png"], k=3), engine.index.search("table/figs0.png", 3))
 
 
-def test_a_picture_and_its_mirror_image_make_one_vector(engine):
-    uploads = [Upload(encoded(kind="PNG")), Upload(encoded("apple", kind="PNG"))]
-
-    def vectors(flip):
-        return asyncio.run(engine._vectors(uploads, engine._network, Times(), flip))
-
-    plain, both = vectors(False), vectors(True)
-    assert len(plain) == len(both) == 2
-    for one, two in zip(plain, both, strict=True):
-        assert one.shape == two.shape == (16,)
-        assert not np.allclose(one, two, atol=1e-4)
-        assert np.linalg.norm(two) == pytest.approx(1, abs=1e-5)
-    assert asyncio.run(engine._vectors(uploads, None, Times())) == []
-
-
-def test_a_new_generation_is_asked_again_and_not_for_ever(engine, monkeypatch):
-    loads, attempts = [], []
-    monkeypatch.setattr(engine, "_load", lambda: loads.append("load"))
-
-    def ask(good_after):
-        async def attempt(network):
-            attempts.append(network)
-            if len(attempts) <= good_after:
-                raise GenerationError
-            return "answer"
-
-        attempts.clear()
-        loads.clear()
-        return asyncio.run(engine._within_a_generation(attempt, needs_network=True))
-
-    assert ask(2) == "answer"
-    assert (len(attempts), loads) == (3, ["load"] * 2)
-    with pytest.raises(Refusal) as refused:
-        ask(99)
-    assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "5"})
-    assert len(attempts) == engines.ATTEMPTS
-    monkeypatch.setattr(engine, "_network", None)
-    with pytest.raises(Refusal, match="holds vectors and has no model"):
-        ask(0)
+def test_a_picture_and_its_mirror_image_make_one_vector(start):
+    engine, picture = start(), encoded("figs", kind="PNG")
+    index = engine.index
+    index.store.documents.write("quality", json.dumps({"flip": True}))
+    search(engine, picture)
+    both, plain = index.search(picture, 3), index.search(picture, 3, plain=True)
+    assert both.hits[0].similarity != pytest.approx(plain.hits[0].similarity, abs=1e-5)
+    same(search(engine, picture, k=3), both)
+    asyncio.run(engine.add(Item("mine"), Upload(picture), "me"))
+    assert np.allclose(index.store.vectors(["mine"]), index.vectors_of([picture]), atol=1e-5)  # items are not mirrored
+    index.store.remove(["mine"])
+    index.store.documents.write("quality", json.dumps({"flip": False}))
+    search(engine, picture)
+    same(search(engine, picture, k=3), plain)
 
 
-def test_who_waits_too_long_is_told_to_come_back(engine, monkeypatch):
-    monkeypatch.setattr(engine, "settings", Settings(engine.settings.place, patience=0.01))
+def test_items_are_counted_once_per_version_and_while_a_shard_is_down_as_before(start):
+    engine, counts = start(), []
+    store = engine.index.store
 
-    async def ask(_):
-        await asyncio.Event().wait()
-
-    with pytest.raises(Refusal) as refused:
-        asyncio.run(engine._within_a_generation(ask, needs_network=False))
-    assert refused.value.status == 429
-
-
-def test_items_are_counted_once_per_version_and_while_a_shard_is_down_as_before(shop, monkeypatch):
-    engine, counts = Engine(Settings(shop), Meters()), []
-    whole = Index.__len__
-
-    def count(index):
-        counts.append(index)
+    def count():
+        counts.append(1)
         if len(counts) == 1:
             raise StorageError("a shard is down")
-        return whole(index)
+        return store.count()
 
     def items():
-        engine._answers([])
+        search(engine, items=["table/figs0.png"])
         return engine.items
 
-    monkeypatch.setattr(Index, "__len__", count)
-    assert items() == 0  # nobody has counted yet
+    engine.index.store = around(store, count=count)
+    assert items() == 0  # not counted yet
     assert [items() for _ in range(3)] == [36] * 3
     assert len(counts) == 2
-    engine.index.store.remove(["table/figs0.png"])
+    store.remove(["table/apple0.png"])
     assert items() == 35
-    engine.stop()
