@@ -1,4 +1,4 @@
-"""Ctrl-C and terminate signals: the first finishes the current step and saves, the second stops; or each stops at once."""
+"""Ctrl-C and terminate signals: the first finishes the step and saves, the second stops; or each stops at once."""
 
 import signal
 from collections.abc import Callable, Iterator
