@@ -248,4 +248,5 @@ def _row(rows: Sequence[Row], cell: NetworkAtSize) -> Row | None:
 
 def _seconds(rows: Sequence[Row], cell: NetworkAtSize) -> float:
     """What an image takes: for twins the same."""
-    return next(row["milliseconds_per_image"] for row in rows if _cell(row)[:2] == cell[:2]) / 1000
+    milliseconds: float = next(row["milliseconds_per_image"] for row in rows if _cell(row)[:2] == cell[:2])
+    return milliseconds / 1000
