@@ -1,6 +1,6 @@
 """Whether `lookalike fit` chooses network, size and frame well: the whole grid beside the cell that it takes.
 
-    python -m benchmarks.network_grid SOURCE [--photos 480] [--minutes 10] [--json FILE]
+    python -m benchmarks.network_grid SOURCE [--photos 480] [--minutes 10] [--set KEY=VALUE] [--json FILE]
 
 Every network that is installed, at every size, with the centre of a photo and with all of it warped to the square, on
 one sample of train classes: map@r of the better of frozen and whitened features over folds of classes, and processor
@@ -23,7 +23,7 @@ from lookalike.evaluation.table import aligned
 from lookalike.features import backend_of
 from lookalike.fit import stages
 from lookalike.fit.choose import choose
-from lookalike.fit.choose_network import FIRST, are_long, choose_network, sample_order
+from lookalike.fit.choose_network import are_long, choose_network, sample_order
 from lookalike.fit.judge_network import Measured, measure
 from lookalike.fit.networks import NetworkAtSize, at, cell_of, cells, twins
 from lookalike.recipe import Recipe, build, to_toml
@@ -64,8 +64,8 @@ def taken(recipe: Recipe, dataset: data.Dataset) -> NetworkAtSize:
         return cell_of(choose_network(recipe, dataset, run))
 
 
-def judged(source: str, photos: int, minutes: float) -> dict[str, Any]:
-    dataset, recipe, _ = choose(source, None, [f"train.minutes={minutes}"])
+def judged(source: str, photos: int, overrides: list[str]) -> dict[str, Any]:
+    dataset, recipe, _ = choose(source, None, overrides)
     decoded = data.decoded(dataset, stages.short_side(recipe))
     train = stages.split(decoded, tasks(recipe)[0].recipe).train
     sample = train.subset(sample_order(train, recipe.seed)[:photos])
@@ -82,9 +82,7 @@ def judged(source: str, photos: int, minutes: float) -> dict[str, Any]:
         lines.append([backbone, "ms", *(f"{cost[NetworkAtSize(backbone, size)]:.0f}" for size in sizes)])
     print("\n".join(aligned(lines)))
     print(f"fit takes {own.name} ({measured[own].value:.3f}), the best is {best.cell.name} ({best.value:.3f}): ")
-    print(
-        f"{gap.difference:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]; rounds begin with {FIRST} photos, here {len(sample)}"
-    )
+    print(f"{gap.difference:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] on {len(sample)} photos")
     cells_ = [{"cell": list(cell), "map@r": each.value, "readout": each.readout} for cell, each in measured.items()]
     return {"source": source, "cells": cells_, "taken": list(own), "best": list(best.cell), "gap": list(gap)}
 
@@ -94,9 +92,10 @@ def main() -> None:
     parser.add_argument("source")
     parser.add_argument("--photos", type=int, default=480)
     parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    found = judged(given.source, given.photos, given.minutes)
+    found = judged(given.source, given.photos, [f"train.minutes={given.minutes}", *given.overrides])
     if given.json is not None:
         given.json.write_text(json.dumps(found, indent=2, default=str))
 

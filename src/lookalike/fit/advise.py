@@ -9,7 +9,7 @@ from lookalike.data import Dataset
 from lookalike.fit.choose import Source, choose
 from lookalike.fit.choose_network import SHARE, usual
 from lookalike.fit.defaults import fit_batches
-from lookalike.fit.networks import at, cells, has_choice
+from lookalike.fit.networks import at, cells
 from lookalike.fit.plan import REPORT, STEP, WORTHWHILE, embedding_rate, minutes_needed
 from lookalike.fit.verdict import FEW_CLASSES, FEW_IMAGES
 from lookalike.models import Model
@@ -34,9 +34,7 @@ def advise(source: Source) -> Iterator[str]:
     model = build.model(recipe)
     names, sizes_, _ = (list(dict.fromkeys(column)) for column in zip(*grid, strict=True))
     yield f"recipe    {', '.join(names)}: {how}"
-    yield f"images    {' '.join(map(str, sizes_))} pixels, {colours}" + (
-        ": what pays is measured" if has_choice(recipe) else ""
-    )
+    yield f"images    {' '.join(map(str, sizes_))} pixels, {colours}" + (": what pays is measured" if grid[1:] else "")
     rate = _rate(model, dataset)
     yield f"speed     {rate:,.0f} images per second on this machine, measured on {min(MEASURED, len(dataset))}"
     yield f"minutes   {_minutes(recipe, dataset, rate)}: about {WORTHWHILE} steps, and all that is beside them"
@@ -56,7 +54,7 @@ def _minutes(recipe: Recipe, dataset: Dataset, rate: float) -> int:
     batch: int = fit_batches(recipe, dataset).sampler.settings["batch_size"]
     step = STEP * batch / rate
     besides = (2.5 * recipe.data.test + 1.5) * len(dataset) / rate + REPORT
-    choice = SHARE if has_choice(recipe) else 0.0
+    choice = SHARE if len(cells(recipe)) > 1 else 0.0
     return minutes_needed(besides / (1 - choice) + WORTHWHILE * step * choice / (1 - choice), step)
 
 

@@ -20,7 +20,7 @@ from lookalike.errors import UserError
 from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.judge_network import CLASSES, Measured, measure
-from lookalike.fit.networks import NetworkAtSize, at, cells, has_choice, settled, twins
+from lookalike.fit.networks import NetworkAtSize, at, cells, settled, twins
 from lookalike.fit.plan import EXPORT
 from lookalike.fit.result_content import header
 from lookalike.fit.sample import ONNX, fitting, seconds_per_image, turns
@@ -45,9 +45,9 @@ Row = Mapping[str, Any]
 
 def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
     """The recipe with the network and size that pay, of the images of `dataset`; its test classes are left alone."""
-    if not has_choice(recipe):
-        return recipe
     grid = cells(recipe)
+    if len(grid) == 1 and not (twins(recipe, grid[0]) and are_long(dataset)):
+        return recipe
     made = run.decisions.get(DECISION) or _begun(recipe, grid)
     if "chosen" not in made:
         train = stages.split(dataset, tasks(recipe)[0].recipe).train
@@ -107,8 +107,8 @@ def sample_order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
 
 
 def are_long(dataset: Dataset) -> bool:
-    """Whether a quarter or more of the photos are long."""
-    photos = [dataset.images.open(row) for row in range(len(dataset))]
+    """Whether a quarter or more of the photos, judged by some of them, are long."""
+    photos = [dataset.images.open(row) for row in torch.linspace(0, len(dataset) - 1, FIRST).long().tolist()]
     shapes = torch.tensor([[photo.height, photo.width] for photo in photos]).double().log()
     return bool((shapes[:, 0] - shapes[:, 1]).abs().quantile(0.75) > math.log(LONG))
 
@@ -144,9 +144,7 @@ class _Rounds:
         left = [NetworkAtSize(*cell) for cell in made["left"]]
         if not made["rows"] or len(left) > FEW or made.get("twins"):
             return {}
-        others = [twin for cell in left for twin in twins(self.recipe, cell)]
-        if not are_long(self.train.subset(self.order[:FIRST])):
-            others = []
+        others = [twin for cell in left for twin in twins(self.recipe, cell)] if are_long(self.train) else []
         return {"twins": True, "left": left + others}
 
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -248,4 +246,5 @@ def _row(rows: Sequence[Row], cell: NetworkAtSize) -> Row | None:
 
 def _seconds(rows: Sequence[Row], cell: NetworkAtSize) -> float:
     """What an image takes: for twins the same."""
-    return next(row["milliseconds_per_image"] for row in rows if _cell(row)[:2] == cell[:2]) / 1000
+    milliseconds: float = next(row["milliseconds_per_image"] for row in rows if _cell(row)[:2] == cell[:2])
+    return milliseconds / 1000

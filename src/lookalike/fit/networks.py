@@ -43,12 +43,6 @@ def twins(recipe: Recipe, cell: NetworkAtSize) -> list[NetworkAtSize]:
     return [cell._replace(warp=warp) for warp in others]
 
 
-def has_choice(recipe: Recipe) -> bool:
-    """Whether a recipe has more than one cell, or more than one kind of it, to choose from."""
-    grid = cells(recipe)
-    return len(grid) > 1 or bool(twins(recipe, grid[0]))
-
-
 def at(recipe: Recipe, cell: NetworkAtSize) -> Recipe:
     """The recipe with this network at this size."""
     own, network, images = cell_of(recipe), recipe.model, recipe.images

@@ -148,9 +148,9 @@ class Preset:
         parts: dict[str, Any] = {}
         for name, part in (("train", self.train), ("evaluation", self.evaluation)):
             square = part.warp is not None if warp is None else warp
-            kept = not square and (part.warp or part.short_side)
-            sides = {"warp": short_side if square else None, "short_side": short_side if kept else None}
-            parts[name] = replace(part, size=size, **sides)
+            shorter = not square and (part.warp or part.short_side) is not None
+            own, side = (short_side if wanted else None for wanted in (square, shorter))
+            parts[name] = replace(part, size=size, warp=own, short_side=side)
         return replace(self, **parts)
 
 

@@ -121,7 +121,7 @@ def _called(stage: nn.Module, inputs: Tensor) -> Tensor:
     possible = {"attention_mask": None, "interpolate_pos_encoding": True}
     known = inspect.signature(stage.forward).parameters
     output = stage(inputs, **{name: value for name, value in possible.items() if name in known})
-    return output if isinstance(output, Tensor) else output[0]  # type: ignore[no-any-return]
+    return output if isinstance(output, Tensor) else output[0]
 
 
 def _last_norm(network: nn.Module, kind: str) -> str | None:
