@@ -70,7 +70,7 @@ class Nodes:
         from ray.cluster_utils import Cluster
 
         self.chance = chance
-        self.cluster = Cluster(
+        self.cluster: Any = Cluster(
             initialize_head=True,
             head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE},
         )

@@ -69,7 +69,7 @@ def nodes():
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
-    return drawn.folder(tmp_path_factory.mktemp("cluster") / "photos", classes=6, each=8)
+    return drawn.folder(tmp_path_factory.mktemp("cluster") / "photos", classes=12, each=6)
 
 
 def shards(out):
@@ -79,20 +79,20 @@ def shards(out):
 @pytest.mark.slow
 def test_everything_is_as_by_one_process_whatever_happens_to_the_nodes(nodes, images, tmp_path):
     model, data, workers = scenes.model(), folder(images), Workers(on=nodes.address)
-    embed_shards(model, data, tmp_path / "one", 48, backend="torch")
+    embed_shards(model, data, tmp_path / "one", 72, backend="torch")
 
     def disturb(done, _):
         if done == 4:
             nodes.kill()
             nodes.add()
 
-    embed_shards(model, data, tmp_path / "many", 48, backend="torch", workers=workers, progress=disturb)
+    embed_shards(model, data, tmp_path / "many", 72, backend="torch", workers=workers, progress=disturb)
     assert shards(tmp_path / "many") == shards(tmp_path / "one")
 
     alone, shared = (Index.create(tmp_path / f"{name}.index", model) for name in ("alone", "shared"))
     alone.add(str(images))
-    assert shared.add(str(images), workers=workers).added == 48
-    assert shared.add(str(images), workers=workers).unchanged == 48
+    assert shared.add(str(images), workers=workers).added == 72
+    assert shared.add(str(images), workers=workers).unchanged == 72
     ids = [item.id for item in alone.store.listed(())]
     assert [item.id for item in shared.store.listed(())] == ids
     assert (alone.store.vectors(ids) == shared.store.vectors(ids)).all()
@@ -113,7 +113,7 @@ def test_everything_is_as_by_one_process_whatever_happens_to_the_nodes(nodes, im
 def figures(study, out):
     """Everything a study tells but how long it took."""
     content = json.loads(json.dumps(gather(study, out)))
-    assert content["done"] == 4
+    assert content["done"] == 4, content["rows"]
     for row in content["rows"]:
         del row["seconds"]
         for run in row["runs"]:

@@ -49,6 +49,13 @@ def test_without_ray_one_line_says_how_to_get_it(monkeypatch):
         list(Workers(on="ray://host:10001").map(of(abs), [1]))
 
 
+def test_an_address_without_a_cluster_is_one_line():
+    pytest.importorskip("ray", reason="the extra cluster is not installed")
+    for address in ("ray://127.0.0.1:1", "127.0.0.1:1", "ray://127.0.0.1:99999"):
+        with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .*: start one with ray start --head"):
+            list(Workers(on=address).map(of(abs), [1]))
+
+
 def _apply(call):
     function, given = call
     return function(*given)

@@ -9,6 +9,7 @@ import logging
 import os
 import pickle
 import re
+import socket
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ from typing import Any, TypeVar
 from lookalike.errors import UserError, check, install
 
 AHEAD = 256  # pieces that Ray knows of before they are due: enough for as many processors
+PATIENCE = 10.0  # seconds until a cluster must answer
 RETRIES = 20  # of a piece whose process or node was lost, before it is taken for the cause
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -171,17 +173,31 @@ def _connected(address: str) -> Iterator[ModuleType]:
     if ray.is_initialized():  # by the program that calls us
         yield ray
         return
+    _check_answer(address)
     try:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(
-            f"no Ray cluster answers at {address} ({reason}): start one with ray start --head, and give ray://HOST:10001"
-        ) from None
+        raise UserError(_no_answer(address, reason)) from None
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_answer(address: str) -> None:
+    """Refuse an address at which nobody listens: Ray itself would try for minutes."""
+    found = re.fullmatch(r"(?:ray://)?([^/]+):(\d{1,5})", address)
+    if found is None:
+        return  # Ray knows other words, such as auto
+    try:
+        socket.create_connection((found[1], int(found[2])), PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(_no_answer(address, getattr(error, "strerror", None) or str(error))) from None
+
+
+def _no_answer(address: str, reason: str) -> str:
+    return f"no Ray cluster answers at {address} ({reason}): start one with ray start --head, and give ray://HOST:10001"
 
 
 def _piece(source: Path | list[Any], piece: Any) -> Any:

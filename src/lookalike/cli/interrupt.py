@@ -1,4 +1,4 @@
-"""Ctrl-C and terminate signals: the first finishes the step and saves, the second stops; or each stops at once."""
+"""Ctrl-C: the first one finishes the current step and saves, a second one stops at once; or every one does."""
 
 import signal
 from collections.abc import Callable, Iterator

@@ -1,7 +1,6 @@
 """A data set embedded shard by shard, by whoever works: one process, several, or the nodes of a cluster."""
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lookalike.data import Dataset
-from lookalike.data.images.source import Files
+from lookalike.data.reach import absolute, check_reach
 from lookalike.data.string_column import StringColumn
 from lookalike.errors import UserError, check
 from lookalike.features.embedding import encode_rows
@@ -24,8 +23,6 @@ from lookalike.models.device import checked_device
 from lookalike.models.preprocess import prepare
 from lookalike.progress import Progress
 from lookalike.workers import Part, Workers
-
-SAMPLE = 20  # files of the whole list: if none of them is there, the data are not
 
 
 def embed_shards(
@@ -53,7 +50,7 @@ def embed_shards(
     computed_by = backend if isinstance(backend, Backend) else model.backend(backend)
     # every process chooses by the name of the backend: only one and the same gives the same bits
     made_by = computed_by.name if workers.elsewhere else computed_by
-    work = ShardWork(begun, model, dataset, names, made_by, device or str(model.device))
+    work = ShardWork(begun, model, absolute(dataset), names, made_by, device or str(model.device))
     total, done = begun.plan.images, begun.images(begun.finished())
     missing = [number for number in part.chosen(range(begun.plan.shards)) if number not in begun.finished()]
     if progress is not None:
@@ -98,17 +95,9 @@ class ShardWork:
 
         vectors = encode_rows(self.model, inputs, len(rows), backend).numpy()
         if images.missing:
-            self._check_reach()
+            check_reach(self.dataset)
         self._write(number, {"embeddings": vectors[images.kept], **images.columns(self.shards.plan.root)}, images)
         return images.problems()
-
-    def _check_reach(self) -> None:
-        """Some files may be missing; where all are, this machine does not see the data."""
-        images = self.dataset.images
-        if isinstance(images, Files):
-            sample = [images.path(step * len(images) // SAMPLE) for step in range(SAMPLE)]
-            reached = any(map(os.path.exists, sample))
-            check(reached, f"'{sample[0]}' is gone, and so are all others: is {self.dataset.name} within reach?")
 
     def _write(self, number: int, arrays: Arrays, images: ShardImages) -> None:
         plan, path = self.shards.plan, self.shards.path(number)

@@ -12,6 +12,7 @@ import torch
 from lookalike import data
 from lookalike.cache import Memory, in_memory
 from lookalike.data import Dataset
+from lookalike.data.reach import absolute, check_reach
 from lookalike.errors import UserError, check
 from lookalike.files import write_text
 from lookalike.fit.choose import check_possible
@@ -91,7 +92,7 @@ def work(
         for cell in study.cells:
             _failed(out, cell).unlink(missing_ok=True)
     left = [cell for cell in part.chosen(study.cells) if not _ended(out, cell)]
-    runner = CellWork(dataset, out) if workers.elsewhere else CellWork(dataset, out, tell, stop)
+    runner = CellWork(absolute(dataset), out) if workers.elsewhere else CellWork(dataset, out, tell, stop)
     for number, outcome in enumerate(workers.map(runner, left), start=1):
         if outcome:
             tell({"event": "note", "text": f"{number} of {len(left)}: {outcome}"})
@@ -115,6 +116,7 @@ class CellWork:
     stop: Stop = _never
 
     def __call__(self) -> Callable[[Cell], str]:
+        check_reach(self.dataset)
         memory: Memory = {}  # the cells share the images and their features
         return lambda cell: self._run(cell, memory)
 
