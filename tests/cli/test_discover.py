@@ -73,7 +73,7 @@ def test_answers_are_kept_and_promise_a_purity(lookalike, shop, tmp_path):
         file.write('{"number": 31, "left"')  # a process that was killed while it wrote
     content = json.loads(lookalike("ask", table, "--answer", "1=different", "--answer", "31=unsure", "--json").out)
     assert (content["answers"], content["same"]) == (31, 29)
-    assert lookalike("discover", shop, "--out", table, "--level", 1).code == 0
+    assert lookalike("discover", shop, "--out", table, "--level", 1, "--least", 2).code == 0
     other = json.loads(lookalike("ask", table, "--json").out)
     assert other["answers"] < 31  # those of other pairs say nothing about these groups
 

@@ -85,7 +85,7 @@ def _of_files(source: str, model: Path | None, stage: Stage) -> Photos:
     readable = data.readable(found, progress=stage("reading photos"))
     lost = [*listed.skipped, *((problem.path, problem.detail) for problem in readable.problems)]
     check(len(readable) > 0, f"none of {len(paths):,} photos in '{source}' can be read")
-    loaded = _untrained() if model is None else Model.load(model)
+    loaded = imagenet_features() if model is None else Model.load(model)
     vectors = extract(loaded, readable, backend="auto", progress=stage("embedding photos")).numpy()
     names = [str(readable.images.path(row)) for row in range(len(readable))]  # type: ignore[attr-defined]
     nothing: list[str | None] = [None] * len(names)
@@ -95,7 +95,7 @@ def _of_files(source: str, model: Path | None, stage: Stage) -> Photos:
     return Photos(names, vectors, nothing, loaded.geometry, lost)
 
 
-def _untrained() -> Model:
-    """Features of a network for ImageNet."""
+def imagenet_features() -> Model:
+    """A network that was trained on ImageNet, without a head."""
     model = Model.create(Architecture(BACKBONE, batch_norm="frozen_statistics"), "pretrained")
     return replace(model, preprocessing=model.preprocessing.sized(SIZE, SHORTER_SIDE)).headless()
