@@ -27,11 +27,17 @@ BLOCK = 65_536  # pairs whose vectors are held at once
 
 
 class Found(NamedTuple):
-    """The groups at one level: a number per item, the largest group first, `APART` for what belongs nowhere."""
+    """The groups at one level.
+
+    groups: a number per item, the largest group first, −1 for what belongs nowhere.
+    similarity: the mean to the others of its group.
+    nearer: by how much that is more than to the next group; ∞ where none is near.
+    level, fineness: the mean similarity down to which groups were merged, and the same as a number from 0 to 1.
+    """
 
     groups: Int64[np.ndarray, " n"]
-    similarity: Float64[np.ndarray, " n"]  # mean, to the others of its group
-    nearer: Float64[np.ndarray, " n"]  # by how much that is more than to the next group; ∞ where none is near
+    similarity: Float64[np.ndarray, " n"]
+    nearer: Float64[np.ndarray, " n"]
     level: float
     fineness: float
 
@@ -70,12 +76,12 @@ class Grouping:
         return len(self.vectors)
 
     def level_of(self, fineness: float) -> float:
-        """The level of a number from 0, as alike as random pairs, to 1, as alike as nearest neighbours."""
+        """The level of a `fineness` from 0, as alike as random pairs, to 1, as alike as nearest neighbours."""
         check(0 <= fineness <= 1, f"a level is a number from 0 (coarse) to 1 (fine), not {fineness:g}")
         return self.random + fineness * (self.finest - self.random)
 
     def level_of_examples(self, items: Sequence[int]) -> float:
-        """The highest level at which these items are in one group."""
+        """The highest level at which these `items`, by their rows, are in one group."""
         check(len(set(items)) > 1, "give at least two different examples of one kind")
         rows = list(items)
         few, many = 0, len(self.heights)  # merges that do not suffice, and that do
@@ -90,7 +96,7 @@ class Grouping:
         return float(self.heights[few - 1]) if few else self.finest
 
     def suggested(self, progress: Progress | None = None) -> float:
-        """The level at which most items are nearest to their own group; of equal ones the coarsest."""
+        """The level at which most items are nearest to their own group, the coarsest of equal ones; calls `progress`."""
         lowest = min(self.random + ABOVE * self.spread, self.level_of(0.5))  # of few kinds many random pairs are alike
         free, best, result = self.known < 0, -1.0, lowest
         for done, level in enumerate(np.linspace(lowest, self.finest, LEVELS).tolist(), start=1):
@@ -104,7 +110,7 @@ class Grouping:
         return result
 
     def at(self, level: float, least: int = LEAST) -> Found:
-        """The groups at a level; groups of fewer than `least` items are no groups, but known classes are."""
+        """The groups at a `level`; groups of fewer than `least` items are no groups, but known classes are."""
         groups = self._numbers(self._merges(level))
         own, other = self._similarities(groups)
         sizes = np.bincount(groups)

@@ -20,7 +20,7 @@ STEPS = 50  # halvings of the interval
 
 @dataclass(frozen=True)
 class Checked:
-    """Pairs of one group that somebody has looked at, and how many of them were of one kind."""
+    """How many `pairs` of one group somebody has looked at, and how many of them were of one kind, the `same`."""
 
     pairs: int
     same: int
