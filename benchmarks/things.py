@@ -19,6 +19,7 @@ import json
 import resource
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ def cost(place: Path, number: int) -> None:
     def things(query: np.ndarray, best: int) -> None:
         hits_of(store, ThingSearch(store, "sku", query, HITS, best).found().things)
 
-    ways = {
+    ways: dict[str, Callable[[np.ndarray], object]] = {
         "photos": lambda query: store.search(query, HITS),
         "things, best photo": lambda query: things(query, 1),
         "things, best two": lambda query: things(query, POOLED),

@@ -12,7 +12,7 @@ from lookalike.evaluation.statistics import bootstrap
 from lookalike.search.calibration.trials import Gallery, TrialNeighbours
 from lookalike.search.quality import POOLED, Trial
 
-SIZES = ((1, 1), (2, 3), (4, 7), (8, 1 << 60))  # photos of the thing that is asked for
+SIZES = {"1": (1, 1), "2 or 3": (2, 3), "4 to 7": (4, 7), "more": (8, 1 << 60)}  # photos of the thing that is meant
 
 
 def compare_pooling(near: TrialNeighbours, gallery: Gallery) -> list[Trial]:
@@ -27,14 +27,16 @@ def compare_pooling(near: TrialNeighbours, gallery: Gallery) -> list[Trial]:
     rows, left = known[some], left[some]
     right = [first_things(near, gallery, rows, number) == near.classes[rows] for number in (1, POOLED)]
     gain, names = right[1].astype(float) - right[0], near.classes[rows].astype(str)
-    parts = [(left >= least) & (left <= most) for least, most in SIZES]
-    intervals = [bootstrap.interval(gain[part], names[part].tolist()) for part in parts if part.any()]
+    every = {size: (left >= least) & (left <= most) for size, (least, most) in SIZES.items()}
+    parts = {size: part for size, part in every.items() if part.any()}
+    intervals = [bootstrap.interval(gain[part], names[part].tolist()) for part in parts.values()]
     interval = bootstrap.interval(gain, names.tolist())
     kept = bool(interval[0] > 0 and all(high >= 0 for _, high in intervals))
-    by_size, recalls = [float(gain[part].mean()) for part in parts if part.any()], [float(one.mean()) for one in right]
+    by_size, recalls = [float(gain[part].mean()) for part in parts.values()], [float(one.mean()) for one in right]
+    two = f"by its best {POOLED} (things of {', '.join(parts)} photos)"
     return [
         Trial("first thing by its best photo", recalls[0], 0.0, (0.0, 0.0), [0.0] * len(by_size), True),
-        Trial(f"by its best {POOLED}", recalls[1], float(gain.mean()), interval, by_size, kept),
+        Trial(two, recalls[1], float(gain.mean()), interval, by_size, kept),
     ]
 
 
