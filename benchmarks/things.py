@@ -19,16 +19,17 @@ import json
 import resource
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks.verdicts import features, unit
+from benchmarks.verdicts import features, nearest, unit
 from lookalike.models.whitening import whitening
-from lookalike.search.calibration.measuring import compare_pooling
-from lookalike.search.calibration.trials import among_themselves
+from lookalike.search.calibration.pooling import compare_pooling
+from lookalike.search.calibration.trials import Gallery
 from lookalike.search.items import Identity, Item
 from lookalike.search.quality import POOLED
 from lookalike.search.stores.sqlite.store import SqliteStore
@@ -46,6 +47,13 @@ def pooled(similarities: np.ndarray, classes: np.ndarray, number: int) -> np.nda
         best = -np.sort(-similarities[:, :, classes == name], axis=2)[:, :, :number]
         scores[:, name] = best.mean((1, 2))
     return scores
+
+
+def two_speak(vectors: np.ndarray, codes: np.ndarray) -> bool:
+    """What calibration with the photos of the index finds."""
+    near = nearest(vectors, vectors, np.arange(len(vectors)), codes)
+    trials = compare_pooling(near, Gallery(codes, lambda rows: vectors[rows], "sphere"))
+    return bool(trials) and trials[-1].kept
 
 
 def questions(rest: np.ndarray, codes: np.ndarray, asked: int, draw: np.random.Generator) -> np.ndarray:
@@ -72,8 +80,7 @@ def division(rows: np.ndarray, labels: np.ndarray, seed: int) -> dict[str, dict[
         rest = np.setdiff1d(np.arange(len(codes)), kept)
         chosen = 1
         if photos > 1:
-            trials = among_themselves(vectors[kept], [str(name) for name in codes[kept]])
-            chosen = POOLED if compare_pooling(trials).kept else 1
+            chosen = POOLED if two_speak(vectors[kept], codes[kept]) else 1
         for asked in ASKED:
             some = questions(rest, codes, asked, draw)
             right = codes[some[:, 0]]
@@ -130,7 +137,7 @@ def cost(place: Path, number: int) -> None:
     def things(query: np.ndarray, best: int) -> None:
         hits_of(store, ThingSearch(store, "sku", query, HITS, best).found().things)
 
-    ways = {
+    ways: dict[str, Callable[[np.ndarray], object]] = {
         "photos": lambda query: store.search(query, HITS),
         "things, best photo": lambda query: things(query, 1),
         "things, best two": lambda query: things(query, POOLED),

@@ -57,6 +57,21 @@ def test_why_in_words_as_json_and_as_pictures(lookalike, shop, photos, tmp_path)
     lookalike("search", shop, "--like", query, "--like", query, "--why").refused("only the answer to one picture")
 
 
+def test_things_answer_where_the_index_has_them(lookalike, shop, finished, photos, tmp_path):
+    place, query = shutil.copytree(shop, tmp_path / "things.index"), sorted(photos.rglob("*.png"))[0]
+    wrong = lookalike("index", finished[0] / "model", photos, "--out", place, "--thing", "labl")
+    assert (wrong.code, "unknown column of things 'labl': did you mean 'label'" in wrong.error) == (2, True)
+    assert lookalike("index", finished[0] / "model", photos, "--out", place, "--thing", "label").code == 0
+    (answer,) = json.loads(lookalike("search", place, query, "--like", query, "--k", 3, "--json").out)
+    names = [hit["thing"] for hit in answer["hits"]]
+    assert names[0] == answer["hits"][0]["label"] == query.parent.name
+    assert len(set(names)) == 3
+    assert [hit["photos"][0]["id"] for hit in answer["hits"]] == [hit["id"] for hit in answer["hits"]]
+    table = lookalike("search", place, query, "--k", 3)
+    assert re.search(r"^similarity +thing +label +item$", table.out, re.MULTILINE)
+    assert "by 'label', 0 photos are of none" in lookalike("status", place).out
+
+
 def test_conditions_groups_boxes_and_examples(lookalike, shop, photos):
     query = sorted(photos.rglob("*.png"))[0]
     (grouped,) = json.loads(lookalike("search", shop, query, "--group", "label", "--json").out)

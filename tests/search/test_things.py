@@ -9,7 +9,8 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.asking import Question
-from lookalike.search.calibration.evidence import SeenHits, first_thing
+from lookalike.search.calibration.pooling import compare_pooling, first_things
+from lookalike.search.calibration.trials import Gallery, TrialNeighbours
 from lookalike.search.feedback import labels
 from lookalike.search.filters import parse
 from lookalike.search.items import Mark
@@ -18,7 +19,7 @@ from lookalike.search.quality import Quality
 from lookalike.search.repeats import look_alikes
 from lookalike.search.status import describe
 from lookalike.search.stores.copying import copy
-from tests.search.brute import Brute
+from tests.search.brute import Brute, on
 from tests.search.conftest import CLASSES, photo
 
 ALONE = "figs/5.png"  # a photo that no thing is named for
@@ -129,7 +130,8 @@ def test_chances_are_about_things(index, figs):
     assert index.calibration is None
     result = index.calibrate()
     assert result.calibration.classes == 12
-    assert [trial.name for trial in result.compared] == ["plain search", "the best 2 photos"]
+    names = ["first thing by its best photo", "by its best 2 (things of 2 or 3 photos)"]
+    assert [trial.name for trial in result.compared] == names
     answer = index.search(figs[0], 3)
     assert answer.label.startswith("figs-")
     assert answer.chance is not None
@@ -138,14 +140,47 @@ def test_chances_are_about_things(index, figs):
     assert index.search(figs[0], 3).label == "figs"
 
 
-def test_the_best_two_photos_win_where_one_photo_is_a_stroke_of_luck():
-    seen = SeenHits(
-        np.array([[0.9, 0.8, 0.8, 0.1]]), np.array([[7, 5, 5, 7]]), np.array([[2.0, 2, 2, 2]]), np.zeros((1, 4, 4)),
-        np.array([9.0]),
-    )  # fmt: skip
-    assert (first_thing(seen, 1), first_thing(seen, 2)) == (7, 5)
-    single = SeenHits(seen.similarities, seen.labels, np.array([[1.0, 2, 2, 1]]), seen.mutual, seen.items)
-    assert first_thing(single, 2) == 7  # all of its photos are one
+def test_the_first_thing_by_hand():
+    """Among the hits of random queries, beside a loop; some ask without themselves."""
+    draw = np.random.default_rng(3)
+    classes = draw.integers(0, 6, 40)
+    gallery = Gallery(classes, lambda rows: np.zeros((len(rows), 2), np.float32), "sphere")
+    places = np.stack([draw.permutation(40)[:9] for _ in range(30)])
+    similarities = -np.sort(-draw.random((30, 9)), axis=1)
+    itself = np.where(np.arange(30) % 2, places[:, 2], -1)
+    similarities[np.arange(30) % 2 == 1, 2] = -np.inf
+    near = TrialNeighbours(similarities, places, np.where(itself >= 0, classes[itself], 0), itself)
+    for pooled_photos in (1, 2):
+        expected = []
+        for row in range(30):
+            scores = {}
+            hits = [(s, classes[p]) for s, p in zip(similarities[row], places[row], strict=True) if np.isfinite(s)]
+            for name in {name for _, name in hits}:
+                size = min(
+                    pooled_photos, int((classes == name).sum() - (itself[row] >= 0 and near.classes[row] == name))
+                )
+                best = [s for s, own in hits if own == name][:size]
+                scores[name] = np.mean(best + [hits[-1][0]] * (size - len(best)))
+            expected.append(max(scores, key=scores.get))
+        assert first_things(near, gallery, np.arange(30), pooled_photos).tolist() == expected
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_two_photos_speak_where_that_gains(noisy):
+    """Things around centres: where photos are far from these, a single one is a stroke of luck."""
+    draw = np.random.default_rng(0)
+    centres = draw.standard_normal((40, 12))
+    vectors = on("sphere", np.repeat(centres, 6, 0) + (0.8 if noisy else 0.01) * draw.standard_normal((240, 12)))
+    classes, everyone = np.repeat(np.arange(40), 6), np.arange(240)
+    scores = (vectors @ vectors.T).astype(np.float64) - 9 * np.eye(240)
+    places = np.argsort(-scores, axis=1)[:, :100]
+    near = TrialNeighbours(np.take_along_axis(scores, places, 1), places, classes, everyone)
+    gallery = Gallery(classes, lambda rows: vectors[rows], "sphere")
+    best, two = compare_pooling(near, gallery)
+    assert two.recall - best.recall == pytest.approx(two.difference)
+    assert two.kept is noisy
+    alone = TrialNeighbours(near.similarities, places, classes * 0 - 1, everyone * 0 - 1)
+    assert compare_pooling(alone, gallery) == []  # strangers only
 
 
 def test_labels_of_pictures_are_things(template, held_out):

@@ -57,7 +57,7 @@ class Item:
     added: float | None = field(default=None, compare=False)  # the store knows
 
     def value(self, column: str) -> Value:
-        """What a column says of it, one of its own or a further one."""
+        """What a `column` says of it, one of its own or a further one."""
         if column in ("id", "path", "label", "root", "added"):
             own: Value = getattr(self, column)
             return own

@@ -126,7 +126,10 @@ def sentences(calibrated: Calibrated) -> list[str]:
         lines.append("Some of these classes were seen in training: on new ones answers will be less reliable.")
     if calibrated.compared:
         on = calibrated.quality.names
-        lines.append(f"Switched on: {', '.join(on)}." if on else "Flip did not gain beyond the noise: it stays off.")
+        flip = "Flip did not gain beyond the noise: it stays off."
+        photos = "The best two photos did not gain beyond the noise: the best one speaks for a thing."
+        off = flip if any(trial.name == "flip" for trial in calibrated.compared) else photos
+        lines.append(f"Switched on: {', '.join(on)}." if on else off)
     return lines
 
 

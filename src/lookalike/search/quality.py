@@ -46,5 +46,5 @@ class Trial:
     recall: float
     difference: float
     interval: tuple[float, float]  # of that, over classes
-    by_size: Sequence[float]  # the differences for classes of one photo, of three, and of all
+    by_size: Sequence[float]  # the differences for classes of one photo, of three, and of all, or as `name` says
     kept: bool

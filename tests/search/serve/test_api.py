@@ -6,10 +6,12 @@ from datetime import datetime
 import pytest
 
 from lookalike.search import Index
+from lookalike.search.quality import Quality
 from lookalike.search.status import describe
 from tests.search.conftest import CLASSES
 from tests.search.serve.client import Server
 from tests.search.serve.conftest import encoded
+from tests.search.serve.inside import Inside
 
 
 def test_an_image_finds_its_class(server):
@@ -48,6 +50,26 @@ def test_items_examples_filters_and_groups(server):
     assert not {"table/figs0.png", "table/figs1.png"} & set(ids)
     away = server.search(("item", "table/figs0.png"), ("not_item", "table/apple0.png"), ("not_image", encoded("bread")))
     assert away.json["label"] == "figs"
+
+
+def test_an_index_of_things_answers_with_things(shop):
+    index = Index.open(shop)
+    index.have_things("label")
+    index.store.documents.write("quality", json.dumps(Quality(pooled=2).as_json()))
+    with Inside(shop, log=False) as inside:
+        assert inside("GET", "/v1/index").json["thing"] == "label"
+        asked = [("image", encoded("figs", 77)), ("image", encoded("figs", 78))]
+        found = inside.form("/v1/search", *asked, ("k", "3")).json
+        expected = index.search(encoded("figs", 77), 3, like=[encoded("figs", 78)])
+        for hit, own in zip(found["hits"], expected.hits, strict=True):
+            assert hit["thing"] == own.thing
+            assert hit["similarity"] == pytest.approx(own.similarity, abs=1e-6)
+            assert [photo["item"]["id"] for photo in hit["photos"]] == [photo.id for photo in own.photos]
+            assert hit["item"] == hit["photos"][0]["item"]
+        assert found["label"] == "figs"
+        photos = inside.form("/v1/search", *asked, ("group", "id")).json["hits"]
+        assert {(hit["thing"], len(hit["photos"])) for hit in photos} == {(None, 0)}
+    index.close()
 
 
 def test_a_box_is_searched_alone(server):

@@ -66,19 +66,6 @@ def densities(seen: SeenHits, rule: Rule | None) -> Float64[np.ndarray, "n k"]:
     return np.asarray(np.log(np.maximum(total, 1e-30)) - rule.evenness * np.log(np.maximum(seen.sizes, 1)))
 
 
-def first_thing(seen: SeenHits, pooled: int) -> Int64[np.ndarray, " n"]:
-    """The label whose best photos are the most similar, by their mean; one that is not among the hits counts as the
-    last of them."""
-    score = np.zeros(seen.similarities.shape)
-    same = seen.labels[:, :, None] == seen.labels[:, None]
-    best = -np.sort(-np.where(same, seen.similarities[:, None], -np.inf), axis=2)[:, :, :pooled]
-    best = np.where(np.isfinite(best), best, seen.similarities[:, -1:, None])
-    number = np.minimum(np.maximum(seen.sizes, 1), pooled)
-    for place in range(best.shape[2]):
-        score += np.where(place < number, best[:, :, place], 0.0)
-    return np.asarray(seen.labels[np.arange(len(score)), (score / number).argmax(1)])
-
-
 def read(seen: SeenHits, rule: Rule | None) -> Reading:
     """The label, the next one, and the evidence for the first."""
     similarities, labels, mutual = seen.similarities, seen.labels, seen.mutual

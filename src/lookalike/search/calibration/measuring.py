@@ -10,7 +10,7 @@ from lookalike.errors import check
 from lookalike.evaluation.statistics import bootstrap
 from lookalike.search.adding.sources import Entry
 from lookalike.search.adding.update import BATCH, Encode
-from lookalike.search.calibration.evidence import first_thing
+from lookalike.search.calibration.pooling import compare_pooling
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import (
     DEPTH,
@@ -108,20 +108,22 @@ def run(
     classes = np.array([names[str(item.label)] for item in listed], np.int64)
     gallery = Gallery(classes, lambda rows: store.vectors([listed[row].id for row in rows]), store.identity.geometry)
 
-    def asked(vectors: Vectors, name: str) -> list[TrialBatch]:
-        near = neighbours(store, vectors, queries, places, names, stage(name), named(thing))
-        return draw(near, gallery)
+    def asked(vectors: Vectors, name: str) -> TrialNeighbours:
+        return neighbours(store, vectors, queries, places, names, stage(name), named(thing))
 
-    batches = asked(queries.vectors, "asking every image")
+    near = asked(queries.vectors, "asking every image")
+    batches = draw(near, gallery)
     compared, quality = [], Quality()
     if queries.flipped is not None:
-        flipped = asked(queries.flipped, "asking with mirror images")
+        mirrored = asked(queries.flipped, "asking with mirror images")
+        flipped = draw(mirrored, gallery)
         compared = compare(batches, flipped)
         if compared[-1].kept and not plain:
-            batches, quality = flipped, Quality(flip=True)
+            near, batches, quality = mirrored, flipped, Quality(flip=True)
     if thing is not None:
-        compared = [*(compared or [_plain(batches)]), pooling := compare_pooling(batches)]
-        if pooling.kept and not plain:
+        pooling = compare_pooling(near, gallery)
+        compared = [*compared, *pooling]
+        if pooling and pooling[-1].kept and not plain:
             quality = replace(quality, pooled=POOLED)
     calibration = calibrate(
         batches,
@@ -174,28 +176,12 @@ def compare(plain: Sequence[TrialBatch], flipped: Sequence[TrialBatch]) -> list[
     by_size = [float(gain[base.photos == size].mean()) for size in sizes]
     interval = bootstrap.interval(gain, [str(name) for name in base.classes])
     kept = interval[0] > 0 and min(by_size) >= 0
-    return [_plain(plain), Trial("flip", float(other.right.mean()), float(gain.mean()), interval, by_size, kept)]
-
-
-def _plain(batches: Sequence[TrialBatch]) -> Trial:
-    trials = _present(batches)
-    zeros = [0.0] * sum(bool((trials.photos == size).any()) for size in STATES[1:])
-    return Trial("plain search", float(trials.right.mean()), 0.0, (0.0, 0.0), zeros, True)
-
-
-def compare_pooling(batches: Sequence[TrialBatch]) -> Trial:
-    """Things by their best two photos beside things by their best one: is the first thing the one that is meant?"""
-    asked = [batch for batch in batches if batch.whole and batch.classes[0] >= 0 and batch.photos[0] > 0]
-    photos = np.concatenate([batch.photos for batch in asked])
-    classes = np.concatenate([batch.classes for batch in asked])
-    right = [
-        np.concatenate([first_thing(batch.seen, number) == batch.classes for batch in asked]) for number in (1, POOLED)
+    recalls = [float(trials.right.mean()) for trials in (base, other)]
+    zeros = [0.0] * len(sizes)
+    return [
+        Trial("plain search", recalls[0], 0.0, (0.0, 0.0), zeros, True),
+        Trial("flip", recalls[1], float(gain.mean()), interval, by_size, kept),
     ]
-    gain = right[1].astype(float) - right[0]
-    by_size = [float(gain[photos == size].mean()) for size in STATES[1:] if (photos == size).any()]
-    interval = bootstrap.interval(gain, [str(name) for name in classes])
-    kept = interval[0] > 0 and min(by_size) >= 0
-    return Trial(f"the best {POOLED} photos", float(right[1].mean()), float(gain.mean()), interval, by_size, kept)
 
 
 def _present(batches: Sequence[TrialBatch]) -> Trials:

@@ -181,7 +181,8 @@ class SqliteStore:
 
     def describe(self) -> dict[str, str]:
         parts, count = sizes(self.folder, FILE), max(1, self.count())
-        truth, cache = (parts.get(name, 0) / count for name in (FILE, "cache"))
+        models = self.database.read(listing.bytes_of_models)
+        truth, cache = ((parts[name] - less) / count for name, less in ((FILE, models), ("cache", 0)))
         read = self.identity.dim + OFFSET
         return {
             "on disk": ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size),
