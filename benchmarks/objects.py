@@ -216,7 +216,7 @@ def photos(root: Path, most: int) -> tuple[list[Path], np.ndarray, np.ndarray]:
     return files, np.array(labels), np.array(labels) < len(classes) // 2
 
 
-def seen(files: Sequence[Path], clutter: Sequence[Path]) -> tuple[Looks, Looks, np.ndarray]:
+def seen(files: Sequence[Path], clutter: Sequence[Sequence[Path]]) -> tuple[Looks, Looks, np.ndarray]:
     """Originals, pasted photos, and the features of the latter's true boxes."""
     network, parts = Network(), []
     for start in range(0, len(files), 16):
@@ -224,7 +224,7 @@ def seen(files: Sequence[Path], clutter: Sequence[Path]) -> tuple[Looks, Looks, 
         made, inside = [], []
         for number, photo in enumerate(originals, start):
             generator = np.random.default_rng(number)
-            others = [opened(clutter[other]) for other in generator.integers(0, len(clutter), 8)]
+            others = [opened(some[generator.integers(len(some))]) for some in clutter for _ in range(8 // len(clutter))]
             picture, (x, y, width, height) = pasted(photo, others, generator)
             made.append(picture)
             inside.append(picture.crop((x, y, x + width, y + height)))
@@ -233,7 +233,7 @@ def seen(files: Sequence[Path], clutter: Sequence[Path]) -> tuple[Looks, Looks, 
     return looks[0], looks[1], np.concatenate([part[2] for part in parts])
 
 
-def measure(root: Path, clutter: Sequence[Path], most: int) -> dict[str, Any]:
+def measure(root: Path, clutter: Sequence[Sequence[Path]], most: int) -> dict[str, Any]:
     files, labels, train = photos(root, most)
     original, made, inside = seen(files, clutter)
     own, unseen = Head(original.whole[train], labels[train]), labels[~train]
@@ -290,7 +290,7 @@ def main() -> None:
     parser.add_argument("--photos", type=int, default=16)
     parser.add_argument("--json", type=Path)
     told = parser.parse_args()
-    clutter = [root / name for root in told.clutter for name in sorted(walk(root, outside=[])) if is_image(name)]
+    clutter = [[root / name for name in sorted(walk(root, outside=[])) if is_image(name)] for root in told.clutter]
     result = measure(told.folder, clutter, told.photos)
     for name, value in result.items():
         shown = [f"{each:+.3f}" for each in value] if isinstance(value, list) else value
