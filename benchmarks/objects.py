@@ -1,6 +1,6 @@
 """The object in the picture: do boxes from the feature map, or local descriptors, find what whole pictures miss?
 
-python -m benchmarks.objects FOLDER --clutter FOLDER… [--json FILE]
+python -m benchmarks.objects FOLDER --clutter FOLDER… [--photos 16] [--json FILE]
 
 Photos of unseen classes, and the same photos pasted onto clutter at a quarter of the area (`benchmarks.pasted`), by
 EfficientNet-lite0 at 224 pixels; the head is whitened on the other half of the classes, as `fit` delivers it. A box is
@@ -32,7 +32,6 @@ from lookalike.models import Architecture, Model
 from lookalike.models.preprocess import prepare, seen_part
 from lookalike.models.whitening import whitening
 
-TRAIN, TEST = 8, 16  # photos of a class
 PLACES, COMPONENTS, FIRST = 32, 31, 100
 WEIGHTS = (0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 NEAR = 0.16  # of a side: matches that moved alike
@@ -81,7 +80,7 @@ def saliency(maps: np.ndarray, border: bool = True) -> np.ndarray:
     maps = maps.astype(np.float32)
     length = np.sqrt((maps**2).sum(1))
     if not border:
-        return length
+        return np.asarray(length)
     edge = np.ones(maps.shape[2:], bool)
     edge[1:-1, 1:-1] = False
     around = unit(maps[:, :, edge].mean(2))
@@ -172,7 +171,8 @@ def agreement(query: Locals, items: Locals, threshold: float, geometry: bool) ->
 
 def reordered(scores: np.ndarray, queries: Locals, items: Locals, threshold: float, geometry: bool) -> Any:
     """The first hits of every query: which, how similar, and how far their places agree."""
-    first = np.argpartition(-scores, FIRST, axis=1)[:, :FIRST]
+    few = min(FIRST, scores.shape[1] - 1)
+    first = np.argpartition(-scores, few, axis=1)[:, :few]
     agreed = [
         agreement(
             Locals(queries.vectors[row], queries.places[row]),
@@ -186,7 +186,7 @@ def reordered(scores: np.ndarray, queries: Locals, items: Locals, threshold: flo
 
 
 def right(first: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return labels[np.take_along_axis(first, scores.argmax(1)[:, None], 1)[:, 0]] == labels
+    return np.asarray(labels[np.take_along_axis(first, scores.argmax(1)[:, None], 1)[:, 0]] == labels)
 
 
 def interval(differences: np.ndarray, labels: np.ndarray) -> list[float]:
@@ -202,21 +202,21 @@ def opened(file: Path) -> Image.Image:
     return ImageOps.exif_transpose(Image.open(file)).convert("RGB")
 
 
-def photos(root: Path) -> tuple[list[Path], np.ndarray, np.ndarray]:
-    """Files, classes, and whether a class is one of those that the head learns from."""
+def photos(root: Path, most: int) -> tuple[list[Path], np.ndarray, np.ndarray]:
+    """Files, classes, and whether a class is one of those that the head learns from, which have half as many photos."""
     generator = np.random.default_rng(7)
     classes = sorted(path for path in root.iterdir() if path.is_dir())
     files: list[Path] = []
     labels: list[int] = []
     for rank, place in enumerate(generator.permutation(len(classes)).tolist()):
         own = sorted(classes[place] / name for name in walk(classes[place], outside=[]) if is_image(name))
-        some = generator.permutation(len(own))[: TRAIN if rank < len(classes) // 2 else TEST].tolist()
+        some = generator.permutation(len(own))[: most // 2 if rank < len(classes) // 2 else most].tolist()
         files += [own[number] for number in sorted(some)]
         labels += [rank] * len(some)
     return files, np.array(labels), np.array(labels) < len(classes) // 2
 
 
-def seen(files: Sequence[Path], clutter: Sequence[Path]) -> tuple[Looks, Looks, np.ndarray]:
+def seen(files: Sequence[Path], clutter: Sequence[Sequence[Path]]) -> tuple[Looks, Looks, np.ndarray]:
     """Originals, pasted photos, and the features of the latter's true boxes."""
     network, parts = Network(), []
     for start in range(0, len(files), 16):
@@ -224,7 +224,7 @@ def seen(files: Sequence[Path], clutter: Sequence[Path]) -> tuple[Looks, Looks, 
         made, inside = [], []
         for number, photo in enumerate(originals, start):
             generator = np.random.default_rng(number)
-            others = [opened(clutter[other]) for other in generator.integers(0, len(clutter), 8)]
+            others = [opened(some[generator.integers(len(some))]) for some in clutter for _ in range(8 // len(clutter))]
             picture, (x, y, width, height) = pasted(photo, others, generator)
             made.append(picture)
             inside.append(picture.crop((x, y, x + width, y + height)))
@@ -233,8 +233,8 @@ def seen(files: Sequence[Path], clutter: Sequence[Path]) -> tuple[Looks, Looks, 
     return looks[0], looks[1], np.concatenate([part[2] for part in parts])
 
 
-def measure(root: Path, clutter: Sequence[Path]) -> dict[str, Any]:
-    files, labels, train = photos(root)
+def measure(root: Path, clutter: Sequence[Sequence[Path]], most: int) -> dict[str, Any]:
+    files, labels, train = photos(root, most)
     original, made, inside = seen(files, clutter)
     own, unseen = Head(original.whole[train], labels[train]), labels[~train]
 
@@ -277,7 +277,7 @@ def _local(original: Looks, made: Looks, labels: np.ndarray, train: np.ndarray, 
     for name, query, item in (("original", original, original), ("on clutter", made, original), ("both", made, made)):
         pair = [describe(looks.middle[unseen], border) for looks in (query, item)]
         every = [own(looks.whole[unseen])[:, None] for looks in (query, item)]
-        first, similar, agreed = reordered(best_pairs(*every), *pair, threshold, geometry)
+        first, similar, agreed = reordered(best_pairs(*every), pair[0], pair[1], threshold, geometry)
         before, after = (right(first, similar + w * agreed, labels[unseen]).astype(float) for w in (0, weight))
         result[f"{name}: local"] = interval(after - before, labels[unseen])
     return result
@@ -287,10 +287,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clutter", type=Path, nargs="+", required=True)
+    parser.add_argument("--photos", type=int, default=16)
     parser.add_argument("--json", type=Path)
     told = parser.parse_args()
-    clutter = [root / name for root in told.clutter for name in sorted(walk(root, outside=[])) if is_image(name)]
-    result = measure(told.folder, clutter)
+    clutter = [[root / name for name in sorted(walk(root, outside=[])) if is_image(name)] for root in told.clutter]
+    result = measure(told.folder, clutter, told.photos)
     for name, value in result.items():
         shown = [f"{each:+.3f}" for each in value] if isinstance(value, list) else value
         print(f"{name}: {shown}")

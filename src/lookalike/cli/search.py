@@ -62,15 +62,15 @@ def run(
     if as_json:
         typer.echo(
             json.dumps(
-                [_as_json(name, answer, why) for name, answer, why in zip(names, answers, reasons, strict=True)],
+                [_as_json(name, answer, own) for name, answer, own in zip(names, answers, reasons, strict=True)],
                 ensure_ascii=False,
                 indent=2,
             )
         )
         return
     calibration = index.calibration
-    for name, answer, why_each in zip(names, answers, reasons, strict=True):
-        typer.echo(_as_table(index, name, answer, why_each))
+    for name, answer, own in zip(names, answers, reasons, strict=True):
+        typer.echo(_as_table(index, name, answer, own))
     if calibration is not None and not any(answer.missing for answer in answers):  # else nobody knows how many items
         stale = calibration.stale(len(index), index.identity.generation)
         if stale is not None:

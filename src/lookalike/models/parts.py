@@ -52,7 +52,7 @@ def parts_of(model: Model, inputs: Float[Tensor, "n c h w"]) -> Parts:
 def placed(parts: Float[Tensor, "n p d"], geometry: Geometry) -> Float[Tensor, "n p d"]:
     """`normalise`, part by part."""
     whole = parts.sum(1)
-    factor = normalise(whole, geometry).norm(dim=1) / whole.norm(dim=1).clamp(min=SHORTEST)
+    factor: Tensor = normalise(whole, geometry).norm(dim=1) / whole.norm(dim=1).clamp(min=SHORTEST)
     return parts * factor[:, None, None]
 
 

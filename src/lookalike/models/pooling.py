@@ -75,7 +75,8 @@ class GeM(nn.Module):
     def shares(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n width p"]:
         """Of every position: its share of the sum of powers, of the generalised mean."""
         powers = positions(features, prefix_tokens).clamp(min=self.smallest).pow(self.power)
-        return powers / powers.sum(2, keepdim=True) * self(features, prefix_tokens)[:, :, None]
+        whole: Tensor = self(features, prefix_tokens)
+        return powers / powers.sum(2, keepdim=True) * whole[:, :, None]
 
 
 class ClassToken(nn.Module):
