@@ -59,13 +59,13 @@ Figures = dict[str, float | list[float]]
 
 def nearest(vectors: np.ndarray, queries: np.ndarray, itself: np.ndarray, classes: np.ndarray) -> TrialNeighbours:
     """The first hits of every query in the whole gallery."""
-    scores = (queries @ vectors.T).astype(np.float64)
-    scores[np.flatnonzero(itself >= 0), itself[itself >= 0]] = -np.inf
-    depth = min(2 * DEPTH, scores.shape[1])
-    some = np.argpartition(-scores, depth - 1, axis=1)[:, :depth]
-    order = np.argsort(-np.take_along_axis(scores, some, 1), axis=1, kind="stable")
+    apart = -(queries @ vectors.T)
+    apart[np.flatnonzero(itself >= 0), itself[itself >= 0]] = np.inf
+    depth = min(2 * DEPTH, apart.shape[1])
+    some = np.argpartition(apart, depth - 1, axis=1)[:, :depth]
+    order = np.argsort(np.take_along_axis(apart, some, 1), axis=1, kind="stable")
     places = np.take_along_axis(some, order, 1)
-    return TrialNeighbours(np.take_along_axis(scores, places, 1), places, classes, itself)
+    return TrialNeighbours(-np.take_along_axis(apart, places, 1).astype(np.float64), places, classes, itself)
 
 
 def calibrating(vectors: np.ndarray, codes: np.ndarray, generator: np.random.Generator) -> tuple[list[TrialBatch], Any]:
@@ -195,12 +195,12 @@ def share(some: np.ndarray, weights: np.ndarray) -> float:
     return float(np.average(some, weights=weights)) if len(some) else float("nan")
 
 
-def unlike(rows: np.ndarray) -> np.ndarray:
-    """A matrix whose products with deviations from the mean of rows have the length of Mahalanobis."""
-    apart = rows - rows.mean(0)
-    covariance = (apart.T @ apart / len(rows)).astype(np.float64)
-    covariance += 0.01 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
+def mahalanobis(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """The squared distance of queries from the distribution of rows."""
+    apart, away = rows - rows.mean(0), queries - rows.mean(0)
+    covariance = apart.T @ apart / len(rows)
+    covariance += 0.01 * np.trace(covariance) / len(covariance) * np.eye(len(covariance), dtype=covariance.dtype)
+    return np.asarray((away * np.linalg.solve(covariance, away.T).T).sum(1))
 
 
 def candidates(evidence: np.ndarray) -> dict[str, np.ndarray]:
@@ -237,9 +237,8 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed
         "strangers likely": float((chance[~inside] >= 0.5).mean()),
         "strangers sure": float((chance[~inside] >= (np.inf if calibration.sure is None else calibration.sure)).mean()),
     }
-    away = (queries - vectors[known].mean(0)) @ unlike(vectors[known]).T
     scores = candidates(trials.evidence)
-    far = {"match": match, "Mahalanobis": -(away**2).sum(1)[trials.queries]} | scores
+    far = {"match": match, "Mahalanobis": -mahalanobis(vectors[known], queries)[trials.queries]} | scores
     for name, values in far.items():
         alarm = np.quantile(values[inside & trials.present], FALSE_ALARMS)
         result[f"caught by {name}"] = float((values[~inside] < alarm).mean())

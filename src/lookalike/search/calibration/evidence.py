@@ -22,7 +22,7 @@ from lookalike.search.items import Near, Vectors
 HITS = 20  # that are looked at
 NEAR = 10  # of them, where the neighbourhood of the query or of its best hit is meant
 BEST, AHEAD = 0, 24  # columns: the best hit of the label, and how much better the best of all is
-FIRST, ITEMS = 3, 26  # columns: the mean similarity of the first ten hits, the logarithm of the items
+FIRST, SIZE, ITEMS = 3, 12, 26  # columns: the mean similarity of the first ten hits; logarithms of numbers
 IN_0_2_0 = 12  # columns that version 0.2.0 had, in the same order
 WIDEST = 10.0  # nats between two labels: more says nothing new
 Evidence = Float64[np.ndarray, "n evidence"]

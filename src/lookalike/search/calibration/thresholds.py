@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float64
 
 from lookalike.errors import check
 from lookalike.search.calibration import logistic
-from lookalike.search.calibration.evidence import AHEAD, BEST, FIRST, IN_0_2_0, ITEMS, Rule, SeenHits, read
+from lookalike.search.calibration.evidence import AHEAD, BEST, FIRST, IN_0_2_0, ITEMS, SIZE, Rule, SeenHits, read
 from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
 from lookalike.search.calibration.trials import STATES, TrialBatch, Trials, best_rule, judged
 from lookalike.search.items import Verdict
@@ -26,6 +26,7 @@ LEAST = 5  # classes: fewer show nothing
 GROWTH = 1.5  # an index this many times as large needs a new calibration
 FARTHEST = 4.0  # growth that chances still account for
 FALSE_ALARMS = 0.05  # of the queries whose class is there, at most so many are called unknown
+FEW = 3  # photos of a class
 TAKEN = 0.04  # of the trials, so that other classes keep to it
 EVEN = 0.5  # a match: what is there as likely as not is not called unknown
 STEPS = 9  # shares that are tried for each of two thresholds
@@ -45,7 +46,7 @@ class Models:
     match: Sequence[float]
     given: Sequence[float]  # the label is right, if the class is there
     either: Sequence[float]  # the label or the next one is
-    line: tuple[float, float]  # through the logit of match · given
+    line: tuple[float, ...]  # through the logit of match · given, and what labels of one photo and of few add
     unknown: float  # of match
     familiar: float  # the similarity that all but few best hits have where the class is there
     usual: tuple[float, float] | None = None  # the least similarity of first hits, over the logarithm of the items
@@ -189,7 +190,7 @@ def chances(
 ) -> tuple[Float64[np.ndarray, " n"], Float64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
     """match, chance, and the chance that the label or the next one is right; no label is likelier than a match."""
     match = logistic.chance(_with_strangeness(rows, models.familiar), models.match)
-    chance = _lined(match * logistic.chance(rows, models.given), models.line)
+    chance = _lined(match * logistic.chance(rows, models.given), rows, models.line)
     either = match * logistic.chance(rows, models.either)
     return match, np.minimum(chance, match), np.maximum(either, np.minimum(chance, match))
 
@@ -210,8 +211,17 @@ def _with_strangeness(rows: Float64[np.ndarray, "n evidence"], familiar: float) 
     return np.column_stack([rows, np.minimum(rows[:, BEST] + rows[:, AHEAD] - familiar, 0.0)])
 
 
-def _lined(product: Float64[np.ndarray, " n"], line: tuple[float, float]) -> Float64[np.ndarray, " n"]:
-    return logistic.logistic(line[0] * logistic.logit(product) + line[1])
+def _lined(
+    product: Float64[np.ndarray, " n"], rows: Float64[np.ndarray, "n evidence"], line: tuple[float, ...]
+) -> Float64[np.ndarray, " n"]:
+    slope, offset, *added = line  # without the last ones where small classes were not told apart
+    return logistic.logistic(slope * logistic.logit(product) + offset + _small(rows)[:, : len(added)] @ added)
+
+
+def _small(rows: Float64[np.ndarray, "n evidence"]) -> Float64[np.ndarray, "n 2"]:
+    """Whether the label has one photo, or two or three."""
+    photos = np.exp(rows[:, SIZE]).round()
+    return np.column_stack([photos == 1, (photos > 1) & (photos <= FEW)]).astype(np.float64)
 
 
 def fitted(trials: Trials, strangers: Trials, rule: Rule) -> tuple[Models, Float64[np.ndarray, " n"]]:
@@ -233,10 +243,21 @@ def fitted(trials: Trials, strangers: Trials, rule: Rule) -> tuple[Models, Float
     of_label = logistic.chance(trials.evidence, given)
     of_label[there] = crossed_given
     product = crossed_match * of_label
-    line = logistic.line(logistic.logit(product), right, weights)
+    line = _line(product, trials)
     unknown, usual = unlike_anything(trials, crossed_match)
-    chance = np.minimum(_lined(product, line), crossed_match)
+    chance = np.minimum(_lined(product, trials.evidence, line), crossed_match)
     return Models(rule.sharpness, rule.evenness, match, given, either, line, unknown, familiar, usual), chance
+
+
+def _line(product: Float64[np.ndarray, " n"], trials: Trials) -> tuple[float, ...]:
+    """Through the trials and, as for a promise, one more class like them all of whose answers are wrong."""
+    more = trials.weights / len(set(trials.classes.tolist()))
+    return logistic.line(
+        np.tile(logistic.logit(product), 2),
+        np.append(trials.right, np.zeros(len(more), bool)),
+        np.append(trials.weights, more),
+        np.tile(_small(trials.evidence), (2, 1)),
+    )
 
 
 def unlike_anything(trials: Trials, match: Float64[np.ndarray, " n"]) -> tuple[float, tuple[float, float]]:
