@@ -11,6 +11,7 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in RUN.
 Fresh = Annotated[bool, typer.Option("--fresh", help="Replace the run in RUN.")]
 Audit = Annotated[bool, typer.Option("--audit/--no-audit", help="Check all images first.")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")]
+Track = Annotated[str | None, typer.Option("--track", help="Also log to wandb or trackio.")]
 ResultAsJson = Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")]
 
 On = Annotated[

@@ -18,7 +18,7 @@ EXAMPLE = "lookalike embed run/model photos/ --out photos.npz"
 
 
 ModelFolder = Annotated[
-    Path | None, typer.Argument(metavar="MODEL", help="The folder of a saved model, such as run/model.")
+    Path | None, typer.Argument(metavar="MODEL", help="A saved model, such as run/model, or hf:OWNER/NAME.")
 ]
 Images = Annotated[
     str | None,

@@ -12,7 +12,7 @@ EXAMPLE = "lookalike export run/model --out model.onnx --precision int8 --photos
 
 
 def run(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved model, such as run/model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model, such as run/model, or hf:OWNER/NAME.")],
     out: Annotated[Path, typer.Option("--out", help="The .onnx file to write.")] = Path("model.onnx"),
     precision: Annotated[
         str, typer.Option("--precision", help="float32; float16 (half the size); int8 (faster on a CPU as well).")

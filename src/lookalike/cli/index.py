@@ -18,7 +18,10 @@ EXAMPLE = "lookalike index run/model photos/ --out shop.index"
 
 
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="The folder of a saved model; none for vectors.")],
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A saved model, such as run/model, or hf:OWNER/NAME; none for vectors."),
+    ],
     source: Annotated[
         list[str], typer.Argument(metavar="DATA...", help="Folders, tables, images, globs, data sets, or .npz vectors.")
     ],
