@@ -179,10 +179,10 @@ def _largest(rows: list[dict[str, Any]], engine: str) -> dict[str, Any]:
     return max(some, key=lambda row: int(row["rows"]))
 
 
-def take(file: Path) -> None:
+def take(file: Path, figures: Path = FIGURES) -> None:
     """Put the figures of the benchmark into the file of figures, as measured ones."""
     rows = json.loads(file.read_text(encoding="utf-8"))
-    content = json.loads(FIGURES.read_text(encoding="utf-8"))
+    content = json.loads(figures.read_text(encoding="utf-8"))
     most = _largest(rows, "PostgreSQL, approximate")["rows"]
     for name, value in postgres_figures(rows).items():
         fact = content["measured"].get(name) or content["assumed"].pop(name)
@@ -190,7 +190,7 @@ def take(file: Path) -> None:
         content["measured"][name] = fact | {"value": value, "source": source}
     parts = [f'  "{kind}": {{\n' + ",\n".join(f'    "{name}": {json.dumps(fact, ensure_ascii=False)}'
              for name, fact in facts.items()) + "\n  }" for kind, facts in content.items()]  # fmt: skip
-    FIGURES.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+    figures.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -52,11 +52,10 @@ def test_the_examples_of_the_script():
     assert doctest.testmod(scale_table).failed == 0
 
 
-def test_the_benchmark_of_postgres_feeds_the_figures(tmp_path, monkeypatch):
+def test_the_benchmark_of_postgres_feeds_the_figures(tmp_path):
     """Two sizes and two engines: the larger one of one server counts, and the assumptions become measurements."""
     copy, file = tmp_path / "scale.json", tmp_path / "postgres.json"
     copy.write_text(FIGURES.read_text())
-    monkeypatch.setattr(scale_table, "FIGURES", copy)
     row = {"question": "all", "width": 128, "cores": 2, "load": 4.0, "build": 0.0, "size": 700.0, "p50": 9.0}
     near = row | {"engine": "PostgreSQL, approximate", "build": 30.0, "size": 1300.0, "p50": 1.0}
     file.write_text(json.dumps([
@@ -64,8 +63,8 @@ def test_the_benchmark_of_postgres_feeds_the_figures(tmp_path, monkeypatch):
         near | {"rows": 100_000}, row | {"engine": "PostgreSQL, exact", "rows": 100_000}, near | {"question": "1 %"},
         near | {"engine": "PostgreSQL, two shards, approximate", "rows": 100_000, "p50": 5.0},
     ]))  # fmt: skip
-    scale_table.take(file)
-    scale_table.take(file)  # a second time, too
+    scale_table.take(file, copy)
+    scale_table.take(file, copy)  # a second time, too
     content = json.loads(copy.read_text())
     values = {
         name: content["measured"][name]["value"] for name in scale_table.postgres_figures(json.loads(file.read_text()))
@@ -77,4 +76,4 @@ def test_the_benchmark_of_postgres_feeds_the_figures(tmp_path, monkeypatch):
     assert "to be measured" not in copy.read_text()
     file.write_text("[]")
     with pytest.raises(SystemExit, match=r"run benchmarks\.postgres"):
-        scale_table.take(file)
+        scale_table.take(file, copy)

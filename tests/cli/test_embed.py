@@ -92,7 +92,7 @@ def test_mistakes(lookalike, finished, photos, tmp_path):
     run, _ = finished
     lookalike("embed", tmp_path / "none", photos).refused("none")
     lookalike("embed", run, photos).refused(f"did you mean {run / 'model'}?")
-    lookalike("embed", run / "model", tmp_path / "nowhere").refused("there is no folder or table")
+    lookalike("embed", run / "model", tmp_path / "nowhere").refused("nowhere")
     lookalike("embed", run / "model", photos, "--split", "test").refused("has no split column")
     lookalike("embed", run / "model", photos, "--device", "abacus").refused("there is no device 'abacus'")
     lookalike("embed", run / "model", photos, "--out", tmp_path / "no" / "folder.npz").refused("cannot write")

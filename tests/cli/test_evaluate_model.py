@@ -54,7 +54,7 @@ def test_the_split_of_the_data_is_respected(lookalike, finished, photos, tmp_pat
 def test_mistakes(lookalike, finished, photos, tmp_path):
     run, _ = finished
     lookalike("evaluate", tmp_path / "none", photos).refused("none")
-    lookalike("evaluate", run / "model", tmp_path / "nowhere").refused("there is no folder or table")
+    lookalike("evaluate", run / "model", tmp_path / "nowhere").refused("nowhere")
     lookalike("evaluate", run / "model", photos, "--metrics", "recal@1").refused("recal")
     lookalike("evaluate", run / "model", photos, "--out", tmp_path / "no" / "r.json").refused("cannot write")
     single = folder(tmp_path / "single", classes=3, each=1)

@@ -132,7 +132,7 @@ def test_data_that_cannot_be_learnt_from(lookalike, tmp_path):
     refuses(folder(tmp_path / "two", classes=2), "only 2 classes have two or more images", "at least 4: add classes")
     (tmp_path / "empty").mkdir()
     refuses(tmp_path / "empty", "empty")
-    refuses(tmp_path / "nowhere", "there is no folder or table")
+    refuses(tmp_path / "nowhere", "nowhere")
     refuses("glyfs", "did you mean 'glyphs'")
     broken = folder(tmp_path / "broken", classes=4, each=2)
     for file in broken.rglob("*.png"):

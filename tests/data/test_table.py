@@ -54,7 +54,7 @@ def test_tabs_and_another_root(pictures, tmp_path):
         (["path,label", "a.jpg"], "line 2 has 1 cells instead of 2"),
         (["path,label", "a.jpg,x", "b.jpg,"], "line 3 has no label"),
         (["path,label", ",x"], "line 2 has no path"),
-        (["path,label,split", "a,b,tset"], "line 2 has the split 'tset': possible are train, validation, test"),
+        (["path,label,split", "a,b,tset"], "line 2 has the split 'tset': use train, validation, test"),
     ],
 )
 def test_a_bad_table_says_where(tmp_path, lines, message):
@@ -136,7 +136,7 @@ def test_guesses_of_classify_are_not_learnt(pictures):
     ]
     kinds = {finding.kind: finding.count for finding in data.audit(birds).findings}
     assert kinds["guessed labels"] == 2
-    with pytest.raises(UserError, match="guesses of classify alone: look at them, and write checked"):
+    with pytest.raises(UserError, match="only guesses of lookalike classify"):
         data.load(pictures.write("guesses.csv", [CLASSIFIED[0], *CLASSIFIED[2:4]]))
 
 

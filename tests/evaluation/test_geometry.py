@@ -32,15 +32,14 @@ def test_intra_and_inter():
     assert spread.intra_inter(tensor, labels) == pytest.approx(np.mean(inside) / np.mean(between), abs=1e-12)
 
 
-def test_alignment_and_uniformity(monkeypatch):
+def test_alignment_and_uniformity():
     vectors, labels = cloud()
     squares = ((vectors[:, None] - vectors) ** 2).sum(2)
     other = ~np.eye(len(labels), dtype=bool)
-    monkeypatch.setattr(spread, "BLOCK", 16)
     same = (labels[:, None] == labels) & other
     assert spread.alignment(torch.tensor(vectors), labels) == pytest.approx(squares[same].mean(), abs=1e-12)
     expected = math.log(np.exp(-2 * squares[other]).mean())
-    assert spread.uniformity(torch.tensor(vectors, dtype=torch.float32)) == pytest.approx(expected, abs=1e-5)
+    assert spread.uniformity(torch.tensor(vectors, dtype=torch.float32), block=16) == pytest.approx(expected, abs=1e-5)
 
 
 def test_rho():

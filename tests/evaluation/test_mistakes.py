@@ -52,7 +52,7 @@ def holed(value, row=2):
         (GOOD, LABELS, {"metrics": []}, "metrics is empty"),
         (GOOD, LABELS, {"ties": "lucky"}, "unknown ties 'lucky'"),
         (GOOD, LABELS, {"normalise": "sphare"}, "did you mean 'sphere'"),
-        (GOOD, LABELS, {"tie_tolerance": -1.0}, "must not be negative"),
+        (GOOD, LABELS, {"tie_tolerance": -1.0}, "tie_tolerance"),
         (GOOD, LABELS, {"categories": [1]}, "1 categories for 4"),
         (GOOD, LABELS, {"ignore": np.zeros((2, 2), bool)}, "queries × gallery are"),
         (GOOD, LABELS, {"ignore": np.zeros((4, 4))}, "must be boolean"),

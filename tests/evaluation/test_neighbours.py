@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lookalike.evaluation import neighbours
+from lookalike.evaluation.engine.space import place
+from lookalike.evaluation.neighbours import search
 from lookalike.geometry import normalise
 
 
@@ -36,22 +38,17 @@ def test_agrees_with_a_full_stable_sort(seed, rows, k, whole, leave_one_out):
     assert nearest.indices.tolist() == expected.tolist()
 
 
-def test_blocks_do_not_matter(monkeypatch):
-    import sys
-
-    module = sys.modules["lookalike.evaluation.neighbours"]
+def test_blocks_do_not_matter():
     draw = np.random.default_rng(0)
     gallery = draw.standard_normal((500, 8)).astype("f")
     gallery[250:] = gallery[:250]  # every item twice: ties everywhere
     queries = draw.standard_normal((70, 8)).astype("f")
     expected = full_sort(queries, gallery, 20, leave_one_out=False)
     among_themselves = full_sort(gallery, gallery, 20, leave_one_out=True)
-    for rows, columns, spare in ((1024, 8192, 32), (7, 64, 3), (64, 33, 0)):
-        monkeypatch.setattr(module, "ROWS", rows)
-        monkeypatch.setattr(module, "COLUMNS", columns)
-        monkeypatch.setattr(module, "SPARE", spare)
-        assert neighbours(queries, gallery, 20).indices.equal(expected)
-        assert neighbours(gallery, None, 20).indices.equal(among_themselves)
+    left, right = (place(torch.tensor(rows), np.arange(len(rows)), "sphere", 1.0) for rows in (queries, gallery))
+    for block, spare in (((1024, 8192), 32), ((7, 64), 3), ((64, 33), 0)):
+        assert search(left, right, 20, False, None, block, spare).indices.equal(expected)
+        assert search(right, right, 20, True, None, block, spare).indices.equal(among_themselves)
 
 
 @pytest.mark.parametrize("geometry", ["ball", "none"])

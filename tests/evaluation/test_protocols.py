@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lookalike.evaluation import evaluate
-from lookalike.evaluation.engine import panel, ranking
+from lookalike.evaluation.engine.panel import Blocks, partition, waves
 from lookalike.evaluation.query_draw import one_per_class
 
 
@@ -51,16 +51,14 @@ def test_one_image_per_identity():
 
 
 @pytest.mark.parametrize("budget", [3 * 2**20, 5_000])
-def test_one_huge_class_and_a_long_tail(monkeypatch, reference, budget):
+def test_one_huge_class_and_a_long_tail(reference, budget):
     draw = np.random.default_rng(3)
     labels = np.r_[np.zeros(150, int), 1 + draw.geometric(0.1, 150)]
     vectors = draw.standard_normal((300, 6)).astype("f")
-    monkeypatch.setattr(panel, "BUDGET", budget)
-    monkeypatch.setattr(panel, "ENTRIES", budget // 3)
-    question = ranking_question(labels)
-    pieces = ranking.waves(question, ranking.partition(question, None), None)
+    blocks, question = Blocks(budget=budget, entries=budget // 3), ranking_question(labels)
+    pieces = waves(question, partition(question, None, blocks), None, blocks)
     assert (len(pieces) > 3) == (budget == 5_000)
-    result = evaluate(vectors, labels)
+    result = evaluate(vectors, labels, blocks=blocks)
     for name, values in reference(vectors, labels).items():
         np.testing.assert_allclose(result.per_query[name], values, atol=1e-12, err_msg=name)
 

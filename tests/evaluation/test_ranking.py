@@ -1,5 +1,7 @@
 """Ranks by counting against full rankings as loops, whatever the classes, ties, masks, block sizes and threads."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lookalike.evaluation import evaluate
-from lookalike.evaluation.engine import counting, device, panel, ranking
+from lookalike.evaluation.engine.panel import Blocks
 
 EXACT = 1e-12
 
@@ -134,16 +136,9 @@ def crowded(rows=300, width=16, classes=40):
 @pytest.mark.parametrize("few", [0, 3, 24])
 @pytest.mark.parametrize("near", [0, 2**16])
 @pytest.mark.parametrize(("rows", "entries", "budget"), [(7, 60, 200), (64, 500, 900), (1024, 2**20, 2**20)])
-def test_no_result_depends_on_blocks_or_method(monkeypatch, reference, few, near, rows, entries, budget):
-    vectors, labels = crowded()
-    monkeypatch.setattr(counting, "FEW", few)
-    monkeypatch.setattr(counting, "NEAR", near)
-    for module, name, value in (
-        (panel, "ROWS", rows), (panel, "ENTRIES", entries), (panel, "BUDGET", budget),
-        (ranking, "ROWS", rows), (ranking, "AREA", max(rows, 8) * max(rows, 1024)),
-    ):  # fmt: skip
-        monkeypatch.setattr(module, name, value)
-    result = evaluate(vectors, labels)
+def test_no_result_depends_on_blocks_or_method(reference, few, near, rows, entries, budget):
+    area = max(rows, 8) * max(rows, 1024)
+    result = evaluate(*crowded(), blocks=Blocks(rows, area, entries, budget=budget, few=few, near=near))
     same(result, crowded_reference(reference))
     assert result.facts["tied"] > 50
 
@@ -205,34 +200,28 @@ def test_tight_embeddings_are_ranked_as_float64_ranks_them(reference, dtype):
 
 
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "expected"])
-@pytest.mark.parametrize("counter", ["compiled", "torch"])
-def test_few_ranks_are_those_of_all(monkeypatch, ties, counter):
+@pytest.mark.parametrize("compiled", [True, False])
+def test_few_ranks_are_those_of_all(ties, compiled):
     """Classes of hundreds, with ties and ignored items: what looks at few ranks alone gets the same values."""
-    if counter == "torch":
-        monkeypatch.setattr(ranking, "counter_for", device.DeviceCounter)
-    for module in (panel, counting):
-        monkeypatch.setattr(module, "WIDE", 64)
-    monkeypatch.setattr(panel, "ENTRIES", 4000)
+    how = {"ties": ties, "blocks": Blocks(wide=64, entries=4000, compiled=compiled)}
     draw = np.random.default_rng(6)
     vectors, labels = draw.integers(-2, 3, (600, 3)).astype("f"), draw.integers(0, 3, 600)
     for hidden in (None, np.arange(600) % 5):
-        whole = evaluate(vectors, labels, ties=ties, ignore=hidden)
+        whole = evaluate(vectors, labels, ignore=hidden, **how)
         for names in (["recall@1"], ["precision@1", "ndcg@10", "f1_retrieval@4"], ["mrr"], ["map@1000", "recall@2"]):
-            some = evaluate(vectors, labels, ties=ties, ignore=hidden, metrics=names)
+            some = evaluate(vectors, labels, ignore=hidden, metrics=names, **how)
             for name in names:
                 np.testing.assert_array_equal(some.per_query[name], whole.per_query[name], err_msg=name)
     alike = labels[:, None] == labels
-    for how in ({"labels": labels, "relevance": alike}, {"labels": labels}):
-        listed = evaluate(vectors, **how, ties=ties, metrics="recall@1 mrr")
-        whole = evaluate(vectors, labels, ties=ties)
+    for supervision in ({"labels": labels, "relevance": alike}, {"labels": labels}):
+        listed = evaluate(vectors, **supervision, metrics="recall@1 mrr", **how)
+        whole = evaluate(vectors, labels, **how)
         np.testing.assert_array_equal(listed.per_query["recall@1"], whole.per_query["recall@1"])
 
 
-@pytest.mark.parametrize("counter", ["compiled", "torch"])
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("geometry", ["ball", "none"])
-def test_other_geometries_rank_by_euclidean_distance(monkeypatch, geometry, counter):
-    if counter == "torch":
-        monkeypatch.setattr(ranking, "counter_for", device.DeviceCounter)
+def test_other_geometries_rank_by_euclidean_distance(geometry, compiled):
     draw = np.random.default_rng(3)
     vectors, labels = draw.standard_normal((80, 5)) * 1e25, np.arange(80) % 9
     if geometry == "ball":
@@ -247,7 +236,7 @@ def test_other_geometries_rank_by_euclidean_distance(monkeypatch, geometry, coun
     ]
     alike = labels[:, None] == labels
     for how in ({"labels": labels}, {"relevance": alike}):  # by class, and listed one by one
-        result = evaluate(vectors, **how, normalise=geometry)
+        result = evaluate(vectors, **how, normalise=geometry, blocks=Blocks(compiled=compiled))
         np.testing.assert_allclose(result.per_query["mrr"], 1 / np.array(firsts), atol=EXACT)
 
 
@@ -259,16 +248,13 @@ def test_half_precision_double_and_torch_agree():
 
 
 @pytest.mark.parametrize("near", [0, 2**16])
-def test_torch_operations_count_the_same(monkeypatch, reference, near):
-    monkeypatch.setattr(ranking, "counter_for", device.DeviceCounter)
-    monkeypatch.setattr(device, "NEAR", near)
-    monkeypatch.setattr(panel, "ROWS", 64)
-    monkeypatch.setattr(ranking, "ROWS", 64)
-    same(evaluate(*crowded()), crowded_reference(reference))
+def test_torch_operations_count_the_same(reference, near):
+    in_torch = partial(evaluate, blocks=Blocks(rows=64, near=near, compiled=False))
+    same(in_torch(*crowded()), crowded_reference(reference))
     draw = np.random.default_rng(2)
     vectors, labels, groups = draw.standard_normal((50, 4)).astype("f"), np.arange(50) % 7, np.arange(50) % 3
-    same(evaluate(vectors, labels, ignore=groups), reference(vectors, labels, ignored=groups[:, None] == groups))
-    result = evaluate(vectors[:20], labels[:20], gallery=vectors[20:], gallery_labels=labels[20:])
+    same(in_torch(vectors, labels, ignore=groups), reference(vectors, labels, ignored=groups[:, None] == groups))
+    result = in_torch(vectors[:20], labels[:20], gallery=vectors[20:], gallery_labels=labels[20:])
     same(result, reference(vectors[:20], labels[:20], vectors[20:], labels[20:]))
 
 

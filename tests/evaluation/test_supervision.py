@@ -1,6 +1,7 @@
 """Several labels per item, matrices of relevance and grades, against full rankings in float64."""
 
 import math
+from dataclasses import replace
 from itertools import chain, permutations, product
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from lookalike.errors import UserError
 from lookalike.evaluation import Result, evaluate
-from lookalike.evaluation.engine import counting, device, panel, ranking, relevance
+from lookalike.evaluation.engine import relevance
+from lookalike.evaluation.engine.panel import Blocks
 from lookalike.evaluation.pair_curves import tally_pairs
 from lookalike.label_sets import LabelSets
 from tests.evaluation.conftest import KS, brute_force, levels, scores_of
@@ -192,14 +194,11 @@ def crowd(rows=260):
 def test_no_result_depends_on_blocks_or_device(monkeypatch, few, rows, near):
     vectors, labels = crowd()
     expected = brute_force(vectors, list(map(Alike, labels)))
-    for module, name, value in (
-        (counting, "FEW", few), (counting, "NEAR", near), (device, "NEAR", near), (panel, "ROWS", rows),
-        (ranking, "ROWS", rows), (ranking, "AREA", max(rows, 8) * 1024), (relevance, "ENTRIES", 100 * few + 50),
-    ):  # fmt: skip
-        monkeypatch.setattr(module, name, value)
-    same(evaluate(vectors, labels), expected)
-    monkeypatch.setattr(ranking, "counter_for", device.DeviceCounter)
-    same(evaluate(vectors, labels, metrics="map@r,recall@1"), {name: expected[name] for name in ("map@r", "recall@1")})
+    monkeypatch.setattr(relevance, "ENTRIES", 100 * few + 50)
+    blocks = Blocks(few=few, near=near, rows=rows, area=max(rows, 8) * 1024)
+    same(evaluate(vectors, labels, blocks=blocks), expected)
+    few_names = evaluate(vectors, labels, metrics="map@r,recall@1", blocks=replace(blocks, compiled=False))
+    same(few_names, {name: expected[name] for name in ("map@r", "recall@1")})
 
 
 def test_unlabelled_items_are_only_in_the_way():

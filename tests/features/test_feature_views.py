@@ -162,7 +162,7 @@ def test_processes_share_a_batch(train_images):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["features.views=-1"], "must not be negative"),
+        (["features.views=-1"], "features.views"),
         (["features.view=2"], "did you mean 'views'"),
         (["features.backend=tensorflow"], "backend"),
         (["model.dim=none"], "set model.dim"),

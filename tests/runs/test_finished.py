@@ -64,7 +64,7 @@ def test_files_of_another_form_are_one_line(tmp_path):
     with pytest.raises(UserError, match=r"is not JSON .*: is the run complete"):
         read_json(tmp_path / "half.json")
     assert read_json(tmp_path / "none.json", otherwise=3) == 3
-    message = r"^run 7 holds files that are not as a run writes them \(KeyError: 'a'\)"
+    message = r"^run 7 holds files of a run that cannot be read \(KeyError: 'a'\)"
     with pytest.raises(UserError, match=message), fitting("run 7"):
         {}["a"]
     with pytest.raises(UserError, match=r"^as it is$"), fitting("run 7"):

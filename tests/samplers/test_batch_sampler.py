@@ -274,7 +274,7 @@ def test_a_state_of_other_data_is_refused():
         ({"rank": 2, "ranks": 2}, "rank must be from 0 to 1, not 2"),
         ({"rank": -1}, "rank must be from 0 to 0, not -1"),
         ({"ranks": 8}, "each of 8 ranks gets 1 images, which 2 per class do not divide"),
-        ({"seed": -1}, "seed must not be negative, not -1"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
         ({"batch_size": 200, "per_class": 20}, "96 images do not fill one batch of 200: choose a smaller batch_size"),
         ({"batches": 0}, "an epoch has at least one batch, not 0"),
         ({"batch_size": 7}, "2 images per class do not divide a batch of 7"),
@@ -289,7 +289,7 @@ def test_impossible_settings_are_refused(settings, message):
 
 
 def test_negative_epochs_are_refused():
-    with pytest.raises(UserError, match="epoch must not be negative, not -1"):
+    with pytest.raises(UserError, match="epoch must be at least 0, not -1"):
         build("class_balanced").set_epoch(-1)
 
 
@@ -308,7 +308,7 @@ def test_impossible_data_is_refused():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (torch.ones(8), "labels must be integers"),
+        (torch.ones(8), "integers"),
         (torch.ones(4, 2, dtype=torch.int64), "labels must be a vector"),
         ("0011", "not one string"),
     ],

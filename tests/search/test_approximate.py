@@ -1,66 +1,81 @@
 """What a client remembers of its graph from one search to the next, without a server."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from psycopg.pq import TransactionStatus
 
 from lookalike.search.items import Identity
-from lookalike.search.stores.postgres import approximate
-from lookalike.search.stores.postgres.approximate import COUNTED, FEW, FILTERS, HnswGraph, SearchMemory, graph_for
+from lookalike.search.stores.postgres.approximate import (
+    COUNTED,
+    FEW,
+    FILTERS,
+    MOST,
+    WIDEN,
+    HnswGraph,
+    SearchMemory,
+    graph_for,
+)
 
 pytestmark = pytest.mark.plain  # a search is described by a few fields here
 GRAPH = HnswGraph(width=80, recall=0.99, items=10_000, date="today")
 
 
-def search(condition="price < 3", generation=1, k=10, graph=None):
+class Connection:
+    """A server that counts as it is told, and notes what it was asked."""
+
+    def __init__(self):
+        self.rows, self.statements, self.widths = 0, [], []
+        self.info = SimpleNamespace(transaction_status=TransactionStatus.IDLE)
+
+    def execute(self, statement, parameters=()):
+        if statement == WIDEN:
+            self.widths += parameters
+        else:
+            self.statements.append(statement)
+        return SimpleNamespace(fetchone=lambda: (self.rows,))
+
+
+@pytest.fixture
+def connection():
+    return Connection()
+
+
+def search(condition="price < 3", generation=1, k=10, graph=None, connection=None):
     identity = Identity(None, "sphere", 4, generation)
-    snapshot = SimpleNamespace(identity=identity, graph=graph, connection="connection")
+    snapshot = SimpleNamespace(identity=identity, graph=graph, connection=connection)
     return SimpleNamespace(
         snapshot=snapshot, condition=condition, table="items", k=k, filtered=bool(condition),
     )  # fmt: skip
 
 
-@pytest.fixture
-def counts(monkeypatch):
-    """How many items a condition leaves, the statements that counted them, and the time."""
-    state = SimpleNamespace(rows=0, statements=[], now=50.0)
-
-    def one(_snapshot, statement):
-        state.statements.append(statement)
-        return state.rows
-
-    monkeypatch.setattr(approximate.rows, "one", one)
-    monkeypatch.setattr(approximate, "time", SimpleNamespace(monotonic=lambda: state.now))
-    return state
-
-
-def test_a_filter_leaves_few_items_up_to_a_multiple_of_the_root(counts):
+def test_a_filter_leaves_few_items_up_to_a_multiple_of_the_root(connection):
     most = int(FEW * 100)
-    for rows, few in ((0, True), (most, True), (most + 1, False)):
-        counts.rows = rows
-        assert SearchMemory().few(search(), GRAPH) is few
-    assert f"WHERE price < 3 LIMIT {most + 1}" in counts.statements[0]
+    for connection.rows, few in ((0, True), (most, True), (most + 1, False)):
+        assert SearchMemory().few(search(connection=connection), GRAPH) is few
+    assert f"WHERE price < 3 LIMIT {most + 1}" in connection.statements[0]
 
 
-def test_a_count_is_remembered_for_its_condition_and_generation(counts):
+def test_a_count_is_remembered_for_its_condition_and_generation(connection):
+    now = [50.0]
+    memory, asked = SearchMemory(lambda: now[0]), partial(search, connection=connection)
+    assert memory.few(asked(), GRAPH)
+    connection.rows, now[0] = 10**6, 50 + COUNTED - 1
+    assert memory.few(asked(), GRAPH)
+    assert not memory.few(asked(generation=2), GRAPH)
+    assert not memory.few(asked("price < 4"), GRAPH)
+    now[0] += 1
+    assert not memory.few(asked(), GRAPH)
+    assert len(connection.statements) == 4
+
+
+def test_not_every_condition_is_remembered(connection):
     memory = SearchMemory()
-    assert memory.few(search(), GRAPH)
-    counts.rows, counts.now = 10**6, counts.now + COUNTED - 1
-    assert memory.few(search(), GRAPH)
-    assert not memory.few(search(generation=2), GRAPH)
-    assert not memory.few(search("price < 4"), GRAPH)
-    counts.now += 1
-    assert not memory.few(search(), GRAPH)
-    assert len(counts.statements) == 4
-
-
-def test_not_every_condition_is_remembered(counts):
-    memory = SearchMemory()
-    for number in range(FILTERS + 1):
-        memory.few(search(f"price < {number}"), GRAPH)
-    assert len(memory._few) == 1
-    assert len(counts.statements) == FILTERS + 1
+    for number in (*range(FILTERS + 1), FILTERS, 0):  # the first one is forgotten by the end, the last one is not
+        memory.few(search(f"price < {number}", connection=connection), GRAPH)
+    assert len(connection.statements) == FILTERS + 2
 
 
 @pytest.mark.parametrize(
@@ -81,15 +96,14 @@ def test_what_status_says_of_a_graph():
     assert few.endswith("0.840 on 96 of 96 items, today; that is less than 0.99: --exact drops the graph")
 
 
-def test_a_graph_answers_unless_there_is_none_or_few_items_or_too_many_hits(counts, monkeypatch):
-    widened = []
-    monkeypatch.setattr(SearchMemory, "widen", lambda _, *how: widened.append(how))
+def test_a_graph_answers_unless_there_is_none_or_few_items_or_too_many_hits(connection):
+    asked = partial(search, connection=connection)
     text = '{"width": 80, "recall": 0.99, "items": 10000, "date": "today"}'
-    assert graph_for(search(graph=None), SearchMemory()) is None
-    assert graph_for(search(graph=text), SearchMemory()) is None  # few
-    assert graph_for(search("", graph=text, k=approximate.MOST + 1), SearchMemory()) is None
-    assert widened == []
-    assert graph_for(search("", graph=text), SearchMemory()) == GRAPH
-    counts.rows = 10**6
-    assert graph_for(search(graph=text), SearchMemory()) == GRAPH
-    assert widened == [("connection", 80)] * 2
+    assert graph_for(asked(graph=None), SearchMemory()) is None
+    assert graph_for(asked(graph=text), SearchMemory()) is None  # few
+    assert graph_for(asked("", graph=text, k=MOST + 1), SearchMemory()) is None
+    assert connection.widths == []
+    assert graph_for(asked("", graph=text), SearchMemory()) == GRAPH
+    connection.rows = 10**6
+    assert graph_for(asked(graph=text), SearchMemory()) == GRAPH
+    assert connection.widths == ["80"] * 2

@@ -9,8 +9,9 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.items import Identity, Item, Mark, Stamp
-from lookalike.search.stores import copying, places
+from lookalike.search.stores import places
 from lookalike.search.stores.copying import FACT, copy, digest
+from tests.search.around import around
 from tests.search.brute import on, some_items
 
 DIM = 8
@@ -52,9 +53,25 @@ def test_there_and_back_again(tmp_path, new_address, new_shards):
     store.close()
 
 
-def test_a_stopped_copy_goes_on(tmp_path, new_address, monkeypatch):
-    store, place = source_of(tmp_path), new_address()
-    monkeypatch.setattr("lookalike.search.stores.sqlite.store.BLOCK", 50)
+def stop(*_):
+    raise KeyboardInterrupt
+
+
+def meanwhile(store, act):
+    """A store that calls `act` when its marks are read: when a copy has put all items."""
+    return around(store, marks=around(store.marks, every=lambda: act() or store.marks.every()))
+
+
+def test_a_stopped_copy_goes_on(tmp_path, new_address):
+    whole, place = source_of(tmp_path), new_address()
+
+    def blocks(after=None):
+        items = [item for item in whole.listed() if item.id > (after or "")]
+        for start in range(0, len(items), 50):
+            part = items[start : start + 50]
+            yield part, whole.vectors([item.id for item in part])
+
+    store = around(whole, scan=blocks)
     target = places.created(place, store.identity)
     put, calls = target.put, []
 
@@ -64,9 +81,8 @@ def test_a_stopped_copy_goes_on(tmp_path, new_address, monkeypatch):
             raise KeyboardInterrupt
         put(*arguments)
 
-    monkeypatch.setattr(target, "put", stopping)
     with pytest.raises(KeyboardInterrupt):
-        copy(store, target)
+        copy(store, around(target, put=stopping))
     assert target.count() == 150
     target.close()
     again = places.opened(place)
@@ -99,12 +115,10 @@ def test_a_second_copy_follows_the_source(tmp_path, new_address):
         one.close()
 
 
-def test_a_difference_is_noticed(tmp_path, new_address, monkeypatch):
+def test_a_difference_is_noticed(tmp_path, new_address):
     store, target = source_of(tmp_path), places.created(new_address(), Identity("f", "sphere", DIM))
-    monkeypatch.setattr(copying, "_copy_marks", lambda *_: target.put([Item("odd")], np.eye(1, DIM, dtype=np.float32)))
     with pytest.raises(UserError, match="the copy differs from its source"):
-        copy(store, target)
-    monkeypatch.undo()
+        copy(meanwhile(store, lambda: target.put([Item("odd")], np.eye(1, DIM, dtype=np.float32))), target)
     copy(store, target)
     other = places.created(new_address(), Identity("g", "sphere", DIM))
     with pytest.raises(UserError, match="vectors of another model"):
@@ -113,28 +127,20 @@ def test_a_difference_is_noticed(tmp_path, new_address, monkeypatch):
         one.close()
 
 
-def test_items_too_many_are_noticed(tmp_path, monkeypatch):
+def test_items_too_many_are_noticed(tmp_path):
     store = source_of(tmp_path, number=3)
     target = places.created(tmp_path / "target", store.identity)
-    target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))
-    monkeypatch.setattr(copying, "_remove_others", lambda *_: None)
     with pytest.raises(UserError, match="the copy has 6 items, its source 5"):
-        copy(store, target, replace_items=True)
+        copy(meanwhile(store, lambda: target.put([Item("own")], np.eye(1, DIM, dtype=np.float32))), target)
     for one in (store, target):
         one.close()
 
 
-def test_a_copy_catches_up_with_what_came_before_the_place_where_it_stopped(tmp_path, monkeypatch):
+def test_a_copy_catches_up_with_what_came_before_the_place_where_it_stopped(tmp_path):
     store = source_of(tmp_path, number=3)
     target = places.created(tmp_path / "target", store.identity)
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(copying, "_copy_marks", stop)
     with pytest.raises(KeyboardInterrupt):
-        copy(store, target)
-    monkeypatch.undo()
+        copy(meanwhile(store, stop), target)
     store.put([Item("early")], np.eye(1, DIM, dtype=np.float32))
     with pytest.raises(UserError, match=r"the copy has 5 items, its source 6.*the same command brings it up to date"):
         copy(store, target)

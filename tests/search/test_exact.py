@@ -268,7 +268,7 @@ def test_many_queries_in_one_pass(tmp_path, geometry, kind):
 
 
 @pytest.mark.parametrize("width", [16, 20, 128, 1280])
-def test_both_ways_to_multiply_agree(width, monkeypatch):
+def test_both_ways_to_multiply_agree(width):
     """Products by the processor's instructions and by the loop: the same integers, so the same scores."""
     from lookalike.search.scan import dot_products
     from lookalike.search.scan import rounded as scan
@@ -278,8 +278,9 @@ def test_both_ways_to_multiply_agree(width, monkeypatch):
     queries = on("sphere", draw.standard_normal((7, width)))
     scores = np.empty((2, 7, 9001), np.float32)
     scan.rounded_scores(rounded, queries, scores[0])
-    monkeypatch.setattr(dot_products, "usable", lambda *_: False)
-    scan.rounded_scores(rounded, queries, scores[1])
+    for few in (slice(0, 4), slice(4, 7)):
+        assert len(queries[few]) < dot_products.LEAST  # the loop
+        scan.rounded_scores(rounded, queries[few], scores[1, few])
     assert np.abs(scores[0] - scores[1]).max() <= 2**-22
 
 
@@ -289,7 +290,7 @@ def test_a_processor_that_multiplies_wrongly_is_not_used(monkeypatch):
     from lookalike.search.scan import dot_products
 
     monkeypatch.setattr(torch, "_int_mm", lambda one, other: (one.int() @ other.int()).clamp(-32768, 32767))
-    assert not dot_products._exact.__wrapped__(128)
+    assert not dot_products.exact.__wrapped__(128)
 
 
 def test_products_are_those_of_integers():
@@ -300,16 +301,18 @@ def test_products_are_those_of_integers():
     assert np.array_equal(dot_products.products(queries, items), queries.astype(np.int32) @ items.astype(np.int32).T)
 
 
-def test_only_large_blocks_are_multiplied_by_the_processors_own_way(monkeypatch):
+def test_only_large_blocks_are_multiplied_by_the_processors_own_way():
     from lookalike.search.scan import dot_products
 
-    monkeypatch.setattr(dot_products, "_exact", lambda width: width != 32)
+    def usable(*sizes):
+        return dot_products.usable(*sizes, exact=lambda width: width != 32)
+
     least = (dot_products.LEAST, dot_products.ROWS, dot_products.NARROWEST)
-    assert dot_products.usable(*least)
+    assert usable(*least)
     for place in range(3):
-        assert not dot_products.usable(*(size - (number == place) for number, size in enumerate(least)))
-    assert not dot_products.usable(*least[:2], 18)
-    assert not dot_products.usable(*least[:2], 32)
+        assert not usable(*(size - (number == place) for number, size in enumerate(least)))
+    assert not usable(*least[:2], 18)
+    assert not usable(*least[:2], 32)
 
 
 def test_hidden_scores_reach_no_floor():

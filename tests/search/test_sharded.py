@@ -18,11 +18,11 @@ from lookalike.search.repeats import repeats
 from lookalike.search.stores import StorageError, places
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.store import PostgresStore
-from lookalike.search.stores.sharded import shards as shard
 from lookalike.search.stores.sharded.shards import Shard, shard_of
 from lookalike.search.stores.sharded.store import ShardedStore
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from lookalike.search.things import ThingSearch
+from tests.search.around import around
 from tests.search.brute import Brute, on, same, same_things, some_items
 
 DIM = 8
@@ -78,12 +78,16 @@ def test_shards_answer_as_one_index(place):
     store.close()
 
 
-def test_a_shard_that_is_down_is_said_or_refused(postgres, place, monkeypatch):
-    monkeypatch.setattr(places, "SHORT", 0.2)
-    monkeypatch.setattr(shard, "REST", 0.0)
+def impatient(place, complete=False):
+    """An index that waits for a shard hardly at all, and asks it again at once."""
+    openers = [partial(PostgresStore, address, 0.2) for address in addresses(place)]
+    return Index(ShardedStore(openers, complete, rest=0.0), place)
+
+
+def test_a_shard_that_is_down_is_said_or_refused(postgres, place):
     store, brute, vectors = filled(place)
     store.close()
-    index, strict = Index.open(place), Index.open(place, complete=True)
+    index, strict = impatient(place), impatient(place, complete=True)
     with closed(postgres):
         answer = index.search(vectors[0], k=5)
         assert answer.missing == ("shard 2 of 2",)
@@ -94,7 +98,7 @@ def test_a_shard_that_is_down_is_said_or_refused(postgres, place, monkeypatch):
         for ask in (lambda: len(index), lambda: list(index.store.listed()), lambda: index.store.summary(["label"])):
             with pytest.raises(StorageError, match="shard 2 of 2"):
                 ask()
-        again = Index.open(place)  # also one that is opened meanwhile
+        again = impatient(place)  # also one that is opened meanwhile
         assert again.search(vectors[0], k=5).missing == ("shard 2 of 2",)
         assert "shard 2 of 2" in again.store.describe()["down"]
         again.close()
@@ -104,11 +108,10 @@ def test_a_shard_that_is_down_is_said_or_refused(postgres, place, monkeypatch):
         one.close()
 
 
-def test_a_shard_that_is_down_is_never_silently_missing(postgres, place, model, photos, held_out, monkeypatch):
+def test_a_shard_that_is_down_is_never_silently_missing(postgres, place, model, photos, held_out):
     """Labels, thresholds and duplicates of some shards would look like those of all."""
-    monkeypatch.setattr(places, "SHORT", 0.2)
-    monkeypatch.setattr(shard, "REST", 0.0)
-    index = Index.create(place, model)
+    Index.create(place, model).close()
+    index = impatient(place)
     index.add(photos)
     index.calibrate(held_out, 0.6)
     with closed(postgres):
@@ -120,9 +123,11 @@ def test_a_shard_that_is_down_is_never_silently_missing(postgres, place, model, 
         with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this takes all of them"):
             index.classify(held_out)
     whole = index.store.search
-    monkeypatch.setattr(index.store, "search", lambda *query: [replace(one, missing=("shard 2 of 2",))
-                                                               for one in whole(*query)])  # fmt: skip
-    # as if it went down after the count and the list
+
+    def missing(*query):
+        return [replace(one, missing=("shard 2 of 2",)) for one in whole(*query)]
+
+    index.store = around(index.store, search=missing)  # as if it went down after the count and the list
     for ask in (lambda: index.calibrate(held_out, 0.6), lambda: repeats(index.store, 0.9)):
         with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this takes all of them"):
             ask()
@@ -221,38 +226,51 @@ def test_all_shards_are_compacted_checked_and_described(folders, tmp_path):
     assert re.fullmatch(r"shard 1 of 2: index.sqlite .*; shard 2 of 2: index.sqlite .*", folders.describe()["on disk"])
 
 
-def test_progress_of_all_shards_is_one(folders, monkeypatch):
+def wrapped(folder, **own):
+    """Two shards in folders, in which some methods are given; each is called with the store first."""
+
+    def opened(number):
+        store = SqliteStore(folder / f"{number}")
+        return around(store, **{name: partial(method, store) for name, method in own.items()})
+
+    return ShardedStore([partial(opened, number) for number in (1, 2)])
+
+
+@pytest.mark.usefixtures("folders")
+def test_progress_of_all_shards_is_one(tmp_path):
     def approximate(_, on, progress):
         assert on
         progress(3, 5)
 
-    monkeypatch.setattr(SqliteStore, "approximate", approximate, raising=False)
-    told = []
-    folders.approximate(True, lambda *step: told.append(step))
+    told, shards = [], wrapped(tmp_path, approximate=approximate)
+    shards.approximate(True, lambda *step: told.append(step))
     assert told == [(3, 5), (6, 10)]
+    shards.close()
 
 
-def test_closed_shards_have_no_thread_and_no_store_left(folders, monkeypatch):
+@pytest.mark.usefixtures("folders")
+def test_closed_shards_have_no_thread_and_no_store_left(tmp_path):
     closed = []
-    monkeypatch.setattr(SqliteStore, "close", lambda store: closed.append(store.folder.name))
-    folders.close()
+
+    def close(store):
+        closed.append(store.folder.name)
+        store.close()
+
+    shards = wrapped(tmp_path, close=close)
+    shards.close()
     assert sorted(closed) == ["1", "2"]
     with pytest.raises(RuntimeError, match="after shutdown"):
-        folders.count()
-    monkeypatch.undo()
-    for one in folders.shards:
-        one.store.close()
+        shards.count()
 
 
-def test_a_shard_that_is_down_is_left_alone_for_a_while(monkeypatch):
+def test_a_shard_that_is_down_is_left_alone_for_a_while():
     now, calls = [100.0], []
-    monkeypatch.setattr(shard.time, "monotonic", lambda: now[0])
 
     def down():
         calls.append(now[0])
         raise StorageError("gone")
 
-    one = Shard("shard 1 of 1", down)
+    one = Shard("shard 1 of 1", down, clock=lambda: now[0])
     for now[0] in (100.0, 100.1, 104.9, 105.1):
         with pytest.raises(StorageError, match="shard 1 of 1: gone"):
             one.ask(lambda store: store)

@@ -89,7 +89,7 @@ def test_a_run_names_its_test_images(tmp_path):
     found = listing(run)
     assert (found.root, found.several) == (str(run), False)
     assert [entry.item.label for entry in found.entries] == ["figs", "figs"]
-    for damaged, message in (("[data", "is not a recipe"), ("data = 3", "holds files that are not as a run writes")):
+    for damaged, message in (("[data", "is not a recipe"), ("data = 3", "cannot be read")):
         (run / "recipe.toml").write_text(damaged)
         with pytest.raises(UserError, match=message):
             listing(run)

@@ -262,7 +262,7 @@ def test_clipping_is_applied_to_all_parameters():
 
 
 def test_mistakes():
-    with pytest.raises(UserError, match="must not be negative"):
+    with pytest.raises(UserError, match="workers must be at least 0"):
         loop(workers=-1)
     banked = loop(bank=EmbeddingBank(48, DIM))
     with pytest.raises(UserError, match="needs a dataset that gives"):

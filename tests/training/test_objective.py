@@ -89,7 +89,7 @@ def test_every_loss_without_class_weights_takes_a_memory(name):
 
 
 def test_what_cannot_use_a_memory_says_so():
-    with pytest.raises(UserError, match="Switched knows only the batch"):
+    with pytest.raises(UserError, match="Switched works within one batch"):
         Objective(losses.Triplet(), miners.Switched(), memory=CrossBatchMemory(24, DIM))
     goal = Objective(losses.Quadruplet(), memory=CrossBatchMemory(24, DIM).double(), memory_start=0)
     with pytest.raises(UserError, match="sample them with a miner"):

@@ -82,7 +82,7 @@ def test_a_restored_plateau_continues_as_if_never_interrupted():
     [
         ({"name": "cosin"}, "did you mean 'cosine'"),
         ({"steps": 0}, "at least one step"),
-        ({"warmup": -1}, "must not be negative"),
+        ({"warmup": -1}, "at least 0"),
         ({"gamma": 0.0}, "gamma lies between"),
         ({"name": "step"}, "needs milestones"),
     ],

@@ -138,7 +138,7 @@ def draw_contact_sheet(
 
     `labels`: of these images. `names`: of all classes, by number.
     """
-    check(len(images) == len(labels), f"{len(images)} images for {len(labels)} labels: give one each")
+    check(len(images) == len(labels), f"{len(images)} images for {len(labels)} labels: give one per label")
     present, counts = torch.unique(labels, return_counts=True)
     widest = int(counts.max())
     side = 1 if widest > 6 or len(present) < 8 else 2  # two classes side by side keep the sheet from growing long

@@ -25,7 +25,7 @@ def run(
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List items with the same bytes, of the same picture, mirror images, and look-alikes, kept apart."""
+    """List exact copies, copies of the same picture, mirror images and look-alikes, each kind by itself."""
     from lookalike.search import Index
     from lookalike.search.pages import duplicates_page
     from lookalike.search.repeats import LEVELS, repeats

@@ -21,7 +21,7 @@ def run(
         float | None, typer.Option("--minutes", help="Time for the whole run, evaluation included.")
     ] = None,
     dim: Annotated[
-        int | None, typer.Option("--dim", help="Most dimensions of the model; default: as many as help.")
+        int | None, typer.Option("--dim", help="Maximum dimensions of the embedding; default: as many as help.")
     ] = None,
     backbone: Annotated[
         str | None, typer.Option("--backbone", help="The network to start from, as lookalike backbones names it.")
@@ -30,17 +30,23 @@ def run(
         str | None, typer.Option("--backbones", help="Networks to choose from: a,b,c; default: those installed.")
     ] = None,
     most_ms: Annotated[
-        float | None, typer.Option("--most-ms", help="Most milliseconds per image of the network that is chosen.")
+        float | None, typer.Option("--most-ms", help="Maximum milliseconds per image of the chosen network.")
     ] = None,
     refit_on_all: Annotated[
-        bool, typer.Option("--refit-on-all", help="Once proven, make the model of all classes; beyond the minutes.")
+        bool,
+        typer.Option(
+            "--refit-on-all", help="After the proof, train again on all classes; this takes longer than --minutes."
+        ),
     ] = False,
     marks: Annotated[
-        str | None, typer.Option("--with", help="An index, or a table of labels, whose marks join; the index moves.")
+        str | None,
+        typer.Option(
+            "--with", help="An index or a table of labels with marks to learn from; the index gets the new model."
+        ),
     ] = None,
     settings: Annotated[list[str] | None, changes("Change the recipe: --set optimiser.lr=1e-4")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random choice.")] = None,
-    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, mps; default: the best there is.")] = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, mps; default: the best available.")] = None,
     resume: Resume = False,
     fresh: Fresh = False,
     audit: Audit = True,

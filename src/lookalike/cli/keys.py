@@ -24,14 +24,16 @@ class Action(StrEnum):
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of the key: whoever has it.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The name of the key, such as that of its owner.")
+    ] = None,
     scope: Annotated[
         list[str] | None, typer.Option("--scope", help="What it may do: search, mark, write, admin (all of it).")
     ] = None,
     days: Annotated[float | None, typer.Option("--days", help="How long it is valid. Default: until revoked.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
-    """Give, list and revoke the keys of an index, which `lookalike serve` asks for. A server that runs notices at once.
+    """Create, list and revoke the keys that `lookalike serve` asks for. A running server notices at once.
 
     A key is printed once; the index keeps its digest. Every change of keys is an entry of `lookalike log`.
     """

@@ -11,7 +11,7 @@ EXAMPLE = "lookalike log shop.index --last 20"
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     item: Annotated[str | None, typer.Option("--item", metavar="ID", help="Only what was done to this item.")] = None,
-    last: Annotated[int | None, typer.Option("--last", min=1, help="Only so many of the newest entries.")] = None,
+    last: Annotated[int | None, typer.Option("--last", min=1, help="Only this many of the newest entries.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
     """List additions, removals, marks, calibrations and keys, the oldest first. Entries are added and never changed.

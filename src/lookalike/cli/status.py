@@ -14,9 +14,9 @@ EXAMPLE = "lookalike status shop.index --check"
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     check: Annotated[bool, typer.Option("--check", help="Look for damage; exit code 1 if there is any.")] = False,
-    compact: Annotated[bool, typer.Option("--compact", help="Give back the space of what was removed.")] = False,
+    compact: Annotated[bool, typer.Option("--compact", help="Free the space of removed items.")] = False,
     backup: Annotated[Path | None, typer.Option("--backup", help="Copy the whole index into one file.")] = None,
-    restore: Annotated[Path | None, typer.Option("--restore", help="First put a backup in its place.")] = None,
+    restore: Annotated[Path | None, typer.Option("--restore", help="First restore the index from this backup.")] = None,
     approximate: Annotated[
         bool | None, typer.Option("--approximate/--exact", help="On PostgreSQL: build a graph, or drop it.")
     ] = None,

@@ -61,7 +61,7 @@ def _both(images: Source, others: Source) -> tuple[Source, Tensor]:
         paths = [images.paths[row] for row in range(len(images))]
         paths += [str(others.path(row).absolute()) for row in range(len(others))]
         return Files(images.root, StringColumn.of(paths)), every
-    check(isinstance(images, Arrays), "marks can be added to files and to images in memory")
+    check(isinstance(images, Arrays), "marks can only be added to image files and to images in memory")
     assert isinstance(images, Arrays)
     stack = [images.stack[int(row)] for row in images.rows]
     read = []

@@ -9,6 +9,7 @@ import torch
 from lookalike.errors import check
 from lookalike.evaluation import curves, pair_curves, whole_set
 from lookalike.evaluation import names as metric_names
+from lookalike.evaluation.engine.panel import BLOCKS, Blocks
 from lookalike.evaluation.engine.question import RankingTask, ask, read_ignore, with_unknown
 from lookalike.evaluation.engine.ranking import rank
 from lookalike.evaluation.engine.ranks import Order, RelevantRanks, Ties, Values, check_ties, order
@@ -38,6 +39,7 @@ def evaluate(
     tie_tolerance: float = 0.0,
     seed: int = 0,
     progress: Progress | None = None,
+    blocks: Blocks = BLOCKS,
 ) -> Result:
     """Retrieval by nearest neighbours, exactly, in bounded memory.
 
@@ -52,7 +54,7 @@ def evaluate(
     `normalise`: where vectors are compared: "sphere", "ball" or "none". `categories`: the super-category of each query,
     for `by_category`. `ties`: how items of equal similarity are ordered, "pessimistic", "optimistic" or "expected";
     scores closer than `tie_tolerance` are equal, and those closer than 1e-12 in any case. `seed` decides how clusters
-    begin; `progress(done, total)` is called.
+    begin; `progress(done, total)` is called. `blocks`: how much is computed at a time, for less memory.
 
     >>> vectors = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.8, 0.4]])
     >>> result = evaluate(vectors, ["ant", "ant", "bee", "bee"])
@@ -61,7 +63,7 @@ def evaluate(
     """
     requested = metric_names.read(metrics)
     check_ties(ties)
-    check(tie_tolerance >= 0, f"tie_tolerance must not be negative, not {tie_tolerance}")
+    check(tie_tolerance >= 0, f"tie_tolerance must be at least 0, not {tie_tolerance}")
     sets = read_sets(embeddings, labels, gallery, gallery_labels, check_geometry(normalise), relevance)
     check_classes(requested, sets)
     rows = len(sets.queries)
@@ -73,7 +75,7 @@ def evaluate(
     own = None if sets.labels is None else sets.labels.lists()
     result = Result({}, {}, names, facts, groups, {}, lambda rows: nearest_wrong(sets, question, rows), own)
     if requested.ranking or "cmc" in requested.curves or "retrieval_pr" in requested.curves:
-        measure_ranking(result, requested, question, sets, progress)
+        measure_ranking(result, requested, question, sets, progress, blocks)
     if requested.rates or "pr" in requested.curves or "roc" in requested.curves:
         measure_pairs(result, requested, question, sets)
     if requested.clustering or requested.geometry:
@@ -105,7 +107,12 @@ def describe(sets: Sets, ties: Ties, tolerance: float, seed: int) -> dict[str, A
 
 
 def measure_ranking(
-    result: Result, requested: Names, question: RankingTask, sets: Sets, progress: Progress | None
+    result: Result,
+    requested: Names,
+    question: RankingTask,
+    sets: Sets,
+    progress: Progress | None,
+    blocks: Blocks,
 ) -> None:
     """Fill in the ranking metrics, per query and on average, and the curves over ranks."""
     why = "no class has two samples" if question.leave_one_out else "no label of a query is among gallery_labels"
@@ -123,7 +130,7 @@ def measure_ranking(
     needed = [1 if name == "mrr" else few for name, few in depths.items()] + [None] * len(sums)
     most = deepest(result.facts["ties"], sets, needed)
     largest = max((few for few in depths.values() if few is not None), default=0)
-    for piece in rank(question, queries, gallery, tolerance, most, progress):
+    for piece in rank(question, queries, gallery, tolerance, most, progress, blocks):
         ranks = with_relevant(piece)
         if not len(ranks.queries):
             continue

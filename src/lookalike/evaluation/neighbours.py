@@ -58,17 +58,25 @@ def neighbours(
     return search(left, right, number, leave_one_out=gallery is None, progress=progress)
 
 
-def search(left: Space, right: Space, k: int, leave_one_out: bool, progress: Progress | None = None) -> Neighbours:
-    """`neighbours` of placed vectors."""
+def search(
+    left: Space,
+    right: Space,
+    k: int,
+    leave_one_out: bool,
+    progress: Progress | None = None,
+    block: tuple[int, int] = (ROWS, COLUMNS),
+    spare: int = SPARE,
+) -> Neighbours:
+    """`neighbours` of placed vectors, from blocks of so many rows and columns, with so many `spare` candidates."""
     indices = torch.empty(len(left.vectors), k, dtype=torch.int64)
     scores = torch.empty(len(left.vectors), k, dtype=torch.float64)
     total = len(left.vectors)
     precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
-        for start in range(0, total, ROWS):
-            rows = slice(start, min(start + ROWS, total))
-            indices[rows], scores[rows] = nearest(left, rows, right, k, leave_one_out)
+        for start in range(0, total, block[0]):
+            rows = slice(start, min(start + block[0], total))
+            indices[rows], scores[rows] = nearest(left, rows, right, k, leave_one_out, block[1], spare)
             if progress is not None:
                 progress(rows.stop, total)
     finally:
@@ -76,8 +84,10 @@ def search(left: Space, right: Space, k: int, leave_one_out: bool, progress: Pro
     return Neighbours(indices, scores)
 
 
-def nearest(left: Space, rows: slice, right: Space, k: int, leave_one_out: bool) -> tuple[Tensor, Tensor]:
-    values, candidates = shortlist(left, rows, right, min(k + SPARE, len(right.vectors)), leave_one_out)
+def nearest(
+    left: Space, rows: slice, right: Space, k: int, leave_one_out: bool, step: int, spare: int
+) -> tuple[Tensor, Tensor]:
+    values, candidates = shortlist(left, rows, right, min(k + spare, len(right.vectors)), leave_one_out, step)
     exact = exact_scores(left, rows, right, candidates)
     exact[values == -torch.inf] = -torch.inf
     indices, scores = ordered(candidates, exact, k)
@@ -89,13 +99,15 @@ def nearest(left: Space, rows: slice, right: Space, k: int, leave_one_out: bool)
     return indices, scores
 
 
-def shortlist(left: Space, rows: slice, right: Space, number: int, leave_one_out: bool) -> tuple[Tensor, Tensor]:
-    """The `number` items with the highest float32 scores, from blocks of columns."""
+def shortlist(
+    left: Space, rows: slice, right: Space, number: int, leave_one_out: bool, step: int
+) -> tuple[Tensor, Tensor]:
+    """The `number` items with the highest float32 scores, from blocks of `step` columns."""
     device, height = right.vectors.device, rows.stop - rows.start
     best = torch.empty(height, 0, device=device)
     where = torch.empty(height, 0, dtype=torch.int64, device=device)
-    for start in range(0, len(right.vectors), COLUMNS):
-        columns = slice(start, min(start + COLUMNS, len(right.vectors)))
+    for start in range(0, len(right.vectors), step):
+        columns = slice(start, min(start + step, len(right.vectors)))
         scores = left.block(rows, right, columns, torch.empty(height, columns.stop - start, device=device))
         if leave_one_out:
             hide_self(scores, rows, columns)

@@ -93,7 +93,7 @@ def _columns(queries: Tensor, labels: Any, items: Tensor | None, gallery_labels:
     check((items is None) == (gallery_labels is None), "give both gallery and gallery_labels, or neither")
     for name, column, size in sizes:
         if isinstance(column, LabelSets) or several(column):
-            check(len(column) == size, f"{len(column)} {name} for {size} embeddings: give one each")
+            check(len(column) == size, f"{len(column)} {name} for {size} embeddings: give one per embedding")
     if several(*(column for _, column, _ in sizes)):
         return list(joint_sets(*(column for _, column, _ in sizes)))
     return [values_of(column, name, size) for name, column, size in sizes]

@@ -7,7 +7,7 @@ batch itself: a memory, the embeddings of another process.
 `loss(…)` is `forward(embeddings, targets, candidates=None)`. A loss may also have
 
 `of_similarities(similarities, targets)`: the equation alone. `similarities` are those of anchors and candidates, n × m;
-`pairs` or `triplets` stand in the place of targets where nothing else will do. `lengths` are the squared lengths of
+`pairs` or `triplets` replace targets where nothing else will do. `lengths` are the squared lengths of
 both, for losses of distances; None: all are 1.
 
 `targets(labels, generator=None)`: draws what it works on from `labels`, by `generator` or by torch's own.

@@ -57,7 +57,7 @@ class Manifold(nn.Module):
         super().__init__()
         check_at_least(1, classes=classes, dim=dim, proxies=proxies)
         check_at_least(0, context_weight=context_weight)
-        check(0 < alpha < 1, f"alpha is a chance between 0 and 1, not {alpha}")
+        check(0 < alpha < 1, f"alpha is a probability between 0 and 1, not {alpha}")
         self.context_weight, self.alpha, self.offset, self.rate_factor = context_weight, alpha, offset, rate_factor
         self.normalise = check_geometry(normalise)
         dealt = torch.arange(classes) if proxies >= classes else torch.randperm(classes) % proxies

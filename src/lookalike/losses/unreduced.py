@@ -41,7 +41,7 @@ def per_anchor(
         ]
     elif not _takes_candidates(loss):
         labels = as_labels(targets.labels if isinstance(targets, Classes) else targets)
-        check(len(labels) == len(rows), f"{len(labels)} labels for {len(rows)} embeddings: give one label each")
+        check(len(labels) == len(rows), f"{len(labels)} labels for {len(rows)} embeddings: give one per embedding")
         values = [loss(row, label) for row, label in zip(rows, labels[:, None].unbind(), strict=True)]
     else:
         pairs = _pairs(loss, embeddings, targets, candidates)

@@ -20,7 +20,7 @@ from lookalike.targets import Targets, Triplets
 
 @dataclass
 class Switched:
-    """Distance-weighted triplets, some of them switched: a positive in the place of the negative.
+    """Distance-weighted triplets, some of them switched: a positive instead of the negative.
 
     probability: how often that happens to a triplet.
     upper_cutoff: the distance beyond which no negative is drawn; None: there is none.

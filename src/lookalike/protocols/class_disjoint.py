@@ -83,8 +83,8 @@ def _check_apart(divided: Dataset) -> None:
     for name in ("train", "test"):
         if usable(divided.where(split=name)) < LEAST:
             raise UserError(
-                f"{divided.name}: labels occur together so much that none can be kept out of training: add a column "
-                "split to the table, with train and test"
+                f"{divided.name}: labels occur together so often that no class can be held out of training: add a "
+                "column split to the table, with train and test"
             )
 
 

@@ -27,7 +27,7 @@ def parts(dataset: Dataset, folds: int, fold: int) -> Parts:
     >>> [part.present for part in parts(ten, folds=4, fold=1)[:3]]
     [7, 3, 10]
     """
-    check(1 <= fold <= folds, f"protocol.fold is 1 to {folds}, not {fold}")
+    check(1 <= fold <= folds, f"protocol.fold must be 1 to {folds}, not {fold}")
     whole = dataset if has(dataset, "train") and has(dataset, "test") else halves(dataset)
     assert whole.splits is not None
     whole = replace(

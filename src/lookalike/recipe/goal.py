@@ -43,7 +43,7 @@ def objective(recipe: Recipe, classes: int, dim: int, batch_size: int, sets: Lab
     if recipe.ccp is not None:
         return ProxyObjective(loss, recipe.ccp, classes, dim, added)
     table = recipe.memory
-    check(table.batches >= 0, f"memory.batches must not be negative, not {table.batches}")
+    check(table.batches >= 0, f"memory.batches must be at least 0, not {table.batches}")
     memory = CrossBatchMemory(table.batches * batch_size, dim) if table.batches else None
     if memory is not None:
         _check_memory(recipe, loss)

@@ -66,7 +66,9 @@ def steps_of(recipe: Recipe, batches: int) -> int:
     table = recipe.train
     check(table.steps is None or table.epochs is None, "give train.steps or train.epochs, not both")
     if table.steps is None and table.epochs is None:
-        check(table.minutes is not None, "the recipe does not say how long: give train.steps, epochs or minutes")
+        check(
+            table.minutes is not None, "the recipe does not say how long to train: give train.steps, epochs or minutes"
+        )
         return 1  # until the clock has decided
     return table.steps if table.steps is not None else (table.epochs or 0) * batches
 
@@ -140,7 +142,7 @@ def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str,
 
 
 def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Loop:
-    """Training of the head alone, on features computed once: the same loop, with vectors in the place of images.
+    """Training of the head alone, on features computed once: the same loop, with vectors instead of images.
 
     `points`: the features, n × width. `labels`: their classes.
     Every process of a run trains the same head.

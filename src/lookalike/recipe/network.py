@@ -69,7 +69,7 @@ def mixer_of(recipe: Recipe, embedder: Embedder, generator: torch.Generator) -> 
     if recipe.features is None:
         return mixer(recipe.mixup, embedder, generator)
     only = set(recipe.mixup.places) <= {INPUT}
-    check(only, f"with [features] the head alone learns: mixup.places is {INPUT}, or leave it out")
+    check(only, f"with [features] only the head is trained: set mixup.places to {INPUT}, or leave it out")
     return Mixer(recipe.mixup.alpha, (INPUT,), generator)
 
 

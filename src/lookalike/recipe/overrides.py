@@ -44,7 +44,9 @@ def layer_of(overrides: Iterable[str]) -> Tree:
             check(isinstance(place, dict), f"--set {text}: {table} is a value, not a table")
         value, present = _value(written), place.get(last)
         if isinstance(present, dict):
-            check(isinstance(value, dict), f"--set {text}: {last} is a table, of which another --set changes a key")
+            check(
+                isinstance(value, dict), f"--set {text}: {last} is a table, and another --set changes one of its keys"
+            )
             value = present | value
         place[last] = value
     return layer

@@ -89,7 +89,7 @@ class ProtocolSettings:
 
 @dataclass(frozen=True)
 class Images:
-    """[images]: what the network sees; whatever is None comes from the preset.
+    """[images]: what the network sees; a key that is None comes from the preset.
 
     preset: the crops of a protocol: "roth", "mlrc", "ms", "fastap" or "glyphs".
     size: the side of the network's input, in pixels.
@@ -116,7 +116,7 @@ class Network:
     head: how its linear layer starts: "default", "principal" (components of the features) or "saved".
     freeze: this stage and all before it do not learn; None: all learn.
     unfreezing: from which epoch the backbone learns: the keys `unfreeze_epoch` and `unfreeze_every`.
-    lora: the rank of the matrices that learn beside the linear layers of the backbone, in the place of those.
+    lora: the rank of the matrices that learn beside the linear layers of the backbone, instead of these.
     """
 
     architecture: Architecture = field(default=Architecture("conv4"), metadata=inlined())
@@ -218,7 +218,7 @@ class Train:
     """[train]: how long (in steps or epochs, or as minutes allow), how often to validate, when to stop.
 
     steps: of the run; None: epochs or minutes decide.
-    epochs: of the run, in the place of steps.
+    epochs: of the run, instead of steps.
     minutes: of the whole run, evaluation included; None: no limit.
     plan: its fields are keys of this table.
     validate_epochs: validate every so many epochs, whatever `validate_every` says.

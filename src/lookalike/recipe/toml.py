@@ -41,7 +41,7 @@ def of_tree(values: Mapping[str, Any]) -> Recipe:
 
 
 def keys(kind: type[Any], prefix: str = "") -> dict[str, Any]:
-    """The keys of a table with the kind of value each takes; `settings` stands for whatever else it passes on.
+    """The keys of a table with the kind of value each takes; `settings` stands for the other keys, which it passes on.
 
     >>> from lookalike.training import Clipping
     >>> keys(Clipping, "clip_")

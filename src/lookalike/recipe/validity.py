@@ -110,8 +110,8 @@ def _check_ccp(recipe: Recipe) -> None:
         return
     loss, protocol = recipe.loss.name, recipe.protocol
     check(loss in FORMS, f"CCP compares images with proxies and wraps {', '.join(FORMS)}, not '{loss}': set loss.name")
-    check(recipe.miner is None, "CCP takes all pairs of images and proxies: set miner.name=none")
-    check(recipe.memory.batches == 0, "CCP has proxies in the place of a memory: leave out ccp or memory")
+    check(recipe.miner is None, "CCP uses all pairs of images and proxies: set miner.name=none")
+    check(recipe.memory.batches == 0, "CCP uses proxies instead of a memory: leave out ccp or memory")
     check(recipe.mixup is None, "CCP is not defined for mixed images: leave out ccp or mixup")
     judged = recipe.data.validation > 0 or protocol.name == "cross_validation" or protocol.select == "test_max"
     check(judged, "CCP takes new proxies when validation stops improving: hold classes back with data.validation=0.1")
@@ -126,7 +126,7 @@ def _check_features(recipe: Recipe) -> None:
     )
     if recipe.features is None:
         return
-    check(recipe.features.views >= 0, f"features.views must not be negative, not {recipe.features.views}")
+    check(recipe.features.views >= 0, f"features.views must be at least 0, not {recipe.features.views}")
     check(how.dim is not None, "[features] trains a head, and this network has none: set model.dim")
     thaws = recipe.model.unfreezing.epoch is not None
     check(not thaws, "[features] keeps the backbone frozen: leave out model.unfreeze_epoch, or [features]")

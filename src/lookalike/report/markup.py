@@ -1,4 +1,4 @@
-"""HTML and SVG by construction: whatever is not markup already is escaped, so that names from the data stay text."""
+"""HTML and SVG by construction: text that is not markup already is escaped, so that names from the data stay text."""
 
 import json
 import re

@@ -135,7 +135,7 @@ def _read(place: Path) -> Any:
         raise _damaged(place, f"{PLAIN} holds no state")
     check(
         content.get("format") in (FORMAT, UNCHECKED),
-        f"the checkpoint {place} was written by another version of lookalike, which alone can resume it: {AFRESH}",
+        f"the checkpoint {place} is of another version of lookalike, and only that version can resume it: {AFRESH}",
     )
     if not sealed and content["format"] != UNCHECKED:
         raise _damaged(place, f"its {CHECKSUMS} are gone")

@@ -80,7 +80,7 @@ class Finished:
 
     @property
     def training(self) -> Tree:
-        """Steps, seconds and whatever else is known of the cost."""
+        """Steps, seconds and other known costs."""
         return dict(self.content.get("training") or {})
 
 
@@ -108,14 +108,14 @@ def read(path: Path) -> Finished:
 
 @contextmanager
 def fitting(what: str) -> Iterator[None]:
-    """Whatever reads the files of runs: content of another form than a run writes is one line."""
+    """Around code that reads the files of a run: content in another form than a run writes is one line."""
     try:
         yield
     except UserError:
         raise
     except (TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UserError(f"{what} holds files that are not as a run writes them ({reason}): run it again") from error
+        raise UserError(f"{what} holds files of a run that cannot be read ({reason}): run it again") from error
 
 
 def load_test(path: Path) -> Arrays | None:

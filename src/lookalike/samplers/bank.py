@@ -42,7 +42,8 @@ class EmbeddingBank:
         """Overwrite those of the images at `indices` with `embeddings`, from any device, without gradient."""
         check_embeddings(embeddings)
         check(
-            len(indices) == len(embeddings), f"{len(indices)} indices for {len(embeddings)} embeddings: give one each"
+            len(indices) == len(embeddings),
+            f"{len(indices)} indices for {len(embeddings)} embeddings: give one per embedding",
         )
         dim = self.vectors.shape[1]
         check(embeddings.shape[1] == dim, f"the bank holds {dim} dimensions, the embeddings have {embeddings.shape[1]}")

@@ -69,7 +69,7 @@ class BatchSampler:
         )
         self.length = images // m if self.batches is None else self.batches
         check(self.length > 0, f"an epoch has at least one batch, not {self.length}")
-        check(self.seed >= 0, f"seed must not be negative, not {self.seed}")
+        check(self.seed >= 0, f"seed must be at least 0, not {self.seed}")
         self.check_shares(self.ranks)
         check(0 <= self.rank < self.ranks, f"rank must be from 0 to {self.ranks - 1}, not {self.rank}")
 
@@ -116,7 +116,7 @@ class BatchSampler:
 
     def set_epoch(self, epoch: int) -> None:
         """Go to the beginning of another `epoch`; in the current one, keep the position."""
-        check(epoch >= 0, f"epoch must not be negative, not {epoch}")
+        check(epoch >= 0, f"epoch must be at least 0, not {epoch}")
         self.iterated = None
         if epoch != self.epoch:
             self.epoch, self.position, self.composed = epoch, 0, None

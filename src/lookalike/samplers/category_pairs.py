@@ -59,7 +59,7 @@ class Combinations:
     def check_possible(self, batches: int | None) -> None:
         known, c = len(self.categories), self.together
         if self.partly:
-            check(c == 2, f"images without a category are one half of a batch: categories_per_batch is 2, not {c}")
+            check(c == 2, f"images without a category are one half of a batch: categories_per_batch must be 2, not {c}")
             check(batches is None, "with images without a category, every category sets its number of batches itself")
             check(known > 1, "no image has a category (all are -1): use category_random")
             return
@@ -152,7 +152,7 @@ def CategoryPairs(
     >>> sorted(image for batch in sampler for image in batch)
     [0, 1, 2, 3, 4, 5, 6, 7]
     """
-    check(len(labels) == len(categories), f"{len(categories)} categories for {len(labels)} labels: give one each")
+    check(len(labels) == len(categories), f"{len(categories)} categories for {len(labels)} labels: give one per label")
     c = categories_per_batch
     check(
         c > 0 and batch_size > 0 and batch_size % c == 0,

@@ -34,8 +34,7 @@ class Groups:
     def of(labels: Labels) -> "Groups":
         if several(labels):
             raise UserError(
-                "this sampler divides images into classes and needs one label per image, not several and not none: "
-                "choose class_balanced"
+                "this sampler groups images by class and needs exactly one label per image: choose class_balanced"
             )
         (numbers,) = joint_labels(labels)
         check(len(numbers) > 0, "there are no images: give one label per image")

@@ -73,7 +73,7 @@ class Chance:
         for name in ("proxies", "pool"):
             check(getattr(self, name) >= 1, f"ccp.{name} is at least 1 per class, not {getattr(self, name)}")
         for name in ("pull", "proxy_weight", "pair_weight", "proxy_lr"):
-            check(getattr(self, name) >= 0, f"ccp.{name} must not be negative, not {getattr(self, name)}")
+            check(getattr(self, name) >= 0, f"ccp.{name} must be at least 0, not {getattr(self, name)}")
 
     @property
     def pooled(self) -> int:

@@ -44,7 +44,7 @@ class Split(NamedTuple):
     places: Integer[Tensor, "ranks share"]
 
     def whole(self, share: Tensor) -> Tensor:
-        """The batch in its own order, from everybody's share."""
+        """The batch in its own order, from the shares of all ranks."""
         everyone = self.ranks.gathered(share)
         return everyone[self.places.flatten().argsort().to(share.device)]
 

@@ -15,7 +15,7 @@ ADVICE = "lower the learning rate (optimiser.lr) or clip the gradient (optimiser
 
 
 class DivergedError(UserError):
-    """Training cannot go on; whatever was saved is from before that."""
+    """Training cannot go on; all that was saved is from before that."""
 
 
 def diverged(what: str, step: int) -> DivergedError:

@@ -27,7 +27,7 @@ class EarlyStop:
 
     def __post_init__(self) -> None:
         check(self.patience is None or self.patience > 0, f"patience is at least 1 validation, not {self.patience}")
-        check(self.min_improvement >= 0, f"min_improvement must not be negative, not {self.min_improvement}")
+        check(self.min_improvement >= 0, f"min_improvement must be at least 0, not {self.min_improvement}")
 
     def improved(self, step: int, value: float) -> bool:
         """Take note of the `value` of a validation, higher being better; whether it is the best so far."""

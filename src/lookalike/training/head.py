@@ -18,7 +18,7 @@ def linear(embedder: Embedder) -> nn.Linear:
     """The linear layer of the head."""
     layer = embedder.head[-1] if len(embedder.head) else None
     if not isinstance(layer, nn.Linear):
-        raise UserError("this network has no linear head to begin from features: set model.dim")
+        raise UserError("this network has no linear head that features could initialise: set model.dim")
     return layer
 
 

@@ -122,7 +122,7 @@ class Loop:
     def __post_init__(self) -> None:
         if self.precision not in get_args(Precision):
             raise unknown("precision", self.precision, get_args(Precision))
-        check(self.workers >= 0, f"workers must not be negative, not {self.workers}")
+        check(self.workers >= 0, f"workers must be at least 0, not {self.workers}")
         if self.mixer is not None:
             check_whole_batch(self.chunk)
         self.forward: Any = torch.compile(self.network) if self.compiled else self.network
@@ -229,7 +229,7 @@ class Loop:
         return torch.autocast(kind, dtype=torch.bfloat16) if half else nullcontext()
 
     def parts(self) -> dict[str, Any]:
-        """Whatever has a state, by name."""
+        """Every part that has a state, by name."""
         named = {
             "network": self.network,
             "objective": self.objective,

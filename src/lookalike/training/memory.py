@@ -60,7 +60,7 @@ class CrossBatchMemory(nn.Module):
         labels = as_labels(labels)
         check(
             len(labels) == len(embeddings),
-            f"{len(labels)} labels for {len(embeddings)} embeddings: give one label each",
+            f"{len(labels)} labels for {len(embeddings)} embeddings: give one per embedding",
         )
         check(len(labels) <= len(self.ids), f"a batch of {len(labels)} does not fit a memory of {len(self.ids)}")
         check(

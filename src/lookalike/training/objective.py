@@ -46,7 +46,7 @@ class Objective(nn.Module):
         super().__init__()
         check(memory_start >= 0, f"the memory starts at step 0 or later, not {memory_start}")
         alone = memory is not None and miner is not None and "candidates" not in signature(miner).parameters
-        check(not alone, f"the miner {type(miner).__name__} knows only the batch: leave out the memory")
+        check(not alone, f"the miner {type(miner).__name__} works within one batch only: leave out the memory")
         self.loss, self.miner, self.memory = loss, miner, memory
         self.regularisers = nn.ModuleList(regularisers)
         self.memory_weight, self.memory_start = memory_weight, memory_start

@@ -49,7 +49,7 @@ class Schedule:
             raise unknown("schedule", self.name, SCHEDULES)
         check(self.steps > 0, f"a run has at least one step, not {self.steps}")
         waits = (self.warmup, self.head_steps, self.head_epochs or 0)
-        check(min(waits) >= 0, "warmup, head_steps and head_epochs must not be negative")
+        check(min(waits) >= 0, "warmup, head_steps and head_epochs must be at least 0")
         check(not (self.head_steps and self.head_epochs), "give schedule.head_steps or schedule.head_epochs, not both")
         check(0 < self.gamma <= 1, f"gamma lies between 0 and 1, not {self.gamma}")
         check(self.name != "step" or len(self.milestones) > 0, "the schedule 'step' needs milestones: give their steps")

@@ -20,7 +20,7 @@ def stream(
     ranks: Ranks | None = None,
     pinned: bool = False,
 ) -> Iterator[Any]:
-    """Batches from where the sampler stands; whoever takes one advances the sampler by `step`.
+    """Batches from where the sampler stands; taking one advances the sampler by `step`.
 
     `pinned`: in memory from which a GPU copies by itself.
     """

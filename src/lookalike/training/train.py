@@ -224,7 +224,7 @@ class _Training:
             self.report_steps()
 
     def report_steps(self) -> None:
-        """One event for the last few steps, and whatever is newly wrong."""
+        """One event for the last few steps, and one for every new problem."""
         images = sum(len(trained.labels) for trained in self.recent)
         spent = sum(sum(trained.seconds.values()) for trained in self.recent)
         means = {

@@ -1,75 +1,75 @@
 """The application itself, without a network: its routes, its start, its refusals."""
 
 import asyncio
-import json
 import threading
+from contextlib import closing
+from urllib.parse import quote
 
 import pytest
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 
 from lookalike.errors import UserError
-from lookalike.search.serve import app as application
-from lookalike.search.serve import views
-from lookalike.search.serve.app import _kept_ready, _refused, _started, create_app
-from lookalike.search.serve.engine import Engine
+from lookalike.search import Index
+from lookalike.search.serve.app import create_app
 from lookalike.search.serve.refusals import no_item
 from lookalike.search.serve.settings import Settings
+from lookalike.search.serve.stages import LOST
+from tests.search.around import around
+from tests.search.conftest import photo
 from tests.search.serve.conftest import encoded
 from tests.search.serve.inside import exchange
 
 
-class Start:
-    """An engine whose start ends in `error`, that counts how often it looks ahead, and in which searches may hang."""
+async def until(condition, seconds=60):
+    for _ in range(100 * seconds):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("timed out")
 
-    def __init__(self, error=None, looks=3, hangs=False):
-        self.error, self.looks, self.hangs, self.enough = error, looks, hangs, asyncio.Event()
 
-    def start(self):
-        if self.error is not None:
-            raise self.error
+def test_a_worker_goes_on_looking_for_a_new_generation(shop):
+    """Mistakes do not end it."""
+    looks, failures = [], []
 
-    def look_ahead(self):
-        self.looks -= 1
-        if self.looks == 0:
-            self.loop.call_soon_threadsafe(self.enough.set)
+    def upcoming():
+        looks.append(1)
         raise UserError("the index is elsewhere for a moment")
 
+    async def live():
+        door = create_app(Settings(shop, look=0.001), failed=failures.append)
+        index = door.app.state.engine.index
+        index.store = around(index.store, generations=around(index.store.generations, upcoming=upcoming))
+        async with door.app.router.lifespan_context(door.app):
+            await until(lambda: len(looks) > 2)
 
-def test_a_start_says_that_it_is_done_or_why_it_failed():
-    def start(engine):
-        words = []
-        good = asyncio.run(_started(engine, lambda: words.append("ready"), words.append))
-        return good, words
-
-    error = OSError("no space left")
-    assert start(Start()) == (True, ["ready"])
-    assert start(Start(error)) == (False, [error])
-
-
-def test_a_worker_goes_on_looking_for_a_new_generation(monkeypatch):
-    monkeypatch.setattr(application, "LOOK", 0.001)
-    failures = []
-
-    async def live(engine, good):
-        async def starting():
-            return good
-
-        engine.loop = asyncio.get_running_loop()
-        task = asyncio.create_task(_kept_ready(engine, starting(), failures.append))
-        waiting = asyncio.create_task(engine.enough.wait())
-        await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
-        ended = task.done()
-        for each in (task, waiting):
-            each.cancel()
-        return ended, engine.looks <= 0
-
-    assert asyncio.run(live(Start(), True)) == (False, True)  # its mistakes do not end it
-    assert asyncio.run(live(Start(), False)) == (True, False)
+    asyncio.run(live())
     assert failures == []
-    assert asyncio.run(live(Start(hangs=True), True)) == (True, False)
+
+
+def test_a_worker_in_which_searches_hang_says_so(shop):
+    free, failures, statuses = threading.Event(), [], []
+
+    async def live():
+        door = create_app(Settings(shop, log=False, look=0.01, searching=0.05), failed=failures.append)
+        engine = door.app.state.engine
+        async with door.app.router.lifespan_context(door.app):
+            await until(lambda: engine.ready)
+            store = engine.index.store
+            engine.index.store = around(store, search=lambda *_: free.wait(60) and [])
+            while not failures:
+                body = b'{"item": "table/figs0.png"}'
+                reply = await exchange(door, "POST", "/v1/search", body, Content_Type="application/json")
+                statuses.append(reply.status)
+            engine.index.store = store
+            free.set()
+
+    asyncio.run(asyncio.wait_for(live(), 60))
     assert "searches hang" in str(failures[0])
+    assert statuses.count(504) >= LOST  # beside those that were never begun
+    assert set(statuses) <= {429, 504}
 
 
 MISTAKES = [
@@ -85,11 +85,16 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("error", "status", "code", "message"), MISTAKES)
-def test_every_exception_has_the_one_form(error, status, code, message):
-    reply = asyncio.run(_refused(Request({"type": "http", "request": "r1"}), error))
-    content = json.loads(reply.body)["error"]
-    assert (reply.status_code, content["code"], content["request_id"]) == (status, code, "r1")
-    assert content["message"].startswith(message)
+def test_every_exception_has_the_one_form(shop, error, status, code, message):
+    async def failing():
+        raise error
+
+    door = create_app(Settings(shop, log=False))
+    door.app.add_api_route("/failing", failing)
+    reply = asyncio.run(exchange(door, path="/failing"))
+    door.app.state.engine.stop()
+    assert (reply.status, reply.json["error"]["code"]) == (status, code)
+    assert reply.message.startswith(message)
     assert reply.headers.get("allow") == ("GET" if status == 405 else None)
 
 
@@ -111,19 +116,11 @@ def test_the_state_is_shown(inside):
     assert b"\nlookalike_items 36\n" in metrics.body
 
 
-def test_before_it_is_ready_nothing_is_answered(shop, monkeypatch):
-    begin = threading.Event()
-    monkeypatch.setattr(Engine, "start", lambda _: begin.wait())
-
-    async def live():
-        door = create_app(Settings(shop, log=False))
-        async with door.app.router.lifespan_context(door.app):
-            try:
-                return await exchange(door, path="/v1/health"), await exchange(door, "POST", "/v1/search", b"{}")
-            finally:
-                begin.set()
-
-    health, search = asyncio.run(live())
+def test_before_it_is_ready_nothing_is_answered(shop):
+    door = create_app(Settings(shop, log=False))  # and its start has not begun
+    health = asyncio.run(exchange(door, path="/v1/health"))
+    search = asyncio.run(exchange(door, "POST", "/v1/search", b"{}"))
+    door.app.state.engine.stop()
     assert (health.status, health.json) == (503, {"ready": False})
     assert (search.status, search.headers["retry-after"]) == (503, "2")
 
@@ -151,9 +148,14 @@ def test_items_and_marks_come_and_go(inside):
         assert inside(method, path).status == 404, path
 
 
-def test_a_picture_that_is_gone_is_said(inside, monkeypatch):
-    monkeypatch.setattr(views, "thumbnail", lambda *_: None)
-    reply = inside("GET", "/v1/items/table%2Fbread5.png/thumbnail")
+def test_a_picture_that_is_gone_is_said(inside, tmp_path):
+    with closing(Index.open(inside.place)) as index:
+        photo("bread", 70).save(tmp_path / "gone.png")
+        index.add([tmp_path / "gone.png"])
+        (tmp_path / "gone.png").unlink()
+        (item,) = index.store.summary([], 0, 1).newest
+        reply = inside("GET", f"/v1/items/{quote(item.id, safe='')}/thumbnail")
+        index.store.remove([item.id])
     assert (reply.status, reply.message) == (404, "The picture of this item is not there any more.")
 
 

@@ -1,6 +1,8 @@
 """Items and the whole index as the API shows them."""
 
+import json
 import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -8,12 +10,13 @@ import pytest
 
 from lookalike.search import Index
 from lookalike.search.calibration.thresholds import Calibration
-from lookalike.search.items import Answer, Hit, Identity, Item
+from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.serve import views
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, Thumbnails, answer_form, hit_form, item_form
-from tests.search.conftest import CLASSES
+from tests.search.around import around
+from tests.search.conftest import CLASSES, photo
 
 
 @pytest.fixture
@@ -91,43 +94,33 @@ def test_without_labels_the_newest_item_is_the_sample(tmp_path):
     assert (form.labels, form.sample.id) == ([], "new")
 
 
-def test_an_overview_is_made_again_after_a_change(overview, index, monkeypatch):
-    clock = [100.0]
-    monkeypatch.setattr(views.time, "monotonic", lambda: clock[0])
-
-    def slowly():
-        clock[0] += 1
-        return original()
-
+def test_an_overview_is_made_again_after_a_change(index, shop):
+    clock, store = [100.0], index.store
+    overview = Overview(index, Settings(shop), lambda: clock[0])
     first = overview.form()
     assert overview.form() is first
-    index.store.remove(["table/figs0.png"])
-    original = overview._made
-    monkeypatch.setattr(overview, "_made", slowly)
+    store.remove(["table/figs0.png"])
+
+    def slowly(*what):
+        clock[0] += 0.5  # it is asked twice
+        return store.summary(*what)
+
+    index.store = around(store, summary=slowly)
     second = overview.form()
     assert second.items == 35
-    index.store.remove(["table/figs1.png"])
+    store.remove(["table/figs1.png"])
     clock[0] += views.PATIENCE - 0.5
     assert overview.form() is second  # it took a second, so it may be twenty seconds old
     clock[0] += 0.5
     assert overview.form().items == 34
 
 
-def test_what_calibration_promises_is_said(overview):
+def test_what_calibration_promises_is_said(index, shop):
     calibration = Calibration(0.8, 0.6, 0.4, 0.9, (0.8, 1.0), 0.75, 6, 24, 36, 1, "today", "index")
 
-    class Calibrated:
-        identity = Identity(None, "sphere", 4, generation=1)
-
-        def __init__(self, calibration, items):
-            self.calibration, self.items = calibration, items
-
-        def __len__(self):
-            return self.items
-
-    def shown(calibration, items=36):
-        overview.index = Calibrated(calibration, items)
-        return overview._calibration()
+    def shown(calibration):
+        index.store.documents.write("calibration", json.dumps(calibration.as_json()))
+        return Overview(index, Settings(shop)).form().calibration
 
     form = shown(calibration)
     assert (form.precision, form.coverage, form.date, form.stale) == (0.8, 0.75, "today", False)
@@ -136,33 +129,32 @@ def test_what_calibration_promises_is_said(overview):
         "75% of what can be answered gets one."
     )
     assert form.meaning == promise
-    grown = shown(calibration, 100)
+    grown = shown(replace(calibration, items=10))
     assert grown.stale
-    assert grown.meaning.startswith(f"{promise} Calibrate again: the index has grown from 36 to 100 items")
+    assert grown.meaning.startswith(f"{promise} Calibrate again: the index has grown from 10 to 36 items")
     none = shown(replace(calibration, sure=None))
     assert none.meaning.startswith("No answer is called sure: 6 classes like these do not promise 80%")
 
 
-def test_thumbnails_stay_in_memory_up_to_a_size(index, monkeypatch):
-    first, second = "table/figs0.png", "table/figs1.png"
-    sizes = [len(Thumbnails(index).get(name)) for name in (first, second)]
-    drawn = []
-
-    def draw(store, item):
-        drawn.append(item.id)
-        return original(store, item)
-
-    original = views.thumbnail
-    monkeypatch.setattr(views, "thumbnail", draw)
-    monkeypatch.setattr(views, "KEPT", sum(sizes))
-    thumbnails = Thumbnails(index)
-    for name in (first, second, first, second):
-        assert thumbnails.get(name).startswith(b"\xff\xd8")
-    assert drawn == [first, second]
-    monkeypatch.setattr(views, "KEPT", max(sizes))
-    small = Thumbnails(index)
-    for name in (first, second, second, first):
-        small.get(name)
-    assert drawn[2:] == [first, second, first]  # the one that was looked at longest ago has gone
+def test_thumbnails_stay_in_memory_up_to_a_size(tmp_path, model):
+    """One that is in memory is there after its file has gone."""
+    (tmp_path / "photos").mkdir()
+    for name in ("first", "second", "third"):
+        photo("figs", len(name)).save(tmp_path / "photos" / f"{name}.png")
+    index = Index.create(tmp_path / "index", model)
+    index.add(tmp_path / "photos")
+    first, second, third = (item.id for item in index.store.listed())
+    sizes = [len(Thumbnails(index).get(name)) for name in (first, second, third)]
+    large, exact, small = (Thumbnails(index, kept) for kept in (sum(sizes), sizes[0] + sizes[1], max(sizes[:2])))
+    for name in (first, second, third):
+        assert large.get(name).startswith(b"\xff\xd8")
+    for thumbnails in (exact, small):
+        for name in (first, second):
+            thumbnails.get(name)
+    shutil.rmtree(tmp_path / "photos")
+    assert all(large.get(name) for name in (first, second, third))
+    assert all(exact.get(name) for name in (first, second))
+    assert (small.get(first) is None, small.get(second) is None) == (True, False)  # the older one has gone
     with pytest.raises(Refusal, match="There is no item 'nothing'"):
         small.get("nothing")
+    index.close()

@@ -59,7 +59,10 @@ def audit(
     `decoded` is the same data set from the decoded cache: then no image is decoded again.
     """
     if embeddings is not None:
-        check(len(embeddings) == len(dataset), f"{len(embeddings)} embeddings for {len(dataset)} images: give one each")
+        check(
+            len(embeddings) == len(dataset),
+            f"{len(embeddings)} embeddings for {len(dataset)} images: give one per image",
+        )
     scanned = scan(dataset, decoded=decoded, threads=threads, progress=progress)
     good = torch.from_numpy(scanned.readable)
     findings = _file_findings(dataset, scanned) + duplicate_findings(dataset, scanned) + _class_findings(dataset, good)

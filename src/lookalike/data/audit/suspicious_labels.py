@@ -58,7 +58,7 @@ def suspicious_labels(
     >>> suspicious_labels(points, torch.tensor([0, 0, 0, 0, 1, 1, 1, 1]))[0].row
     7
     """
-    check(len(embeddings) == len(labels), f"{len(embeddings)} embeddings for {len(labels)} images: give one each")
+    check(len(embeddings) == len(labels), f"{len(embeddings)} embeddings for {len(labels)} images: give one per image")
     sizes = torch.bincount(labels)
     unit = normalise(embeddings, "sphere")
     doubts: list[Doubt] = []

@@ -52,7 +52,7 @@ def positions(kind: str, values: Sequence[str | None], names: tuple[str, ...]) -
     known: dict[str | None, int] = {"": UNKNOWN, None: UNKNOWN}
     known.update((name, position) for position, name in enumerate(names))
     wrong = sorted({str(value) for value in values if value not in known})
-    check(not wrong, f"unknown {kind} '{wrong[0] if wrong else ''}': possible are {', '.join(names)}")
+    check(not wrong, f"unknown {kind} '{wrong[0] if wrong else ''}': use {', '.join(names)}")
     return torch.tensor([known[value] for value in values], dtype=torch.int64)
 
 

@@ -30,7 +30,7 @@ def inshop(root: str | Path, check_counts: bool = True) -> Dataset:
     _check_length(file, len(rows), check_counts)
     status = [row[2] for row in rows]
     wrong = sorted(set(status) - {"train", "query", "gallery"})
-    check(not wrong, f"In-shop: {file.name} has the status {wrong[:1]}: possible are train, query, gallery")
+    check(not wrong, f"In-shop: {file.name} has the status {wrong[:1]}: it must be train, query or gallery")
     labels, label_names = numbered([row[1] for row in rows])
     # img/WOMEN/Dresses/id_00000002/02_1_front.jpg
     categories, category_names = numbered(["/".join(row[0].split("/")[1:3]) for row in rows])

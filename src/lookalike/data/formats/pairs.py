@@ -80,7 +80,7 @@ class _Judged:
         check(bool(left and right), f"{where} names only one image: every row needs left and right")
         check(left != right, f"{where} compares '{left}' with itself")
         if answer.lower() not in ANSWERS:
-            raise UserError(f"{where} answers '{answer}': possible are yes and no, 1 and 0, same and different")
+            raise UserError(f"{where} answers '{answer}': write yes or no, 1 or 0, same or different")
         pair = (self._image(left), self._image(right))
         (self.same if ANSWERS[answer.lower()] else self.different).append(pair)
         if split is not None:
@@ -91,14 +91,16 @@ class _Judged:
 
     def _split(self, pair: tuple[int, int], name: str, where: str) -> None:
         name = ALIASES.get(name, name)
-        check(name in ("", *SPLITS), f"{where} has the split '{name}': possible are {', '.join(SPLITS)}, or nothing")
+        check(name in ("", *SPLITS), f"{where} has the split '{name}': use {', '.join(SPLITS)}, or leave it empty")
         place = SPLITS.index(name) if name else UNKNOWN
         for image in pair:
             known = self.splits.setdefault(image, place)
             check(known == place, f"{where} puts an image into another split than an earlier line does")
 
     def finish(self, name: str, base: Path) -> Dataset:
-        check(bool(self.same), f"'{self.file.name}' has no pair that is the same: there is nothing to learn or to find")
+        check(
+            bool(self.same), f"'{self.file.name}' has no pair marked as the same: there is nothing to learn or to find"
+        )
         both = {frozenset(pair) for pair in self.same} & {frozenset(pair) for pair in self.different}
         check(not both, f"'{self.file.name}' calls {len(both)} pairs both the same and different")
         count, paths = len(self.images), list(self.images)

@@ -1,7 +1,7 @@
 """A table of images: CSV, TSV, or Parquet where pyarrow is installed.
 
 The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are ignored. A
-column `labels` in the place of `label` holds several, such as `red|round`, or none. Where a row has no label,
+column `labels` instead of `label` holds several, such as `red|round`, or none. Where a row has no label,
 `not_label` may hold classes that it does not belong to. The column `verdict` of `lookalike classify` tells its sure
 answers from guesses, which are not learnt.
 Rows are read one by one into columns: a million of them take seconds and a few hundred megabytes.
@@ -132,15 +132,15 @@ class _Columns:
         if place is None:
             possible = ", ".join(SPLITS if kind == "split" else ROLES)
             raise UserError(
-                f"'{self.file.name}' line {number} has the {kind} '{value}': possible are {possible}, or nothing"
+                f"'{self.file.name}' line {number} has the {kind} '{value}': use {possible}, or leave it empty"
             )
         return place
 
     def finish(self, name: str, base: Path) -> Dataset:
         check(
             len(self.ends) > 1 or not self.problems,
-            f"'{self.file.name}' holds guesses of classify alone: look at them, and write checked as the verdict of "
-            "those that are right",
+            f"'{self.file.name}' holds only guesses of lookalike classify: check them, and write checked as "
+            "the verdict of the right ones",
         )
         check(len(self.ends) > 1, f"'{self.file.name}' has no rows: write one image per line below path,label")
         paths = StringColumn(np.frombuffer(bytes(self.paths), np.uint8), np.frombuffer(self.ends, np.int64))

@@ -6,20 +6,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lookalike.evaluation.engine.panel import WIDE, Listed, Panel, clean, portions
+from lookalike.evaluation.engine.panel import BLOCKS, Blocks, Listed, Panel, clean, portions
 from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.space import Space
 
-FEW = 24  # up to so many relevant items a branch-free sweep per item beats a lookup table
 SLOTS, MOST_SLOTS = 16, 2**16  # of the lookup table per relevant item, and at most
-NEAR = 2**18  # so many scores of a block are settled one by one; beyond, the block is scored again in float64
 
 
 class Counter:
     """Counts, for the relevant items of a panel of queries, the irrelevant items above them."""
 
     def __init__(
-        self, question: RankingTask, queries: Space, gallery: Space, tolerance: float, most: int | None
+        self,
+        question: RankingTask,
+        queries: Space,
+        gallery: Space,
+        tolerance: float,
+        most: int | None,
+        blocks: Blocks = BLOCKS,
     ) -> None:
         from lookalike.evaluation.engine import kernel
 
@@ -29,14 +33,14 @@ class Counter:
 
             self.listed_kernel: Any = listed_kernel
         self.question, self.queries, self.gallery = question, queries, gallery
-        self.tolerance, self.most = tolerance, most
+        self.tolerance, self.most, self.blocks = tolerance, most, blocks
 
     def panel(self, rows: slice) -> Panel:
         question = self.question
         listed = None if question.relevance is None else Listed(*question.columns(rows))
         parts = [
             clean(question, part, self.own(part, listed), self.tolerance, self.most, listed)
-            for part in portions(question, rows)
+            for part in portions(question, rows, self.blocks)
         ]
         totals = np.concatenate([part[0] for part in parts])
         relevant = np.full((max(len(part[1]) for part in parts), len(totals)), np.inf)
@@ -45,7 +49,7 @@ class Counter:
             relevant[: len(best), place : place + best.shape[1]] = best
             place += best.shape[1]
         counts = np.minimum(totals, len(relevant))
-        if len(relevant) > FEW:
+        if len(relevant) > self.blocks.few:
             relevant = np.asfortranarray(relevant)  # many items are read query by query
         band = self.tolerance + self.queries.rounding
         low, high = (relevant - band).astype(np.float32), (relevant + band).astype(np.float32)
@@ -57,7 +61,7 @@ class Counter:
         """The float64 scores of each query's class or of the items listed for it, −∞ where there is none."""
         first, last = self.question.first[rows], self.question.last[rows]
         shifted = self.question.shifted(rows)
-        if listed is None and int(last[0] - first[0]) >= WIDE and (first == first[0]).all():
+        if listed is None and int(last[0] - first[0]) >= self.blocks.wide and (first == first[0]).all():
             return self.queries.exact_block(shifted, self.gallery, slice(int(first[0]), int(last[0]))).numpy()
         scores = np.full((len(first), int((last - first).max())), -np.inf)
         sides = self.sides(shifted, slice(None))
@@ -78,7 +82,7 @@ class Counter:
     def tables(self, low: Any, high: Any, counts: Any) -> tuple[Any, ...]:
         """Per query a table from a score's slot to the number of items below it, and the slots' origin and scale."""
         items, queries = low.shape
-        if items <= FEW:
+        if items <= self.blocks.few:
             return ()
         kind = np.uint16 if items < 2**16 - 2 else np.int32
         tables = np.empty((queries, min(SLOTS * items, MOST_SLOTS)), kind)
@@ -126,7 +130,7 @@ class Counter:
     def sweep(self, panel: Panel, scores: Any, columns: slice, by_column: bool) -> bool:
         """Count what float32 decides and settle the rest one by one; False: there is too much to settle."""
         above = np.zeros_like(panel.low, np.int32)
-        near = np.empty((NEAR, 4), np.int32)
+        near = np.empty((self.blocks.near, 4), np.int32)
         if panel.tables:
             rows = torch.from_numpy(scores).T.contiguous().numpy() if by_column else scores
             unclear = self.kernel.many_rows(rows, panel.low, panel.high, panel.counts, *panel.tables, above, near)
@@ -149,7 +153,7 @@ class Counter:
         self.hide(scores, panel, columns)
         low, high = panel.relevant - self.tolerance, panel.relevant + self.tolerance
         over, upto = np.zeros_like(low, np.int32), np.zeros_like(low, np.int32)
-        if len(panel.relevant) > FEW:
+        if len(panel.relevant) > self.blocks.few:
             self.kernel.many_exact(scores, high, panel.counts, over)
             self.kernel.many_exact(scores, np.nextafter(low, -np.inf), panel.counts, upto)
         else:

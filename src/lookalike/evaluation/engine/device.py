@@ -4,8 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lookalike.evaluation.engine.counting import NEAR
-from lookalike.evaluation.engine.panel import Listed, Panel, clean, marked
+from lookalike.evaluation.engine.panel import BLOCKS, Blocks, Listed, Panel, clean, marked
 from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.space import Space
 
@@ -16,10 +15,16 @@ class DeviceCounter:
     """Like `counting.Counter`. In a panel, `low`, `high` and `relevant` are queries × items here, the lowest first."""
 
     def __init__(
-        self, question: RankingTask, queries: Space, gallery: Space, tolerance: float, most: int | None
+        self,
+        question: RankingTask,
+        queries: Space,
+        gallery: Space,
+        tolerance: float,
+        most: int | None,
+        blocks: Blocks = BLOCKS,
     ) -> None:
         self.question, self.queries, self.gallery, self.tolerance = question, queries, gallery, tolerance
-        self.most = most
+        self.most, self.blocks = most, blocks
         self.device = gallery.vectors.device
         self.precise = gallery.half.device  # where float64 exists: MPS has none
 
@@ -83,7 +88,7 @@ class DeviceCounter:
         at_least = torch.searchsorted(panel.low, scores, right=True)
         above = torch.searchsorted(panel.high, scores)
         unclear = at_least - above
-        if int(unclear.sum()) > NEAR:
+        if int(unclear.sum()) > self.blocks.near:
             self.sweep_exactly(panel, columns)
             return
         over = self.passed(panel, above)

@@ -14,10 +14,22 @@ from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.ranks import Gains, RelevantRanks
 from lookalike.evaluation.inputs import Codes
 
-ROWS = 1024  # a block of 1024 × 1024 scores is 4 MB: it stays in the cache between product and scan
-ENTRIES = 2**20  # relevant scores in one panel
-WIDE = 256  # members of a class whose scores are one product
-BUDGET = 2**21  # relevant scores held at once, at about 70 bytes each
+
+@dataclass(frozen=True)
+class Blocks:
+    """How much is computed at a time, and how. Time and memory depend on it; no result does."""
+
+    rows: int = 1024  # a block of 1024 × 1024 scores is 4 MB: it stays in the cache between product and scan
+    area: int = 1024 * 1024  # scores in one block
+    entries: int = 2**20  # relevant scores in one panel
+    wide: int = 256  # members of a class whose scores are one product
+    budget: int = 2**21  # relevant scores held at once, at about 70 bytes each
+    few: int = 24  # up to so many relevant items a branch-free sweep per item beats a lookup table
+    near: int = 2**18  # so many scores of a block are settled one by one; beyond, it is scored again in float64
+    compiled: bool = True  # whether loops on the CPU are compiled, not torch operations as on other devices
+
+
+BLOCKS = Blocks()
 
 
 @dataclass
@@ -135,40 +147,40 @@ def entries_of(question: RankingTask, most: int | None) -> Codes:
     return widths if most is None or question.relevance is not None else np.minimum(widths, most)
 
 
-def portions(question: RankingTask, rows: slice) -> list[slice]:
+def portions(question: RankingTask, rows: slice, blocks: Blocks) -> list[slice]:
     """Rows of one class each, where classes are wide; so few that all scores of that class are a bounded number."""
     widths = question.last[rows] - question.first[rows]
-    if question.relevance is not None or int(widths.max()) < WIDE:
+    if question.relevance is not None or int(widths.max()) < blocks.wide:
         return [rows]
     turns = rows.start + 1 + np.flatnonzero(np.diff(question.first[rows]))
     parts = []
     for start, stop in itertools.pairwise([rows.start, *turns.tolist(), rows.stop]):
-        step = max(1, ENTRIES // int(question.last[start] - question.first[start]))
+        step = max(1, blocks.entries // int(question.last[start] - question.first[start]))
         parts += [slice(left, min(left + step, stop)) for left in range(start, stop, step)]
     return parts
 
 
-def partition(question: RankingTask, most: int | None) -> list[slice]:
+def partition(question: RankingTask, most: int | None, blocks: Blocks) -> list[slice]:
     """Rows of the panels: similarly many relevant items in each, and a bounded number of entries."""
     widths = entries_of(question, most)
     pieces, start = [], 0
     while start < len(widths):
         most = 2 * int(widths[start]) + 4
-        stop = min(int(np.searchsorted(widths, most, side="right")), start + ROWS)
-        while stop - start > 1 and (stop - start) * int(widths[stop - 1]) > ENTRIES:
-            stop = start + max(1, ENTRIES // int(widths[stop - 1]))
+        stop = min(int(np.searchsorted(widths, most, side="right")), start + blocks.rows)
+        while stop - start > 1 and (stop - start) * int(widths[stop - 1]) > blocks.entries:
+            stop = start + max(1, blocks.entries // int(widths[stop - 1]))
         pieces.append(slice(start, stop))
         start = stop
     return pieces
 
 
-def waves(question: RankingTask, pieces: list[slice], most: int | None) -> list[list[slice]]:
+def waves(question: RankingTask, pieces: list[slice], most: int | None, blocks: Blocks) -> list[list[slice]]:
     """Panels held in memory at the same time; usually all of them."""
     groups: list[list[slice]] = [[]]
     held, widths = 0, entries_of(question, most)
     for piece in pieces:
         entries = (piece.stop - piece.start) * int(widths[piece.stop - 1])
-        if groups[-1] and held + entries > BUDGET:
+        if groups[-1] and held + entries > blocks.budget:
             groups.append([])
             held = 0
         groups[-1].append(piece)

@@ -69,7 +69,7 @@ def read_ignore(ignore: Any, queries: int, gallery: int, leave_one_out: bool) ->
 
 
 def with_unknown(ignore: Ignore | None, unknown: NDArray[np.bool_] | None) -> Ignore | None:
-    """Besides what the user hides, the pairs of which nobody said whether they are alike."""
+    """Besides what the user hides, the pairs that were not judged."""
     if unknown is None:
         return ignore
     if ignore is None:

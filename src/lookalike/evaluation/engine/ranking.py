@@ -19,13 +19,12 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from lookalike.evaluation.engine.panel import ROWS, Panel, partition, waves
+from lookalike.evaluation.engine.panel import BLOCKS, Blocks, Panel, partition, waves
 from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.ranks import RelevantRanks
 from lookalike.evaluation.engine.space import Space
 from lookalike.progress import Progress
 
-AREA = ROWS * ROWS  # scores in one block
 FLOOR = 1e-12  # float64 sums of equal terms in another order differ by less; a tolerance of 0 means this
 Task = tuple[int, slice, int | None]
 
@@ -59,22 +58,22 @@ def workers(device: torch.device) -> Iterator[tuple[ThreadPoolExecutor, int]]:
         torch.set_float32_matmul_precision(precision)
 
 
-def outside(question: RankingTask, start: int, stop: int, height: int) -> Iterator[slice]:
+def outside(question: RankingTask, start: int, stop: int, height: int, blocks: Blocks) -> Iterator[slice]:
     """The gallery without positions start … stop − 1, in blocks."""
-    step = max(ROWS, AREA // (-(-height // 8) * 8))
+    step = max(blocks.rows, blocks.area // (-(-height // 8) * 8))
     for begin, end in ((0, start), (stop, len(question.gallery))):
         for left in range(begin, end, step):
             yield slice(left, min(left + step, end))
 
 
-def plan(question: RankingTask, rows: list[slice]) -> list[Task]:
+def plan(question: RankingTask, rows: list[slice], blocks: Blocks) -> list[Task]:
     """Blocks (panel, gallery columns, panel that these columns are) in which each panel meets the whole gallery."""
     tasks: list[Task] = []
     shift = question.offset
     begin, end = (rows[0].start + shift, rows[-1].stop + shift) if question.symmetric else (0, 0)
     for number, piece in enumerate(rows):
         height = piece.stop - piece.start
-        tasks += [(number, columns, None) for columns in outside(question, begin, end, height)]
+        tasks += [(number, columns, None) for columns in outside(question, begin, end, height, blocks)]
         if question.symmetric:
             for other in range(number, len(rows)):
                 columns = slice(rows[other].start + shift, rows[other].stop + shift)
@@ -89,11 +88,12 @@ def rank(
     tolerance: float = 0.0,
     most: int | None = None,
     progress: Progress | None = None,
+    blocks: Blocks = BLOCKS,
 ) -> Iterator[RelevantRanks]:
     """The ranks of all queries with a relevant item, panel by panel; of their `most` best relevant items."""
-    counter = counter_for(question, queries, gallery, max(tolerance, FLOOR), most)
-    groups = waves(question, partition(question, most), most)
-    plans = [plan(question, rows) for rows in groups if rows]
+    counter = counter_for(question, queries, gallery, max(tolerance, FLOOR), most, blocks)
+    groups = waves(question, partition(question, most, blocks), most, blocks)
+    plans = [plan(question, rows, blocks) for rows in groups if rows]
     total, done, lock = sum(len(tasks) for tasks in plans), 0, Lock()
     buffers: SimpleQueue[Tensor] = SimpleQueue()
     device = gallery.vectors.device
@@ -113,7 +113,7 @@ def rank(
     with workers(device) as (pool, threads):
         with torch.inference_mode(False):  # the caller may be in it, the threads that write here never are
             for _ in range(threads):
-                buffers.put(torch.empty(AREA, device=device))
+                buffers.put(torch.empty(blocks.area, device=device))
         for rows, tasks in zip(groups, plans, strict=False):
             panels = list(pool.map(counter.panel, rows))
             for _ in pool.map(lambda task, panels=panels: work(panels, task), tasks):
@@ -121,12 +121,14 @@ def rank(
             yield from (panel.ranks(question) for panel in panels)
 
 
-def counter_for(question: RankingTask, queries: Space, gallery: Space, tolerance: float, most: int | None) -> Counts:
+def counter_for(
+    question: RankingTask, queries: Space, gallery: Space, tolerance: float, most: int | None, blocks: Blocks
+) -> Counts:
     """Compiled loops on the CPU, torch operations elsewhere."""
-    if gallery.vectors.device.type == "cpu":
+    if gallery.vectors.device.type == "cpu" and blocks.compiled:
         from lookalike.evaluation.engine.counting import Counter
 
-        return Counter(question, queries, gallery, tolerance, most)
+        return Counter(question, queries, gallery, tolerance, most, blocks)
     from lookalike.evaluation.engine.device import DeviceCounter
 
-    return DeviceCounter(question, queries, gallery, tolerance, most)
+    return DeviceCounter(question, queries, gallery, tolerance, most, blocks)

@@ -71,14 +71,14 @@ def alignment(vectors: Float[Tensor, "n d"], codes: Codes) -> float:
     return float(2 * (number * squares - sums.square().sum(1)).sum() / pairs)
 
 
-def uniformity(vectors: Float[Tensor, "n d"]) -> float:
-    """log mean exp(−2 ‖a − b‖²) over all pairs of different samples, block by block."""
+def uniformity(vectors: Float[Tensor, "n d"], block: int = BLOCK) -> float:
+    """log mean exp(−2 ‖a − b‖²) over all pairs of different samples, `block` × `block` at a time."""
     half, total, number = vectors.double().square().sum(1).float() / 2, 0.0, len(vectors)
     if number < 2:
         raise UserError("uniformity needs at least two samples")
-    for i in range(0, number, BLOCK):
-        for j in range(i, number, BLOCK):
-            rows, columns = slice(i, i + BLOCK), slice(j, j + BLOCK)
+    for i in range(0, number, block):
+        for j in range(i, number, block):
+            rows, columns = slice(i, i + block), slice(j, j + block)
             scores = vectors[rows] @ vectors[columns].T
             squares = (half[rows, None] + half[columns] - scores).mul_(2).clamp_(min=0)
             if i == j:

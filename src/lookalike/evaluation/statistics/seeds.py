@@ -77,7 +77,10 @@ def spread(results: Sequence[Result], metric: str) -> Spread:
 
 def difference(results: Sequence[Result], baseline: Sequence[Result], metric: str) -> Spread:
     """How much higher the `metric` of some `results` is than the `baseline`'s, in pairs of equal seed and query."""
-    check(len(results) == len(baseline), f"{len(results)} seeds against {len(baseline)}: pairs need the same seeds")
+    check(
+        len(results) == len(baseline),
+        f"{len(results)} seeds against {len(baseline)} of the baseline: a paired comparison needs the same seeds",
+    )
     pairs = list(zip(results, baseline, strict=True))
     paired = all(
         metric in one.per_query and metric in other.per_query and one.labels == other.labels for one, other in pairs
@@ -101,7 +104,7 @@ def difference_by_seed(
 def averaged(results: Sequence[Result]) -> Result:
     """The mean of the `results` of several models on the same queries, figure by figure and query by query."""
     first = results[0]
-    check(_same_queries(results), "models were measured on different queries: their mean says nothing")
+    check(_same_queries(results), "models were measured on different queries, so their mean is meaningless")
     values = {name: float(np.mean([result[name] for result in results])) for name in first}
     per_query = {name: np.mean([result.per_query[name] for result in results], axis=0) for name in first.per_query}
     return Result(values, per_query, first.labels, first.facts, first.categories, sets=first.sets)

@@ -54,8 +54,8 @@ def recall_chart(result: Result, results: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart(
         "recall",
         "Recall at K",
-        f"The higher at the left, the fewer answers a person must look at: a share of {result['recall@1']:.3f} "
-        "of the queries has a right first answer.",
+        f"The higher on the left, the fewer answers a person must look at; {result['recall@1']:.1%} "
+        "of the queries have a right first answer.",
         Axis("K, the number of answers looked at", 1.0, last, log=True),
         Axis("share of queries with a hit in K", 0.0, 1.0),
         (band, Series("this model", *columns(points)), *(line for line in lines if line.x)),
@@ -82,12 +82,12 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Chart | None:
     return Chart(
         "calibration",
         "When to believe an answer",
-        "Answers from a threshold on: how many are right, how many remain.",
+        "Answers above a threshold: how many are right, and how many remain.",
         Axis(score, *around(thresholds, 1e-6)),
         Axis("share", 0.0, 1.0),
         (
             Series("right among them", thresholds, right),
-            Series("answered rightly, of all that could be", thresholds, answered, colour=1),
+            Series("answered correctly, of all that could be", thresholds, answered, colour=1),
         ),
         tuple(marks),
     )

@@ -19,7 +19,7 @@ from lookalike.report.run.tiles import Tile, tile
 PAIRS = 200_000_000  # scores computed at most
 SHOWN = 40  # rows of the table on the page; the file has all
 MEANING = (
-    "The neighbours of these images agree on one other class, and none of them is of its own. Either the label is "
+    "The neighbours of each image agree on one other class, and none is of the image's own class. Either the label is "
     "wrong, or the two classes look alike."
 )
 
@@ -71,7 +71,7 @@ def draw(checked: LabelCheck, addresses: Mapping[int, str]) -> Html:
         image, nearest = (tile(shown, addresses) for shown in tiles[2 * place : 2 * place + 2])
         rows.append([join(image, nearest), file_name(path), label, suggested, evidence])
     some = f"the {SHOWN} strongest of {total:,}" if total > SHOWN else f"{total:,}"
-    limited = "" if checked.complete else " Only the worst queries were looked at."
+    limited = "" if checked.complete else " Only the worst queries were checked."
     button = element("button", "copy the file names", type="button", class_="copy-all", data_copies="#labels td .path")
     return join(
         note(MEANING + limited),

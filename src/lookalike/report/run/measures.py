@@ -34,12 +34,15 @@ class Measures:
     shape: dict[str, float]  # rho, intra, inter
 
 
-def measure(test: UnseenImages, known: Result | None = None, seed: int = 0) -> Measures:
-    """`known` is what `evaluate` returned for these queries: then they are not ranked again."""
+def measure(test: UnseenImages, known: Result | None = None, seed: int = 0, pairs: int = PAIRS) -> Measures:
+    """`known` is what `evaluate` returned for these queries: then they are not ranked again.
+
+    Curves over pairs and confusions come from at most so many `pairs`, and from 256 queries at least.
+    """
     every = _arguments(test, np.arange(len(test.labels)))
     if known is None or not _answers(known, test):
         known = evaluate(**every, categories=test.categories, metrics=METRICS)
-    rows = some(len(test.labels), max(256, PAIRS // test.gallery_size), seed)
+    rows = some(len(test.labels), max(256, pairs // test.gallery_size), seed)
     sample = _arguments(test, rows)
     vectors = some(len(test.all_labels), ROWS, seed)
     values = spectrum.singular_values(normalise(torch.from_numpy(test.all_vectors[vectors]), test.geometry))

@@ -120,7 +120,7 @@ def roc_chart(tally: Tally) -> Chart:
     return Chart(
         "roc",
         "ROC of pairs",
-        f"Higher at the left is better: more hits at few false alarms; area {area:.4f}.",
+        f"Higher on the left is better: more hits with few false alarms; area {area:.4f}.",
         Axis("false-accept rate", max(float(low), 1e-7), 1.0, log=True),
         Axis("true-accept rate", 0.0, 1.0),
         (Series("all thresholds", _at(np.maximum(rates, 1e-7), places), _at(recall, places)),),

@@ -111,13 +111,15 @@ def _calibration(content: Content) -> Html:
     if not facts:
         return Html()
     score = "chance" if facts.get("models") or facts.get("weights") else "similarity"
-    start = f"From no {score} on" if facts["sure"] is None else f"From a {score} of {facts['sure']:.3f} on"
     reason = f" ({facts['reason']})" if facts.get("reason") else ""
+    sure = f"A search answers “sure” at a {score} of {facts['sure'] or 0:.3f} or more"
+    covered = f"It covers {facts['coverage']:.1%} of the pictures whose class can be found. "
     words = (
-        f"{start} a search answers with “sure”: at least {facts['target']:.0%} of such answers are right, on other "
-        f"classes too{reason}. It covers {facts['coverage']:.1%} of the pictures whose class can be found. This was "
-        f"measured with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95 % takes 19 of them "
-        "or more. Calibrate an index of your own with lookalike calibrate."
+        (f"{sure}: " if facts["sure"] is not None else "No answer is called “sure”: the aim is that ")
+        + f"at least {facts['target']:.0%} of such answers are right, on other classes too{reason}. "
+        + (covered if facts["sure"] is not None else "")
+        + f"This was measured with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95 % takes "
+        "19 of them or more. Calibrate an index of your own with lookalike calibrate."
     )
     return join(element("p", words), figures(content.charts["calibration"]))
 

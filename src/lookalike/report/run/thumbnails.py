@@ -62,7 +62,10 @@ def square(picture: Pixels, at_most: int) -> Pixels:
     (64, 64, 3)
     """
     fits = picture.ndim == 3 and picture.shape[2] == 3
-    check(fits, f"a picture must be height × width × 3, not of shape {picture.shape}: what does images(row) return?")
+    check(
+        fits,
+        f"a picture must be height × width × 3, not of shape {picture.shape}: let images(row) return such an array",
+    )
     height, width = picture.shape[:2]
     side = min(height, width)
     top, left = (height - side) // 2, (width - side) // 2

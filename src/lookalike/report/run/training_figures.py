@@ -32,7 +32,7 @@ def training_charts(run: RunRecord) -> list[Chart]:
             "speed",
             "Speed",
             "images per second",
-            "Should be level; dips are a busy machine or slow reading of images.",
+            "Should be flat; dips mean a busy machine or slow reading of images.",
         ),
     ]
     return [chart for chart in charts if chart is not None]

@@ -1,7 +1,7 @@
 """The verdict of a run, on top of its page: what was delivered, why, and what to do next.
 
 It is `verdict` in result.json: {"delivered": name, "in_words": sentence, "reasons": […], "warnings": […], "next": […],
-"candidates": […]}; runs of earlier versions have `sentences` in the place of `reasons`.
+"candidates": […]}; runs of earlier versions have `sentences` instead of `reasons`.
 A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), where there are
 `folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Where the
 network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `warp` (the whole photo, or its
@@ -55,7 +55,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Html:
     heads += ["dimensions", "ms per image", "bytes per item"]
     words = "Every candidate on the validation classes, with 95 % intervals over classes; the best of them is delivered"
     if folds:
-        words += ". Folds: all classes but the test classes, each judged by what was fitted to others"
+        words += ". Folds: all classes but the test classes, each judged by a model fitted to the others"
     return sortable("candidates", words, heads, [_cells(row, folds) for row in rows])
 
 
@@ -72,7 +72,7 @@ def networks_chart(verdict: Mapping[str, Any]) -> Chart | None:
         "Networks and sizes",
         "Higher is better, farther left is quicker; measured on train classes.",
         Axis("milliseconds per image", *around(times)),
-        Axis("map@r less that of the best", *around(gaps, least=0.01)),
+        Axis("map@r minus that of the best", *around(gaps, least=0.01)),
         tuple(series),
     )
 
@@ -95,7 +95,7 @@ def _line(number: int, name: str, rows: Sequence[Mapping[str, Any]]) -> Series:
 def _networks(rows: Sequence[Mapping[str, Any]]) -> Html:
     if not rows:
         return Html()
-    heads = ["network", "pixels", "sees", "features", *METRICS, "map@r less that of the best", "ms per image", "images"]
+    heads = ["network", "pixels", "sees", "features", *METRICS, "map@r minus that of the best", "ms per image", "images"]
     words = (
         "Networks and sizes on a sample of train classes, before anything was trained; those that did worse were left "
         "out of the next round, with more images. Differences are from the best on the same images, with 95 % intervals"

@@ -5,6 +5,7 @@ processors without these instructions it may saturate: it is used only where it 
 results for the largest products of the same width; elsewhere the loop answers.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -16,10 +17,6 @@ ROWS = 4096  # one block: small enough to stay in the cache, and always the same
 LEAST, NARROWEST = 6, 16  # queries and dimensions from which on it is faster
 
 
-def usable(queries: int, rows: int, width: int) -> bool:
-    return queries >= LEAST and rows >= ROWS and width >= NARROWEST and width % 4 == 0 and _exact(width)
-
-
 def products(
     queries: Int8[np.ndarray, "queries d"], items: Int8[np.ndarray, "rows d"]
 ) -> Int32[np.ndarray, "queries rows"]:
@@ -29,7 +26,7 @@ def products(
 
 
 @cache
-def _exact(width: int) -> bool:
+def exact(width: int) -> bool:
     """Whether the largest products and random ones of this width come out right."""
     try:
         if not torch.cpu._is_vnni_supported():
@@ -41,3 +38,8 @@ def _exact(width: int) -> bool:
         return bool((products(queries, items) == queries.astype(np.int32) @ items.astype(np.int32).T).all())
     except (AttributeError, RuntimeError):
         return False
+
+
+def usable(queries: int, rows: int, width: int, exact: Callable[[int], bool] = exact) -> bool:
+    """Whether the products of so many queries and rows are faster here, and `exact` for their width."""
+    return queries >= LEAST and rows >= ROWS and width >= NARROWEST and width % 4 == 0 and exact(width)

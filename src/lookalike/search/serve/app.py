@@ -28,7 +28,6 @@ from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, answer_form
 
 THREADS = 2
-LOOK = 1.0  # seconds between looks for a new generation
 KEEP = 60.0  # seconds between writing down what was seen of queries
 CANARIES = 60  # minutes between asking for known pictures
 
@@ -95,7 +94,7 @@ async def _kept_ready(engine: Engine, starting: Awaitable[bool], failed: Callabl
     if not await starting:
         return
     while not engine.hangs:
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(engine.settings.look)
         with suppress(UserError):
             await asyncio.to_thread(engine.look_ahead)
     failed(UserError("several searches hang: lookalike status INDEX --check says whether the index is damaged"))
@@ -104,7 +103,7 @@ async def _kept_ready(engine: Engine, starting: Awaitable[bool], failed: Callabl
 async def _watching(engine: Engine) -> None:
     """Ask for known pictures now and then, and keep what was seen of the others."""
     for minute in count():
-        await asyncio.sleep(KEEP if minute else LOOK)
+        await asyncio.sleep(KEEP if minute else engine.settings.look)
         with suppress(Refusal, UserError):
             if engine.ready and minute % CANARIES == 0:
                 await engine.try_canaries()

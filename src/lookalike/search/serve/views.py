@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -84,8 +84,8 @@ def column_form(name: str, column: Column) -> ColumnForm:
 class Overview:
     """The index as a whole, made again after a change, but not all the time."""
 
-    def __init__(self, index: Index, settings: Settings) -> None:
-        self.index, self.settings = index, settings
+    def __init__(self, index: Index, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self.index, self.settings, self._clock = index, settings, clock
         self._lock = threading.Lock()
         self._version, self._until = "", 0.0
         self._form: IndexForm | None = None
@@ -100,11 +100,11 @@ class Overview:
     def form(self) -> IndexForm:
         with self._lock:
             version = self.index.store.version()
-            if self._form is None or (version != self._version and time.monotonic() >= self._until):
-                began = time.monotonic()
+            if self._form is None or (version != self._version and self._clock() >= self._until):
+                began = self._clock()
                 self._form, self._version = self._made(), version
-                took = time.monotonic() - began
-                self._until = time.monotonic() + (PATIENCE * took if took > QUICK else 0)
+                took = self._clock() - began
+                self._until = self._clock() + (PATIENCE * took if took > QUICK else 0)
             return self._form
 
     def _made(self) -> IndexForm:
@@ -153,10 +153,10 @@ class Overview:
 
 
 class Thumbnails:
-    """Pictures of items, the last ones in memory."""
+    """Pictures of items; the last ones stay in memory, up to `kept` bytes."""
 
-    def __init__(self, index: Index) -> None:
-        self.index = index
+    def __init__(self, index: Index, kept: int = KEPT) -> None:
+        self.index, self.kept = index, kept
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, float | None], bytes] = OrderedDict()
         self._size = 0
@@ -176,6 +176,6 @@ class Thumbnails:
             with self._lock:
                 self._size += len(content) - len(self._kept.get(name, b""))
                 self._kept[name] = content
-                while self._size > KEPT:
+                while self._size > self.kept:
                     self._size -= len(self._kept.popitem(last=False)[1])
         return content

@@ -14,6 +14,7 @@ at 0.92 by 16 candidates, at 0.99 by 64.
 import json
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -82,7 +83,8 @@ class SearchMemory:
     """What is remembered from one search to the next: filters as SQL, which of them leave few items, by counts of the
     last minute (a wrong guess costs time, never an answer), and how widely each connection searches the graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._clauses: dict[tuple[str, Filter], str] = {}
         self._few: dict[tuple[int, str], tuple[float, bool]] = {}
         self._widths: WeakKeyDictionary[Connection, int] = WeakKeyDictionary()
@@ -96,7 +98,7 @@ class SearchMemory:
         return self._clauses[key]
 
     def few(self, search: "TableSearch", graph: HnswGraph) -> bool:
-        key, now = (search.snapshot.identity.generation, search.condition), time.monotonic()
+        key, now = (search.snapshot.identity.generation, search.condition), self._clock()
         until, few = self._few.get(key, (0.0, False))
         if now >= until:
             most = int(FEW * math.sqrt(graph.items))

@@ -14,21 +14,23 @@ Result = TypeVar("Result")
 
 
 class Shard:
-    """One of several stores, opened when it is first needed; one that is down is left alone for a while."""
+    """One of several stores, opened when it is first needed; one that is down is left alone for `rest` seconds."""
 
-    def __init__(self, name: str, open_: Callable[[], Store]) -> None:
-        self.name, self._open = name, open_
+    def __init__(
+        self, name: str, open_: Callable[[], Store], rest: float = REST, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.name, self._open, self._rest, self._clock = name, open_, rest, clock
         self._store: Store | None = None
         self._lock = threading.Lock()
         self._problem, self._until = "", 0.0
 
     def ask(self, work: Callable[[Store], Result]) -> Result:
-        if time.monotonic() < self._until:
+        if self._clock() < self._until:
             raise StorageError(self._problem)
         try:
             result = work(self.store)
         except StorageError as error:
-            self._problem, self._until = f"{self.name}: {error}", time.monotonic() + REST
+            self._problem, self._until = f"{self.name}: {error}", self._clock() + self._rest
             raise StorageError(self._problem) from error
         self._until = 0.0
         return result

@@ -23,7 +23,7 @@ from lookalike.search.stores import Approximating, Column, Forgotten, StorageErr
 from lookalike.search.stores.fields import check_batch, kinds_of
 from lookalike.search.stores.sharded.merging import merged, merged_nearest, summed
 from lookalike.search.stores.sharded.parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedLog, ShardedMarks
-from lookalike.search.stores.sharded.shards import FanOut, Shard
+from lookalike.search.stores.sharded.shards import REST, FanOut, Shard
 
 BLOCK = 5_000
 ATTEMPTS = 5  # to find all shards in one generation
@@ -33,9 +33,9 @@ Found = TypeVar("Found", Answer, Nearest)
 class ShardedStore:
     """A store of stores; see `Store`."""
 
-    def __init__(self, openers: Sequence[Callable[[], Store]], complete: bool = False) -> None:
-        count = len(openers)
-        self.shards = [Shard(f"shard {number} of {count}", open_) for number, open_ in enumerate(openers, start=1)]
+    def __init__(self, openers: Sequence[Callable[[], Store]], complete: bool = False, rest: float = REST) -> None:
+        names = [f"shard {number} of {len(openers)}" for number in range(1, len(openers) + 1)]
+        self.shards = [Shard(name, open_, rest) for name, open_ in zip(names, openers, strict=True)]
         self.complete, self._ask = complete, FanOut(self.shards)
         self.documents, self.marks = ShardedDocuments(self._ask), ShardedMarks(self.shards[0])
         self.log = ShardedLog(self.shards[0])
