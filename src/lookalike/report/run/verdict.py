@@ -95,7 +95,16 @@ def _line(number: int, name: str, rows: Sequence[Mapping[str, Any]]) -> Series:
 def _networks(rows: Sequence[Mapping[str, Any]]) -> Html:
     if not rows:
         return Html()
-    heads = ["network", "pixels", "sees", "features", *METRICS, "map@r minus that of the best", "ms per image", "images"]
+    heads = [
+        "network",
+        "pixels",
+        "sees",
+        "features",
+        *METRICS,
+        "map@r minus that of the best",
+        "ms per image",
+        "images",
+    ]
     words = (
         "Networks and sizes on a sample of train classes, before anything was trained; those that did worse were left "
         "out of the next round, with more images. Differences are from the best on the same images, with 95 % intervals"
