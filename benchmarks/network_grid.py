@@ -60,8 +60,9 @@ def grid(recipe: Recipe, sample: data.Dataset) -> tuple[dict[NetworkAtSize, Meas
 def taken(recipe: Recipe, dataset: data.Dataset) -> NetworkAtSize:
     """What `fit` chooses."""
     with TemporaryDirectory() as place:
-        run = RunFolder(Path(place) / "run").begin("new", to_toml(recipe, ""))
-        return cell_of(choose_network(recipe, dataset, run))
+        folder = RunFolder(Path(place) / "run")
+        with folder.claimed():
+            return cell_of(choose_network(recipe, dataset, folder.begin("new", to_toml(recipe, ""))))
 
 
 def judged(source: str, photos: int, overrides: list[str]) -> dict[str, Any]:
