@@ -140,6 +140,13 @@ def test_long_photos_are_warped_where_their_ends_matter(long, tmp_path):
     assert dict(repeated.result) == dict(run.result)
 
 
+def test_the_best_of_many_is_also_measured_warped_where_time_ends_early(long, tmp_path):
+    many = "networks.sizes=[12,14,16,18,20,22,24,26,28,30]"
+    run = fit(long, tmp_path / "run", overrides=[*SHORT, many, WARPS, "train.minutes=0.05"], audit=False, full=False)
+    rows = run.content["verdict"]["networks"]
+    assert [row["warp"] for row in rows if row["chosen"]] == [True]
+
+
 def test_a_frame_that_is_given_is_not_chosen(long, tmp_path):
     run = fit(long, tmp_path / "run", overrides=[*SHORT, "images.warp=true"], audit=False, full=False)
     assert run.model.preprocessing.warp

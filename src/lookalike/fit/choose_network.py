@@ -128,7 +128,7 @@ class _Rounds:
         made = dict(made)
         while True:
             made |= self._with_twins(made)
-            planned = self._planned(made)
+            planned = self._planned(made) or self._with_last_twins(made)
             if planned is None:
                 break
             made |= planned
@@ -146,6 +146,13 @@ class _Rounds:
             return {}
         others = [twin for cell in left for twin in twins(self.recipe, cell)] if are_long(self.train) else []
         return {"twins": True, "left": left + others}
+
+    def _with_last_twins(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Where time has ended before twins were measured: the best cell meets its own, on the images it has seen."""
+        last = [row for row in made["rows"] if row["images"] == made["images"]]
+        best = _cell(max(last, key=lambda row: row["metrics"]["map@r"]))
+        new = [twin for twin in twins(self.recipe, best) if _row(made["rows"], twin) is None]
+        return {"twins": True, "left": [best, *new]} if new and are_long(self.train) else None
 
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """How many images the next round has, and what computes their features; None: there is no next round."""
