@@ -7,7 +7,6 @@ suggested level is the one at which most items are more similar to the others of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -26,7 +25,8 @@ APART = -1
 BLOCK = 65_536  # pairs whose vectors are held at once
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True)
+class Found:
     """The groups at one level.
 
     groups: a number per item, the largest group first, −1 for what belongs nowhere.

@@ -33,7 +33,7 @@ def doubted(chances: LabelChances, labels: Int64[Tensor, " n"], share: WrongLabe
     result = torch.zeros(len(labels), dtype=torch.bool)
     result[chances.own.argsort(stable=True)[:count]] = True
     result &= chances.own < LIKELY
-    for label in labels.unique().tolist():
+    for label in torch.unique(labels).tolist():
         rows = (labels == label).nonzero().flatten()
         if bool(result[rows].all()):
             result[rows[chances.own[rows].argsort(stable=True)[len(rows) // 2 :]]] = False
