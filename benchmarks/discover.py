@@ -179,7 +179,8 @@ def louvain(vectors: np.ndarray, near: np.ndarray, level: float, rounds: int = 2
     for row, others in enumerate(near.tolist()):
         for other in others:
             links[other].add(row)
-    sums, sizes = vectors.astype(np.float64), np.ones(len(vectors))
+    sums: Any = vectors.astype(np.float64)
+    sizes: Any = np.ones(len(vectors))
     while True:
         groups, total, count = np.arange(len(sums)), sums.copy(), sizes.copy()
         for _ in range(rounds):

@@ -7,7 +7,6 @@ suggested level is the one at which most items are more similar to the others of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -26,13 +25,15 @@ APART = -1
 BLOCK = 65_536  # pairs whose vectors are held at once
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True)
+class Found:
     """The groups at one level.
 
     groups: a number per item, the largest group first, −1 for what belongs nowhere.
     similarity: the mean to the others of its group.
     nearer: by how much that is more than to the next group; ∞ where none is near.
-    level, fineness: the mean similarity down to which groups were merged, and the same as a number from 0 to 1.
+    level: the mean similarity down to which groups were merged.
+    fineness: the same as a number from 0 to 1.
     """
 
     groups: Int64[np.ndarray, " n"]
@@ -57,8 +58,12 @@ class Grouping:
     vectors: one per item, on the sphere where `squares` are 0.
     nearest: the neighbours of each item.
     known: the class of an item by its number, −1 for those without; a class is one group at every level.
-    kept, joined, heights: the merges, in falling order of `heights`.
-    random: mean similarity of random pairs; `spread`: its standard deviation; `finest`: mean of the nearest neighbours.
+    kept: of each merge the root of the group that stays.
+    joined: the root of the one that joins it.
+    heights: the mean similarity at which it took place, falling.
+    random: the mean similarity of random pairs.
+    spread: its standard deviation.
+    finest: the mean similarity of nearest neighbours.
     """
 
     vectors: Float32[np.ndarray, "n d"]
@@ -96,7 +101,10 @@ class Grouping:
         return float(self.heights[few - 1]) if few else self.finest
 
     def suggested(self, progress: Progress | None = None) -> float:
-        """The level at which most items are nearest to their own group, the coarsest of equal ones; calls `progress`."""
+        """The level at which most items are nearest to their own group, of equal ones the coarsest.
+
+        `progress(done, total)` is called.
+        """
         lowest = min(self.random + ABOVE * self.spread, self.level_of(0.5))  # of few kinds many random pairs are alike
         free, best, result = self.known < 0, -1.0, lowest
         for done, level in enumerate(np.linspace(lowest, self.finest, LEVELS).tolist(), start=1):

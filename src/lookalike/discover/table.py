@@ -76,6 +76,6 @@ def read(place: Path) -> list[Row]:
     header = next(lines, [])
     check(tuple(header) == COLUMNS, f"'{place.name}' is no table of lookalike discover: its first line is {header}")
     try:
-        return [Row(*line[:3], float(line[3]), float(line[4])) for line in lines if line]
+        return [Row(line[0], line[1], line[2], float(line[3]), float(line[4])) for line in lines if line]
     except (IndexError, TypeError, ValueError):
         raise UserError(f"'{place.name}' is damaged: write it again with lookalike discover") from None

@@ -81,7 +81,7 @@ def label_chances(embeddings: Float[Tensor, "n d"], labels: Int64[Tensor, " n"])
         ]
         sharpness = SHARPNESS[fits.index(max(fits))]
         parts = []
-        for rows in torch.arange(len(unit)).split(BLOCK):
+        for rows in torch.split(torch.arange(len(unit)), BLOCK):
             chances = (_mean_similarities(unit, labels, weights, sums, masses, rows) * sharpness).softmax(1)
             mine = chances.gather(1, labels[rows, None])[:, 0]
             parts.append((mine, chances.scatter(1, labels[rows, None], -1.0).argmax(1)))

@@ -25,15 +25,15 @@ COLUMNS = ("path", "label", "verdict", "chance", "suggested label")
 def doubted(chances: LabelChances, labels: Int64[Tensor, " n"], share: WrongLabels) -> Bool[Tensor, " n"]:
     """The least likely labels: as many as may be wrong; where the vectors cannot tell, as many as errors at random.
 
-    A label that is likelier than all others together is not doubted. A class of which every image would be doubted keeps
-    its likeliest half: it may look like another one.
+    A label that is likelier than all others together is not doubted. A class of which every image would be doubted
+    keeps its likeliest half: it may look like another one.
     """
     assumed = share.high if share.told else share.low
     count = round(assumed * len(labels)) if assumed < TOLD else 0
     result = torch.zeros(len(labels), dtype=torch.bool)
     result[chances.own.argsort(stable=True)[:count]] = True
     result &= chances.own < LIKELY
-    for label in labels.unique().tolist():
+    for label in torch.unique(labels).tolist():
         rows = (labels == label).nonzero().flatten()
         if bool(result[rows].all()):
             result[rows[chances.own[rows].argsort(stable=True)[len(rows) // 2 :]]] = False
