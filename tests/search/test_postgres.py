@@ -215,7 +215,7 @@ def test_two_writers_of_the_same_items_and_new_columns(new_address):
         thread.join()
     assert failures == []
     assert stores[0].count() == 21
-    assert len(stores[0].columns()) == 5 + 16 + 2
+    assert len(stores[0].columns()) == 5 + 16 + 3
     for store in stores:
         store.close()
 

@@ -109,6 +109,11 @@ class Prepared:
         return None if column == "id" else column
 
     @property
+    def pooled(self) -> int:
+        """How many photos of a thing speak for it: calibration has chosen for the things of the index."""
+        return self.rules.pooled if self.column == self.rules.thing and not self.question.plain else 1
+
+    @property
     def vectors(self) -> Vectors:
         """What is asked for: for photos, all examples as one."""
         return self.vector if self.column is None else self.examples
@@ -126,7 +131,7 @@ class Prepared:
     def depth(self) -> int:
         """How many hits it takes: a verdict looks at more of them than may be shown, and so do things."""
         if self.column is not None:
-            return first_photos(self.question.k)
+            return first_photos(self.question.k, self.pooled)
         return self.question.k if self.rules.calibration is None else max(self.question.k, HITS)
 
     def answer(self, first: First | None) -> Answer:
@@ -150,8 +155,9 @@ class Prepared:
         if first is None:
             first = self.store.nearest(self.examples, self.depth, column, question.where, question.excluded)
         nearest = cast(Sequence[Nearest], first)
-        pooled = self.rules.pooled if column == self.rules.thing and not question.plain else 1
-        search = ThingSearch(self.store, column, self.examples, question.k, pooled, question.where, question.excluded)
+        search = ThingSearch(
+            self.store, column, self.examples, question.k, self.pooled, question.where, question.excluded
+        )
         found = search.found(nearest)
         hits = hits_of(self.store, found.things)
         answer = Answer(hits, certified=found.certified, generation=found.generation, missing=found.missing)

@@ -23,7 +23,7 @@ from lookalike.search.stores import Store
 
 FIRST = 64  # photos that are looked at for each of the query's: the scan scores as many anyway
 FOR_EACH = 4  # photos that are looked at for each thing that is asked for
-MORE = 8  # times as many where those do not suffice
+MORE = 4  # times as many where those do not suffice
 EVERY = 1 << 31  # more photos than a thing has
 TOGETHER = 64  # things that are scored by one question
 Name = tuple[bool, Value]  # of a thing: whether it is a photo without one, then its id
@@ -86,7 +86,7 @@ class Found:
 class ThingSearch:
     """One question for things: photos of one thing as vectors, and which photos may answer.
 
-    `start`: how many photos are looked at first for each of the query's; None: `first_photos(k)`.
+    `start`: how many photos are looked at first for each of the query's; None: `first_photos`.
     """
 
     store: Store
@@ -100,7 +100,7 @@ class ThingSearch:
 
     def found(self, first: Sequence[Nearest] | None = None) -> Found:
         """The k nearest things; `first` are the first photos of each query where they are known already."""
-        number = first_photos(self.k) if self.start is None else self.start
+        number = first_photos(self.k, self.pooled) if self.start is None else self.start
         near = self._asked(number) if first is None else list(first)
         while True:
             whole = all(len(one.items) < number for one in near)
@@ -151,9 +151,9 @@ class ThingSearch:
         return {name: Seen(some, 1 if name[0] else self.pooled) for name, some in photos.items()}
 
 
-def first_photos(k: int) -> int:
-    """How many photos are looked at first for k things."""
-    return max(FIRST, FOR_EACH * k)
+def first_photos(k: int, pooled: int) -> int:
+    """How many photos are looked at first for k things: another look takes as long as the first."""
+    return pooled * max(FIRST, FOR_EACH * k)
 
 
 def _thing(name: Name, seen: Seen) -> Thing:

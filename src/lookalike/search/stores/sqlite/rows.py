@@ -97,11 +97,13 @@ def _as_text(value: Any) -> Any:
 def pairs(connection: sqlite3.Connection, column: tuple[str, Kind], keys: Keys) -> list[tuple[str, Value]]:
     """The id of each key and what one column says of it."""
     physical, kind = column
-    rows = (
-        (key, typed(row, TEXT, PATH if physical == "path" else VALUES[kind]))
-        for key, *row in _by_keys(connection, f"key, id, {physical}", keys)
-    )
-    return _in_order({key: (id_, _as_text(value)) for key, (id_, value) in rows}, keys)
+    kinds = PATH if physical == "path" else VALUES[kind]
+    found: dict[int, tuple[str, Value]] = {}
+    for key, id_, value in _by_keys(connection, f"key, id, {physical}", keys):
+        if not (isinstance(id_, str) and isinstance(value, kinds)):
+            typed((id_, value), TEXT, kinds)  # says which
+        found[key] = id_, _as_text(value) if physical == "path" else value
+    return _in_order(found, keys)
 
 
 def _in_order(found: Mapping[int, Row], keys: Keys) -> list[Row]:
