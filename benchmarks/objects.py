@@ -224,7 +224,9 @@ def seen(files: Sequence[Path], clutter: Sequence[Sequence[Path]]) -> tuple[Look
         made, inside = [], []
         for number, photo in enumerate(originals, start):
             generator = np.random.default_rng(number)
-            others = [opened(some[generator.integers(len(some))]) for some in clutter for _ in range(8 // len(clutter))]
+            others = [
+                opened(some[int(generator.integers(len(some)))]) for some in clutter for _ in range(8 // len(clutter))
+            ]
             picture, (x, y, width, height) = pasted(photo, others, generator)
             made.append(picture)
             inside.append(picture.crop((x, y, x + width, y + height)))
