@@ -200,14 +200,17 @@ class Model:
         model_folder.write(Path(folder), description, self.embedder, self.recipe)
 
     def push_to_hub(self, repository: str, private: bool = False) -> str:
-        """Save the model and upload it to the `repository` OWNER/NAME of the Hugging Face Hub; returns its address."""
+        """Upload the model to the `repository` OWNER/NAME of the Hugging Face Hub; returns the address of its page.
+
+        `private`: a new repository is for you alone.
+        """
         with TemporaryDirectory() as place:
             self.save(Path(place) / "model")
             return model_hub.push(Path(place) / "model", repository, private)
 
     @staticmethod
     def from_pretrained(repository: str, device: str = "cpu") -> "Model":
-        """The model in the `repository` OWNER/NAME of the Hugging Face Hub, or in a local folder."""
+        """The model in the `repository` OWNER/NAME of the Hugging Face Hub, or in a local folder, on `device`."""
         return Model.load(repository if Path(repository).is_dir() else f"{model_hub.PREFIX}{repository}", device=device)
 
     def _complete_architecture(self) -> Architecture | None:

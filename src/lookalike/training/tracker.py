@@ -12,7 +12,7 @@ PROJECT = "lookalike"
 
 
 class Tracker:
-    """A watcher that logs to the tracker called `name`, as a run with the name of the folder.
+    """A watcher that logs to the tracker called `name`, as a run that has the name of its `folder`.
 
     Their own settings decide where the numbers go: WANDB_MODE=offline keeps them in the folder `wandb`, TRACKIO_DIR
     says where trackio keeps its own.
