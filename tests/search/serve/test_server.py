@@ -2,6 +2,7 @@
 
 import resource
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -33,16 +34,22 @@ def test_a_single_worker_is_the_process_itself_and_believes_no_header_about_its_
     assert line["client"] == "127.0.0.1"
 
 
-LOW = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (300, 900))"
+LOW = """
+import resource, torch
+from multiprocessing.util import Finalize
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 900))
+torch.set_num_threads(3)
+Finalize(None, lambda: open("{}", "w").write(str(torch.get_num_threads())), exitpriority=1)
+"""
 
 
-def test_a_server_may_open_as_many_files_as_its_connections_take(shop):
-    with (
-        Server(shop, limits={"connections": 250}, before=LOW) as server,
-        open(f"/proc/{server.process.pid}/limits") as file,
-    ):
-        (line,) = (line for line in file if line.startswith("Max open files"))
+def test_a_server_opens_as_many_files_as_its_connections_take_and_computes_in_one_thread(shop, tmp_path):
+    before = LOW.format(tmp_path / "threads")
+    with Server(shop, limits={"connections": 250}, before=before) as server:
+        limits = Path(f"/proc/{server.process.pid}/limits").read_text()
+    (line,) = (line for line in limits.splitlines() if line.startswith("Max open files"))
     assert line.split()[3:5] == ["756", "900"]
+    assert (tmp_path / "threads").read_text() == "1"
 
 
 @pytest.mark.parametrize(("soft", "hard", "expected"), [(1024, 4096, 2304), (1024, 2000, 2000), (9000, 9999, None),

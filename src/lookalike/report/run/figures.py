@@ -54,8 +54,8 @@ def recall_chart(result: Result, results: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart(
         "recall",
         "Recall at K",
-        f"The higher on the left, the fewer answers a person must look at; {result['recall@1']:.1%} "
-        "of the queries have a right first answer.",
+        f"The higher on the left, the fewer answers a person must look at; the first answer is right for "
+        f"{result['recall@1']:.3f} of the queries.",
         Axis("K, the number of answers looked at", 1.0, last, log=True),
         Axis("share of queries with a hit in K", 0.0, 1.0),
         (band, Series("this model", *columns(points)), *(line for line in lines if line.x)),
