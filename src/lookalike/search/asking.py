@@ -15,7 +15,8 @@ from lookalike.errors import UserError
 from lookalike.search.calibration.evidence import HITS, seen_of
 from lookalike.search.calibration.thresholds import Calibration, JudgedLabel
 from lookalike.search.filters import Condition, Filter
-from lookalike.search.items import Answer, Identity, Near, Nearest, Value, Vectors
+from lookalike.search.item_counts import ItemCounts
+from lookalike.search.items import Answer, Identity, Near, Nearest, Vectors
 from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.fields import checked, checked_k
@@ -77,13 +78,16 @@ class Rules:
         return self.thing or "label"
 
 
-def answers(store: Store, questions: Sequence[Question], rules: Rules) -> list[Answer | Exception]:
+def answers(
+    store: Store, questions: Sequence[Question], rules: Rules, counts: ItemCounts | None = None
+) -> list[Answer | Exception]:
     """An answer to each question, or why it has none: the mistake in one question is not that of the others.
 
-    A GenerationError says that the vectors of a question are of a generation that does not answer any more.
+    `counts` of the store may be kept from one call to the next. A GenerationError says that the vectors of a question
+    are of a generation that does not answer any more.
     """
-    identity = store.identity
-    searches = [_attempted(partial(_prepared, store, question, rules, identity)) for question in questions]
+    identity, counts = store.identity, counts or ItemCounts(store)
+    searches = [_attempted(partial(_prepared, store, question, rules, identity, counts)) for question in questions]
     results = _attempted(partial(_answered, store, searches))
     if store.identity.generation != identity.generation:  # the vectors may not even fit the new one
         return [GenerationError()] * len(questions)
@@ -101,6 +105,7 @@ class Prepared:
     examples: Vectors
     rules: Rules
     identity: Identity
+    counts: ItemCounts
 
     @property
     def column(self) -> str | None:
@@ -196,17 +201,16 @@ class Prepared:
         """None where one of the hits was removed since, or a shard that must be counted does not answer."""
         try:
             vectors = self.store.vectors([photo.id for photo in named])
-            sizes = {str(name): self._size(name) for name in {photo.name for photo in named}}
-            items = self.store.count(self.question.where)
+            count, where = self.counts.now(), self.question.where
+            names = {photo.name for photo in named}
+            sizes = {str(name): count((*where, Condition(self.rules.named, "=", (name,)))) for name in names}
+            items = count(where)
         except UserError:
             return None
         return calibration.judge(seen_of(named, vectors, sizes, items, self.identity.geometry))
 
-    def _size(self, name: Value) -> int:
-        return self.store.count((*self.question.where, Condition(self.rules.named, "=", (name,))))
 
-
-def _prepared(store: Store, question: Question, rules: Rules, identity: Identity) -> Prepared:
+def _prepared(store: Store, question: Question, rules: Rules, identity: Identity, counts: ItemCounts) -> Prepared:
     if question.generation not in (None, identity.generation):
         raise GenerationError
     checked_k(question.k)
@@ -214,7 +218,7 @@ def _prepared(store: Store, question: Question, rules: Rules, identity: Identity
     like, unlike = every[: len(question.like)], every[len(question.like) :]
     examples = combined(like, unlike, identity.geometry) if len(unlike) else like
     combined(examples, None, identity.geometry)  # refuses examples that cancel each other out
-    return Prepared(store, question, checked(examples, len(examples), identity.dim), rules, identity)
+    return Prepared(store, question, checked(examples, len(examples), identity.dim), rules, identity, counts)
 
 
 def _answered(store: Store, searches: Sequence[Prepared | Exception]) -> list[Answer | Exception]:

@@ -30,6 +30,7 @@ from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.heat import Why
+from lookalike.search.item_counts import ItemCounts
 from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.log import LogEntry, this_user
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
@@ -64,6 +65,7 @@ class Index:
     def __init__(self, store: Store, place: Place) -> None:
         self.store, self.place = store, place
         self._model: Model | None = None
+        self._counts = ItemCounts(store)
 
     @staticmethod
     def create(
@@ -342,7 +344,7 @@ class Index:
         """An answer to each of `questions`, in one pass over the index where that can be, or why it has none."""
         thing = self.thing
         pooled = 1 if thing is None else self.quality.pooled
-        return asking.answers(self.store, questions, Rules(self.calibration, thing, pooled))
+        return asking.answers(self.store, questions, Rules(self.calibration, thing, pooled), self._counts)
 
     @property
     def calibration(self) -> Calibration | None:
