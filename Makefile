@@ -34,7 +34,7 @@ $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/test-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,faiss,pretrained,export,hf,log,serve,docs]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,faiss,pretrained,export,hf,log,serve,cluster,docs]'
 	touch $@
 
 $(VENV)/docs-ready: $(VENV)/bin/python pyproject.toml constraints.txt

@@ -1,14 +1,15 @@
-"""Several views of a photo in the place of one when it is embedded: what a flip and two crops bring and cost.
+"""Other views of a photo than its centre when it is embedded: what a flip, two crops and all of it bring and cost.
 
     python -m benchmarks.index_views DATA [--size 128] [--photos 1500] [--json FILE]
 
 EfficientNet-lite0 with its published weights; features of the views are averaged. The two crops lie at the ends of the
-longer side. Classes are halved: the first half teaches the whitening, recall@1 and map@r are those of the second.
-Every view costs one pass of the network.
+longer side; the whole photo is warped to the square, with the margin of the centre. Classes are halved: the first half
+teaches the whitening, recall@1 and map@r are those of the second. Every view costs one pass of the network.
 """
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,17 @@ WAYS = {
     "two crops": [2, 3],
     "centre, two crops": [0, 2, 3],
     "all four": [0, 1, 2, 3],
+    "whole photo": [4],
 }
 
 
 def views(pixels: Tensor, how: Preprocessing) -> Tensor:
-    """The centre, its mirror image, and the crops at both ends of the longer side."""
+    """The centre, its mirror image, the crops at both ends of the longer side, and the whole photo."""
     centre, (height, width) = evaluation_view(pixels, how), pixels.shape[-2:]
     short = min(height, width)
     first, last = pixels[..., :short, :short], pixels[..., height - short :, width - short :]
     ends = [evaluation_view(end, how) for end in (first, last)]
-    return scale(torch.stack([centre, centre.flip(-1), *ends]), how)
+    return scale(torch.stack([centre, centre.flip(-1), *ends, evaluation_view(pixels, replace(how, warp=True))]), how)
 
 
 def features(model: Model, photos: Dataset) -> Tensor:

@@ -9,7 +9,11 @@ not at all, and asked; so are known ones, and photos of the other places, the st
 version 0.2.0: the label of the nearest hit, judged by the same evidence on whole classes.
 
 Errors of calibration are root mean squares over ten bins of equal mass, less their variance over classes (Kumar, Liang,
-Ma, NeurIPS 2019), averaged over divisions before the root; groups are by how many photos the class has that answers.
+Ma, NeurIPS 2019; two trials depend on each other where they share a class, asked or answered), averaged over divisions
+before the root, with 95 % intervals by resampling the classes asked; groups are by how many photos the class has that
+answers. "Area" tells present from absent classes by a score; "caught" are the strangers below the score of all but 5 %
+of the queries whose class is there: candidates, of which one would know the best in hindsight only. The others are
+intervals over divisions.
 "Sure kept": the share of divisions in which sure answers are right as often as was promised by default; 0.2.0 promises
 the same level. "Unanswered": among queries whose nearest hit is right, those that get no right answer at the precision
 that 0.2.0 has with all it calls sure or maybe. Absent classes have half of the weight, the three sizes a sixth each.
@@ -19,6 +23,7 @@ What FILE holds already is not measured again.
 import argparse
 import json
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +32,7 @@ import numpy as np
 from lookalike.search.calibration import logistic
 from lookalike.search.calibration.evidence import IN_0_2_0
 from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
-from lookalike.search.calibration.thresholds import Calibration, calibrate, chances
+from lookalike.search.calibration.thresholds import FALSE_ALARMS, Calibration, calibrate, chances, looks_strange
 from lookalike.search.calibration.trials import (
     ALL,
     DEPTH,
@@ -35,6 +40,7 @@ from lookalike.search.calibration.trials import (
     Gallery,
     TrialBatch,
     TrialNeighbours,
+    Trials,
     _asked,
     _hits,
     _ranks,
@@ -45,18 +51,21 @@ from lookalike.search.calibration.trials import (
 
 FACTS: dict[str, Any] = {"items": 0, "generation": 1, "date": "", "source": "run"}
 BINS, MOST, LOST, KNOWN = 10, 1000, 400, ALL + 1
+COPIES = 100  # resamplings of the classes
 GROUPS = {"1 photo": (1, 1), "2 or 3": (2, 3), "more": (4, ALL)}
+ASKED = {"known": KNOWN, "1": 1, "3": 3, "all": ALL}
+Figures = dict[str, float | list[float]]
 
 
 def nearest(vectors: np.ndarray, queries: np.ndarray, itself: np.ndarray, classes: np.ndarray) -> TrialNeighbours:
     """The first hits of every query in the whole gallery."""
-    scores = (queries @ vectors.T).astype(np.float64)
-    scores[np.flatnonzero(itself >= 0), itself[itself >= 0]] = -np.inf
-    depth = min(2 * DEPTH, scores.shape[1])
-    some = np.argpartition(-scores, depth - 1, axis=1)[:, :depth]
-    order = np.argsort(-np.take_along_axis(scores, some, 1), axis=1, kind="stable")
+    apart = -(queries @ vectors.T)
+    apart[np.flatnonzero(itself >= 0), itself[itself >= 0]] = np.inf
+    depth = min(2 * DEPTH, apart.shape[1])
+    some = np.argpartition(apart, depth - 1, axis=1)[:, :depth]
+    order = np.argsort(np.take_along_axis(apart, some, 1), axis=1, kind="stable")
     places = np.take_along_axis(some, order, 1)
-    return TrialNeighbours(np.take_along_axis(scores, places, 1), places, classes, itself)
+    return TrialNeighbours(-np.take_along_axis(apart, places, 1).astype(np.float64), places, classes, itself)
 
 
 def calibrating(vectors: np.ndarray, codes: np.ndarray, generator: np.random.Generator) -> tuple[list[TrialBatch], Any]:
@@ -102,14 +111,18 @@ def _isotonic(values: np.ndarray) -> np.ndarray:
 
 def asked(
     vectors: np.ndarray, codes: np.ndarray, known: np.ndarray, strangers: np.ndarray, generator: np.random.Generator
-) -> list[TrialBatch]:
-    """New classes in turn absent, with one photo, three and all, beside the known ones; photos=KNOWN: of these."""
+) -> tuple[list[TrialBatch], np.ndarray]:
+    """New classes in turn absent, with one photo, three and all, beside the known ones; photos=KNOWN: of these.
+
+    And the vectors of all queries.
+    """
     new = np.flatnonzero(~known)
     old = generator.permutation(np.flatnonzero(known))[: MOST // 4]
     rows = np.concatenate([generator.permutation(new)[:MOST], old])
     itself = np.concatenate([rows, np.full(len(strangers), -1)])
     classes = np.concatenate([codes[rows], -1 - np.arange(len(strangers))])
-    near = nearest(vectors, np.concatenate([vectors[rows], strangers]), itself, classes)
+    queries = np.concatenate([vectors[rows], strangers])
+    near = nearest(vectors, queries, itself, classes)
     gallery = Gallery(codes, lambda places: vectors[places], "sphere")
     names = generator.permutation(np.unique(codes[new]))
     batches: list[TrialBatch] = []
@@ -121,7 +134,7 @@ def asked(
         share = np.flatnonzero(known[rows])[turn :: len(STATES)]
         batches += _hits(near, gallery, kept, share, True, KNOWN)
         batches += _hits(near, gallery, kept, np.flatnonzero(classes < 0)[turn :: len(STATES)], True, 0)
-    return batches
+    return batches, queries
 
 
 def weights_of(photos: np.ndarray) -> np.ndarray:
@@ -131,26 +144,44 @@ def weights_of(photos: np.ndarray) -> np.ndarray:
     return np.asarray(weights / weights.mean())
 
 
-def error(chance: np.ndarray, true: np.ndarray, weights: np.ndarray, classes: np.ndarray) -> float:
-    """The squared error of calibration, without bias."""
-    order = np.argsort(chance, kind="stable")
-    mass = weights[order].cumsum() / weights.sum()
-    bins = np.empty(len(order), int)
-    bins[order] = np.minimum((mass * BINS).astype(int), BINS - 1)
-    codes = np.unique(classes, return_inverse=True)[1]
-    total = 0.0
-    for number in range(BINS):
-        some = bins == number
-        if not some.any():
-            continue
-        mass_here = weights[some].sum()
-        gaps = weights[some] * (chance[some] - true[some])
-        gap = gaps.sum() / mass_here
-        between = np.bincount(codes[some], gaps - gap * weights[some])
-        clusters = len(np.unique(codes[some]))
-        variance = (between**2).sum() / mass_here**2 * clusters / max(clusters - 1, 1)
-        total += mass_here / weights.sum() * (gap**2 - variance)
-    return float(total)
+@dataclass(frozen=True)
+class Error:
+    """The squared error of calibration, without bias; and that of copies of the classes, drawn with replacement."""
+
+    value: float
+    copies: list[float]
+
+    @staticmethod
+    def of(chance: np.ndarray, true: np.ndarray, weights: np.ndarray, trials: Trials, copies: np.ndarray) -> "Error":
+        order = np.argsort(chance, kind="stable")
+        mass = weights[order].cumsum() / weights.sum()
+        bins = np.empty(len(order), int)
+        bins[order] = np.minimum((mass * BINS).astype(int), BINS - 1)
+        total, drawn, drawn_mass = 0.0, np.zeros(len(copies)), np.zeros(len(copies))
+        for some in (bins == number for number in range(BINS)):
+            if not some.any():
+                continue
+            here, gaps = weights[some], weights[some] * (chance[some] - true[some])
+            gap = gaps.sum() / here.sum()
+            variance = _between(gaps - gap * here, trials.classes[some], trials.answers[some]) / here.sum() ** 2
+            total += here.sum() * (gap**2 - variance)
+            each = copies[:, trials.classes[some]]
+            masses = each @ here
+            drawn += masses * ((each @ gaps / np.maximum(masses, 1e-12)) ** 2 - 2 * variance)
+            drawn_mass += masses
+        return Error(float(total / weights.sum()), (drawn / np.maximum(drawn_mass, 1e-12)).tolist())
+
+
+def _between(gaps: np.ndarray, own: np.ndarray, answered: np.ndarray) -> float:
+    """The variance of a sum of gaps around their mean, where trials depend that share a class, asked or answered."""
+    names, codes = np.unique(np.concatenate([own, answered]), return_inverse=True)
+    first, second = codes[: len(own)], codes[len(own) :]
+    wrong = first != second
+    sums = np.bincount(first, gaps, len(names)) + np.bincount(second[wrong], gaps[wrong], len(names))
+    pairs = np.minimum(first, second) * len(names) + np.maximum(first, second)
+    twice = np.bincount(np.unique(pairs[wrong], return_inverse=True)[1], gaps[wrong])
+    clusters = len(np.unique(own))
+    return max(0.0, float((sums**2).sum() - (twice**2).sum())) * clusters / max(clusters - 1, 1)
 
 
 def area(higher: np.ndarray, lower: np.ndarray) -> float:
@@ -164,7 +195,28 @@ def share(some: np.ndarray, weights: np.ndarray) -> float:
     return float(np.average(some, weights=weights)) if len(some) else float("nan")
 
 
-def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed: int) -> dict[str, float]:
+def mahalanobis(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """The squared distance of queries from the distribution of rows."""
+    apart, away = rows - rows.mean(0), queries - rows.mean(0)
+    covariance = apart.T @ apart / len(rows)
+    covariance += 0.01 * np.trace(covariance) / len(covariance) * np.eye(len(covariance), dtype=covariance.dtype)
+    return np.asarray((away * np.linalg.solve(covariance, away.T).T).sum(1))
+
+
+def candidates(evidence: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores that need no fit."""
+    return {
+        "best hit": evidence[:, 0] + evidence[:, 24],
+        "first ten": evidence[:, 3],
+        "lead": evidence[:, 20],
+        "share": evidence[:, 21],
+        "agreement": evidence[:, 14],
+        "outside the class": evidence[:, 8] - evidence[:, 9],
+        "outside the neighbours": evidence[:, 0] - evidence[:, 10],
+    }
+
+
+def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed: int) -> Figures:
     """The figures of one division."""
     generator = np.random.default_rng(seed)
     known = np.isin(codes, generator.permutation(codes.max() + 1)[: (codes.max() + 1) // 2])
@@ -172,17 +224,26 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed
     calibration = calibrate(batches, **FACTS)
     weights0, sure0, maybe0 = version_0_2_0(before, calibration.target)
     lost = strangers[generator.permutation(len(strangers))[:LOST]]
-    worlds = asked(vectors, codes, known, lost, generator)
+    worlds, queries = asked(vectors, codes, known, lost, generator)
+    copies = np.random.default_rng(1).multinomial(codes.max() + 1, [1 / (codes.max() + 1)] * (codes.max() + 1), COPIES)
     models = calibration.models
     assert models is not None
     trials, plain = judged(worlds, models.rule), judged(worlds, None)
     match, chance, _ = chances(trials.evidence, models)
     inside = trials.classes >= 0
-    alarm = np.quantile(match[inside & trials.present], 0.05)
-    result = {
-        "strangers unknown": float((match[~inside] < models.unknown).mean()),
-        "strangers unknown, 5 % false": float((match[~inside] < alarm).mean()),
+    strange = looks_strange(trials.evidence, match, models)
+    result: Figures = {
+        "strangers unknown": float(strange[~inside].mean()),
+        "strangers likely": float((chance[~inside] >= 0.5).mean()),
+        "strangers sure": float((chance[~inside] >= (np.inf if calibration.sure is None else calibration.sure)).mean()),
     }
+    scores = candidates(trials.evidence)
+    far = {"match": match, "Mahalanobis": -mahalanobis(vectors[known], queries)[trials.queries]} | scores
+    for name, values in far.items():
+        alarm = np.quantile(values[inside & trials.present], FALSE_ALARMS)
+        result[f"caught by {name}"] = float((values[~inside] < alarm).mean())
+    scores = {name: values[inside] for name, values in scores.items()}
+    strange = strange[inside]
     rows = {"match": match, "chance": chance, "chance0": logistic.chance(plain.evidence[:, :IN_0_2_0], weights0)}
     rows = {name: values[inside] for name, values in rows.items()}
     trials, plain = trials.take(inside), plain.take(inside)
@@ -192,27 +253,34 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed
         trials.right,
         plain.nearest == plain.classes,
     )
-    strange = rows["match"] < models.unknown
     result["false alarms"] = share(strange[there], weights[there])
+    for name, state in ASKED.items():
+        result[f"false alarms, {name}"] = float(strange[trials.photos == state].mean())
     result["absent unknown"] = share(strange[~there], weights[~there])
     rows["hindsight"] = logistic.crossed(trials.evidence, there, weights, trials.classes)[1]
-    for name, score in (("area", "match"), ("area, hindsight", "hindsight"), ("area, 0.2.0", "chance0")):
-        result[name] = area(rows[score][there], rows[score][~there])
-    result["error"] = error(rows["chance"], right, weights, trials.classes)
-    result["error, 0.2.0"] = error(rows["chance0"], right0, weights, trials.classes)
-    result["error of match"] = error(rows["match"], there, weights, trials.classes)
+    named = {"a fit to them": rows["hindsight"], "chance": rows["chance"], "0.2.0": rows["chance0"]} | scores
+    result["area"] = area(rows["match"][there], rows["match"][~there])
+    for name, values in named.items():
+        result[f"area by {name}"] = area(values[there], values[~there])
+    every = np.ones(len(weights), bool)
+    size = np.exp(trials.evidence[:, IN_0_2_0]).round()
+    errors = {"error": ("chance", right, every), "error of match": ("match", there, every)}
+    for name, (least, most) in GROUPS.items():
+        errors[f"error, {name}"] = "chance", right, (size >= least) & (size <= most)
+    for name, (score, true, some) in errors.items():
+        found = Error.of(rows[score][some], true[some], weights[some], trials.take(some), copies)
+        result |= {name: found.value, f"{name}, copies": found.copies}
+    nearest_label = replace(plain, answers=plain.nearest)
+    result["error, 0.2.0"] = Error.of(rows["chance0"], right0, weights, nearest_label, copies).value
     result["sharpness"] = float(
         np.average((rows["chance"] - np.average(rows["chance"], weights=weights)) ** 2, weights=weights) ** 0.5
     )
-    size = np.exp(trials.evidence[:, IN_0_2_0]).round()
-    for name, (least, most) in GROUPS.items():
-        some = (size >= least) & (size <= most)
-        result[f"error, {name}"] = error(rows["chance"][some], right[some], weights[some], trials.classes[some])
-    for name, state in (("known", KNOWN), ("1", 1), ("3", 3), ("all", ALL)):
+    for name, state in ASKED.items():
         some = trials.photos == state
         result |= {
             f"label right, {name}": float(right[some].mean()),
             f"nearest right, {name}": float(right0[some].mean()),
+            f"label gains, {name}": float((right[some].astype(float) - right0[some]).mean()),
         }
     result |= _sure(calibration, rows["chance"], right, weights, there, size)
     accepted = rows["chance0"] >= (np.inf if sure0 is None else sure0)
@@ -229,9 +297,9 @@ def _sure(
     weights: np.ndarray,
     there: np.ndarray,
     size: np.ndarray,
-) -> dict[str, float]:
+) -> Figures:
     accepted = chance >= (np.inf if calibration.sure is None else calibration.sure)
-    result = {
+    result: Figures = {
         "level": calibration.target,
         "sure never": float(calibration.sure is None),
         "sure kept": float(not accepted.any() or share(right[accepted], weights[accepted]) >= calibration.target),
@@ -245,7 +313,7 @@ def _sure(
 
 def _unanswered(
     rows: dict[str, np.ndarray], right: np.ndarray, right0: np.ndarray, weights: np.ndarray, maybe0: float
-) -> dict[str, float]:
+) -> Figures:
     """Right answers that go unanswered, by 0.2.0 and now at its precision."""
     answered0 = rows["chance0"] >= maybe0
     precision = share(right0[answered0], weights[answered0])
@@ -263,15 +331,21 @@ def _unanswered(
     }
 
 
-def summary(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Means over divisions; of squared errors the root."""
-    means = {}
-    for name in rows[0]:
-        values = [row[name] for row in rows if np.isfinite(row[name])]
-        means[name] = np.mean(values) if values else float("nan")
-    return {
-        name: float(np.sqrt(max(value, 0.0)) if name.startswith("error") else value) for name, value in means.items()
-    }
+def summary(rows: list[Figures]) -> dict[str, tuple[float, float, float]]:
+    """Means over divisions with 95 % intervals; of squared errors the root."""
+    found = {}
+    for name in (name for name in rows[0] if not name.endswith(", copies")):
+        values = np.array([row[name] for row in rows], float)
+        values = values[np.isfinite(values)]
+        mean = float(values.mean()) if len(values) else float("nan")
+        spread = 1.96 * float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else float("nan")
+        low, high = mean - spread, mean + spread
+        if f"{name}, copies" in rows[0]:
+            low, high = np.quantile(np.mean([row[f"{name}, copies"] for row in rows], axis=0), (0.025, 0.975))
+        if name.startswith("error"):
+            mean, low, high = (float(np.sqrt(max(value, 0.0))) for value in (mean, low, high))
+        found[name] = mean, float(low), float(high)
+    return found
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -280,8 +354,6 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 def features(place: Path) -> tuple[np.ndarray, np.ndarray]:
     """Those of a folder of photos, from the cache where they are there."""
-    from dataclasses import replace
-
     from lookalike import data
     from lookalike.features import extract
     from lookalike.models import Architecture, Model
@@ -351,8 +423,8 @@ def main() -> None:
             if options.json is not None:
                 options.json.write_text(json.dumps(results) + "\n")
         print(file=sys.stderr)
-        for figure, value in summary(rows).items():
-            print(f"{figure:32} {value:.3f}", flush=True)
+        for figure, (value, low, high) in summary(rows).items():
+            print(f"{figure:32} {value:.3f} [{low:.3f}, {high:.3f}]", flush=True)
 
 
 if __name__ == "__main__":

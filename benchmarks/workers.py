@@ -1,125 +1,188 @@
-"""Many workers on one folder of shards, some of them killed: every image once, equal to one worker's result.
+"""A Ray cluster of three nodes, of which two are killed and one is added: equal to one process, to the bit.
 
-    python -m benchmarks.workers [--images 100000] [--shards 200] [--workers 4] [--kills 2] [--folder F] [--json FILE]
+    python -m benchmarks.workers [--images 100000] [--shards 200] [--seed 0] [--folder F] [--json FILE]
 
-Glyphs with noise of their own are written as PNG files. One worker embeds them with a small network; then several
-workers, started as anyone starts them, embed them again. Of these, some are killed with SIGKILL at random moments and
-started again. Ids, labels, stamps and vectors of the two results are compared. Exit code 1 if anything differs.
+Glyphs with noise of their own are written as PNG files and embedded by one process with a small network, then by the
+cluster; a study of 12 cells is run by both too. All nodes are on this machine, with one processor each. At random
+moments two are killed, and after the first kill one is added. Exit code 1 if a file or a figure differs.
 """
 
 import argparse
 import json
-import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from benchmarks.options import reader
-from lookalike.data import glyphs
-from lookalike.features import Shards
+from lookalike.data import arrays, folder, glyphs
+from lookalike.features import Shards, embed_shards
 from lookalike.models import Architecture, Model
+from lookalike.runs.log import Event, ignore
+from lookalike.sweeps import Study, gather, read, work
+from lookalike.workers import Workers
 
 Figures = dict[str, Any]
+NODES, STORE = 3, 200 << 20
+RECIPE = """
+[data]
+validation = 0.2
+[images]
+size = 16
+short_side = 16
+[model]
+backbone = "conv4"
+channels = 1
+width = 4
+dim = 8
+[sampler]
+name = "class_balanced"
+batch_size = 32
+per_class = 4
+[loss]
+name = "triplet"
+[train]
+steps = 60
+validate_every = 20
+"""
+STUDY = """
+recipe = "recipe.toml"
+seeds = 4
+baseline = "triplet"
+[rows."triplet"]
+[rows."contrastive"]
+loss = { name = "contrastive" }
+[rows."multi similarity"]
+loss = { name = "multi_similarity" }
+"""
 
 
-def draw(folder: Path, count: int) -> None:
+class Nodes:
+    """A head, which does no work, and nodes with one processor each; `disturb` kills and adds them at its moments."""
+
+    def __init__(self, chance: random.Random) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.chance = chance
+        self.cluster: Any = Cluster(
+            initialize_head=True,
+            head_node_args={"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE},
+        )
+        self.nodes: list[Any] = []
+
+    def fill(self) -> None:
+        while len(self.nodes) < NODES:
+            self.nodes.append(self.cluster.add_node(num_cpus=1, object_store_memory=STORE))
+
+    def disturb(self, kills: list[Figures]) -> Callable[[int, int], None]:
+        """To be called with how much is done; two nodes die at random shares, and one joins after the first death."""
+        shares = sorted(self.chance.uniform(0.05, 0.7) for _ in range(2))
+
+        def progress(done: int, total: int) -> None:
+            if len(kills) < len(shares) and done >= shares[len(kills)] * total:
+                victim = self.nodes.pop(self.chance.randrange(2 if not kills else len(self.nodes)))
+                self.cluster.remove_node(victim, allow_graceful=False)
+                kills.append({"done": done, "of": total})
+                if len(kills) == 1:
+                    self.nodes.append(self.cluster.add_node(num_cpus=1, object_store_memory=STORE))
+
+        return progress
+
+
+def draw(place: Path, count: int) -> None:
     """So many different glyphs, in one folder per class; what is there already stays."""
     data = glyphs()
     noise = np.random.default_rng(0)
     for number in range(count):
         row = number % len(data)
-        place = folder / f"class {int(data.labels[row]):04d}" / f"{number:06d}.png"
+        file = place / f"class {int(data.labels[row]):04d}" / f"{number:06d}.png"
         pixels = data.images.open(row).decode()[0].numpy()
         grain = noise.integers(-8, 9, pixels.shape)
-        if not place.is_file():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(np.clip(pixels + grain, 0, 255).astype(np.uint8)).save(place)
+        if not file.is_file():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.clip(pixels + grain, 0, 255).astype(np.uint8)).save(file)
 
 
-def start(model: Path, photos: Path, out: Path, shards: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "lookalike", "embed", str(model), str(photos), "--out", str(out)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [*command, "--shards", str(shards), "--backend", "torch"], stdout=subprocess.DEVNULL, env=environment
-    )
-
-
-def timed(workers: list[subprocess.Popen[bytes]]) -> float:
-    began = time.monotonic()
-    for worker in workers:
-        if worker.wait() != 0:
-            raise SystemExit(f"a worker ended with {worker.returncode}")
-    return time.monotonic() - began
-
-
-def with_kills(model: Path, photos: Path, out: Path, given: argparse.Namespace) -> Figures:
-    """All workers at once; at random shares of the work one of them is killed and started again."""
-    chance = random.Random(given.seed)
-    shares = sorted(chance.uniform(0.05, 0.9) for _ in range(given.kills))
-    began = time.monotonic()
-    workers = [start(model, photos, out, given.shards) for _ in range(given.workers)]
-    moments = []
-    for number, share in enumerate(shares):
-        victim = number % given.workers
-        while workers[victim].poll() is None and len(list(out.glob("*.npz"))) < share * given.shards:
-            time.sleep(0.02)
-        time.sleep(chance.uniform(0, given.pause))  # anywhere within a shard
-        at = len(list(out.glob("*.npz")))
-        workers[victim].send_signal(signal.SIGKILL)
-        moments.append({"shards": at, "code": workers[victim].wait()})
-        workers[victim] = start(model, photos, out, given.shards)
-    timed(workers)
-    return {"seconds": time.monotonic() - began, "kills": moments}
+def embedded(place: Path, nodes: Nodes, given: argparse.Namespace) -> Figures:
+    """All images by one process and by the cluster."""
+    draw(place / "glyphs", given.images)
+    data = folder(place / "glyphs")
+    model = Model.create(Architecture("conv4", {"channels": 1, "width": 16}, dim=32))
+    began = monotonic()
+    one = embed_shards(model, data, place / "one", given.shards, backend="torch")
+    between, kills = monotonic(), list[Figures]()
+    nodes.fill()
+    workers, disturb = Workers(on=nodes.cluster.address), nodes.disturb(kills)
+    many = embed_shards(model, data, place / "many", given.shards, backend="torch", workers=workers, progress=disturb)
+    times = {"seconds_alone": between - began, "seconds_cluster": monotonic() - between}
+    return compared(one, many) | times | {"shards": given.shards, "kills": kills}
 
 
 def compared(one: Shards, many: Shards) -> Figures:
-    """Whether the two results are the same."""
-    first, second = one.joined(), many.joined()
-    ids = second["ids"].tolist()
+    ids = many.joined()["ids"].tolist()
+    numbers = range(one.plan.shards)
     return {
         "images": len(ids),
         "every_image_once": len(ids) == len(set(ids)) == one.plan.images,
-        "columns_equal": sorted(first) == sorted(second)
-        and all(np.array_equal(first[name], second[name]) for name in first),
-        "vectors_equal": np.array_equal(first["embeddings"], second["embeddings"]),
-        "files_equal": all(
-            one.path(number).read_bytes() == many.path(number).read_bytes() for number in range(one.plan.shards)
-        ),
-        "left_over": len([path for path in many.folder.rglob("*") if path.name.startswith(".")])
-        + len(list(many.claims.iterdir())),
+        "files_equal": all(one.path(number).read_bytes() == many.path(number).read_bytes() for number in numbers),
+        "left_over": len([path for path in many.folder.iterdir() if path.name.startswith(".")]),
     }
 
 
-def measure(place: Path, given: argparse.Namespace) -> Figures:
-    photos, model = place / "glyphs", place / "model"
-    draw(photos, given.images)
-    Model.create(Architecture("conv4", {"channels": 1, "width": 16}, dim=32)).save(model)
-    alone = timed([start(model, photos, place / "one", given.shards)])
-    many = with_kills(model, photos, place / "many", given)
-    result = compared(Shards.open(place / "one"), Shards.open(place / "many"))
-    return {"shards": given.shards, "workers": given.workers, "one_worker_seconds": alone, **many, **result}
+def studied(place: Path, nodes: Nodes) -> Figures:
+    """Twelve cells by one process and by the cluster."""
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "recipe.toml").write_text(RECIPE)
+    (place / "study.toml").write_text(STUDY)
+    study, kills = read(place / "study.toml", "glyphs"), list[Figures]()
+    pixels = np.random.default_rng(0).integers(0, 256, (480, 16, 16), dtype=np.uint8)
+    data = arrays(pixels, [f"class {row // 12:02d}" for row in range(480)])
+    nodes.fill()
+    disturb = nodes.disturb(kills)
+
+    def tell(event: Event) -> None:
+        if event["event"] == "note" and " of " in event["text"].partition(":")[0]:
+            done, _, total = event["text"].partition(":")[0].partition(" of ")
+            disturb(int(done), int(total))
+
+    work(study, data, place / "study one", ignore, lambda: False)
+    work(study, data, place / "study many", tell, lambda: False, workers=Workers(on=nodes.cluster.address))
+    one, many = (figures(study, place / f"study {name}") for name in ("one", "many"))
+    return {"cells": many["done"], "figures_equal": one == many, "kills": kills}
+
+
+def figures(study: Study, out: Path) -> Figures:
+    """Everything that a study tells but how long it took."""
+    content: Figures = json.loads(json.dumps(gather(study, out)))
+    for row in content["rows"]:
+        del row["seconds"]
+        for run in row["runs"]:
+            del run["seconds"]
+    return content
 
 
 def main() -> None:
-    parser = reader(__doc__, images=100_000, shards=200, workers=4, kills=2, seed=0)
-    parser.add_argument("--pause", type=float, default=2.0, help="longest wait before a kill, in seconds")
+    parser = reader(__doc__, images=100_000, shards=200, seed=0)
     parser.add_argument("--folder", type=Path, help="keep everything here instead of in a temporary folder")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        figures = measure(given.folder or Path(temporary), given)
-    print(json.dumps(figures, indent=2))
+    nodes = Nodes(random.Random(given.seed))
+    try:
+        with tempfile.TemporaryDirectory() as temporary:
+            place = given.folder or Path(temporary)
+            result = {"embedding": embedded(place, nodes, given), "study": studied(place, nodes)}
+    finally:
+        nodes.cluster.shutdown()
+    print(json.dumps(result, indent=2))
     if given.json:
-        given.json.write_text(json.dumps(figures, indent=2) + "\n")
-    sound = figures["every_image_once"] and figures["columns_equal"] and figures["vectors_equal"]
-    sys.exit(0 if sound and figures["left_over"] == 0 else 1)
+        given.json.write_text(json.dumps(result, indent=2) + "\n")
+    sound = result["embedding"]["every_image_once"] and result["embedding"]["files_equal"]
+    sys.exit(0 if sound and result["study"]["figures_equal"] and result["study"]["cells"] == 12 else 1)
 
 
 if __name__ == "__main__":

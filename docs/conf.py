@@ -16,6 +16,8 @@ source_suffix = {".md": "markdown"}
 exclude_patterns = ["search.md"]  # whose name is that of the page on which the site itself is searched: searching.md
 html_theme, html_title = "furo", "lookalike"
 html_show_sphinx = html_copy_source = False
+html_static_path, html_css_files = ["static"], ["narrow.css"]
+smartquotes = False  # which would turn the two hyphens of an option into a dash
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist", "html_image"]
 # pages link to each other by anchors in HTML, which MyST does not know; tests/docs/test_site.py follows every link

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/serve.md and docs/loop.md: `python -m scripts.draw_serve` draws a shop and photographs it.
+"""Takes pictures of the guides: `python -m scripts.draw_serve` draws a shop, serves it and photographs the page.
 
 It needs the extras `serve`, `pretrained` and `test`, and Chromium.
 """
@@ -129,6 +129,10 @@ def main() -> None:
                 window.find_element("css selector", "#start .choose").send_keys(str(folder / "lamp.jpg"))
                 wait(window, ANSWERED)
             save(window, "results")
+            window.find_elements("css selector", ".card .why")[1].click()
+            wait(window, "return document.getElementById('why').open")
+            save(window, "why")
+            window.find_element("css selector", "#why button").click()
             resize(window, 1280, 1120)
             mark(window)
             save(window, "marked")

@@ -24,6 +24,7 @@ def test_an_index_answers_as_it_did(photo: str, tmp_path: Path) -> None:
     shutil.copytree(WRITTEN / "index", tmp_path / "index")
     index = Index.open(tmp_path / "index")
     assert_answered_as_then(index, photo)
+    assert index.thing is None  # photos answer
     index.close()
 
 

@@ -171,3 +171,14 @@ def test_a_folder_takes_the_place_of_anything(tmp_path, kind):
     assert [file.name for file in place.iterdir()] == ["new"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "own"]
     assert (own / "note.txt").read_text() == "mine"
+
+
+def test_the_first_writer_wins_where_there_are_no_hard_links(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(files.os, "link", refuse)
+    assert files.write_once(tmp_path / "note", "first")
+    assert not files.write_once(tmp_path / "note", "second")
+    assert (tmp_path / "note").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["note"]

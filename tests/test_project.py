@@ -8,6 +8,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -34,6 +35,17 @@ def test_pages_install_extras_that_are_there():
     named = {name for names in re.findall(r"install .*?\[([\w,-]+)\]", README + INSTALL) for name in names.split(",")}
     assert named
     assert named <= EXTRAS.keys()
+
+
+def test_every_extra_has_a_tested_version():
+    """constraints.txt pins what each extra asks for, within the bounds that the extra states."""
+    lines = [line.partition("#")[0].strip() for line in (ROOT / "constraints.txt").read_text().splitlines()]
+    pinned = {canonicalize_name(pin.name): pin for pin in map(Requirement, filter(None, lines))}
+    for extra, requirements in {"": PROJECT["dependencies"], **EXTRAS}.items():
+        for wanted in map(Requirement, requirements):
+            if wanted.name != PROJECT["name"]:
+                [exact] = pinned[canonicalize_name(wanted.name)].specifier
+                assert wanted.specifier.contains(exact.version), f"{extra}: {wanted}"
 
 
 def test_citation_names_this_version():

@@ -1,12 +1,15 @@
 """The wheel is complete: installed into an empty environment, away from the repository, it trains and reports."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -68,3 +71,29 @@ def test_the_installed_wheel_trains_on_glyphs_and_writes_a_report(environment, t
     assert "</html>" in (tmp_path / "run" / "report.html").read_text()
     again = run(environment, tmp_path, "lookalike", "evaluate", "run/test.npz", "--json")
     assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.long
+def test_the_installed_wheel_serves_a_page(environment, tmp_path):
+    for words in (("fit", "--out", "run", *SHORT), ("index", "run/model", "glyphs", "--out", "shop.index")):
+        completed = run(environment, tmp_path, "lookalike", *words)
+        assert completed.returncode == 0, completed.stderr
+    command = [environment / "bin" / "lookalike", "serve", "shop.index", "--port", "0", "--no-log"]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            address = re.search(r"http://[\w.:]+", server.stderr.readline()).group()
+            assert "</html>" in urlopen(address, timeout=60).read().decode()
+        finally:
+            server.terminate()
+
+
+@pytest.mark.long
+def test_the_source_distribution_builds_the_same_wheel(wheel, tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-t"]
+    subprocess.run([*build, "sdist", "-d", tmp_path], cwd=ROOT, check=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as source:
+        source.extractall(tmp_path, filter="data")
+    folder = next(path for path in tmp_path.iterdir() if path.is_dir())
+    subprocess.run([*build, "wheel", "-d", tmp_path], cwd=folder, check=True)
+    assert next(tmp_path.glob("*.whl")).read_bytes() == wheel.read_bytes()

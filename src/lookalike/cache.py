@@ -19,7 +19,8 @@ from lookalike.files import UnwritableError, lock, remove_leftovers, whole_folde
 
 Content = TypeVar("Content")
 VARIABLE = "LOOKALIKE_CACHE"
-_MEMORY: ContextVar[dict[tuple[str, str], Any] | None] = ContextVar("memory", default=None)
+Memory = dict[tuple[str, str], Any]
+_MEMORY: ContextVar[Memory | None] = ContextVar("memory", default=None)
 
 
 def cache_folder() -> Path:
@@ -99,9 +100,9 @@ def _load(place: Path, load: Callable[[Path], Content]) -> Content:
 
 
 @contextmanager
-def in_memory() -> Iterator[None]:
-    """Whatever is `remembered` within the block stays in memory until it ends."""
-    token = _MEMORY.set({})
+def in_memory(memory: Memory | None = None) -> Iterator[None]:
+    """Whatever is `remembered` within the block stays in memory until it ends, or as long as you keep `memory`."""
+    token = _MEMORY.set({} if memory is None else memory)
     try:
         yield
     finally:

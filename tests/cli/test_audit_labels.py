@@ -6,8 +6,10 @@ import shutil
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
+from lookalike import data
 from lookalike.cli import app
 from lookalike.errors import UserError
 
@@ -72,3 +74,26 @@ def test_rows_without_files_need_the_data(run):
         np.savez(run / "test.npz", embeddings=content["embeddings"], labels=content["labels"])
     with pytest.raises(UserError, match=r"have no file names: run `lookalike audit DATA --run"):
         raise CliRunner().invoke(app, ["audit", "--run", str(run)]).exception
+
+
+def test_every_label_with_its_chance_as_a_table_that_fit_reads(lookalike, photos, tmp_path):
+    mixed = tmp_path / "mixed"
+    shutil.copytree(photos, mixed)
+    for number in range(2):  # two photos of the first class in the folder of the second
+        (mixed / "class 00" / f"{number}.png").rename(mixed / "class 01" / f"wrong {number}.png")
+    dataset = data.load(str(mixed))
+    files = [str(dataset.images.path(row)) for row in range(len(dataset))]
+    pixels = np.stack([np.asarray(Image.open(file), np.float32).ravel() for file in files])
+    np.save(tmp_path / "pixels.npy", pixels - pixels.mean(0))
+    arguments = ("audit", mixed, "--embeddings", tmp_path / "pixels.npy", "--labels", tmp_path / "labels.csv")
+    ended = lookalike(*arguments)
+    assert ended.code == 0, ended.error
+    assert "of the labels are wrong" in ended.error
+    with (tmp_path / "labels.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(files)
+    assert {row["path"].rsplit("/", 1)[1] for row in rows[:2]} == {"wrong 0.png", "wrong 1.png"}
+    assert {row["suggested label"] for row in rows[:2]} == {"class 00"}
+    doubts = [row for row in rows if row["verdict"] == "maybe"]
+    assert rows[: len(doubts)] == doubts
+    assert len(data.load(str(tmp_path / "labels.csv"))) == len(rows) - len(doubts)

@@ -43,6 +43,35 @@ def test_hits_as_a_table_as_json_and_as_a_page(lookalike, shop, photos, tmp_path
     assert not re.search(r"(?:src|href)=\"(?!data:|#)", page)
 
 
+def test_why_in_words_as_json_and_as_pictures(lookalike, shop, photos, tmp_path):
+    query = sorted(photos.rglob("*.png"))[0]
+    said = lookalike("search", shop, query, "--k", 2, "--why", "--page", tmp_path / "why.html")
+    assert said.code == 0, said.error
+    assert re.search(r"^2\. .*similarity of", said.out, re.M)
+    page = (tmp_path / "why.html").read_text()
+    assert page.count("data:image/jpeg;base64,") == 5
+    assert page.count("lit where the similarity comes from") == 4
+    (answer,) = json.loads(lookalike("search", shop, query, "--k", 2, "--why", "--json").out)
+    for hit in answer["hits"]:
+        assert hit["why"]["similarity"] == pytest.approx(hit["similarity"], abs=1e-5)
+    lookalike("search", shop, "--like", query, "--like", query, "--why").refused("only the answer to one picture")
+
+
+def test_things_answer_where_the_index_has_them(lookalike, shop, finished, photos, tmp_path):
+    place, query = shutil.copytree(shop, tmp_path / "things.index"), sorted(photos.rglob("*.png"))[0]
+    wrong = lookalike("index", finished[0] / "model", photos, "--out", place, "--thing", "labl")
+    assert (wrong.code, "unknown column of things 'labl': did you mean 'label'" in wrong.error) == (2, True)
+    assert lookalike("index", finished[0] / "model", photos, "--out", place, "--thing", "label").code == 0
+    (answer,) = json.loads(lookalike("search", place, query, "--like", query, "--k", 3, "--json").out)
+    names = [hit["thing"] for hit in answer["hits"]]
+    assert names[0] == answer["hits"][0]["label"] == query.parent.name
+    assert len(set(names)) == 3
+    assert [hit["photos"][0]["id"] for hit in answer["hits"]] == [hit["id"] for hit in answer["hits"]]
+    table = lookalike("search", place, query, "--k", 3)
+    assert re.search(r"^similarity +thing +label +item$", table.out, re.MULTILINE)
+    assert "by 'label', 0 photos are of none" in lookalike("status", place).out
+
+
 def test_conditions_groups_boxes_and_examples(lookalike, shop, photos):
     query = sorted(photos.rglob("*.png"))[0]
     (grouped,) = json.loads(lookalike("search", shop, query, "--group", "label", "--json").out)

@@ -62,6 +62,16 @@ def test_evaluation_is_the_centre(name, whole, box):
     assert (cut.whole, cut.box, cut.flip) == (whole, box, False)
 
 
+def test_a_preset_is_warped_or_not_as_asked():
+    photo = (300, 500, torch.Generator().manual_seed(0))
+    warped = preset("roth").resized(112, 128, warp=True)
+    assert warped.train.cut(*photo).whole == (128, 128) == warped.evaluation.cut(*photo).whole
+    plain = preset("fastap").resized(112, 128, warp=False)
+    assert plain.train.cut(*photo).whole == (128, 213) == plain.evaluation.cut(*photo).whole
+    assert preset("roth").resized(112, 128, warp=False) == preset("roth").resized(112, 128)
+    assert preset("fastap").resized(112, 128, warp=True) == preset("fastap").resized(112, 128)
+
+
 def test_extreme_shapes_fall_back_to_the_centre():
     cut = Augmentation(8, area=(1.0, 1.0)).cut(10, 1000, torch.Generator().manual_seed(0))
     assert cut.box == (0, 493, 10, 13)

@@ -18,8 +18,8 @@ from lookalike import targets
 from lookalike.cli import app
 
 ROOMS = [
-    "analysis", "data", "evaluation", "features", "fit", "losses", "miners", "models", "recipe", "recipe.build",
-    "regularisers", "report", "report.compare", "runs", "samplers", "search", "sweeps", "training",
+    "analysis", "data", "discover", "evaluation", "features", "fit", "losses", "miners", "models", "recipe",
+    "recipe.build", "regularisers", "report", "report.compare", "runs", "samplers", "search", "sweeps", "training",
 ]  # fmt: skip
 ALONE = {
     "evaluation.query_draw": ["one_per_class"],

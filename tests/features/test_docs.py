@@ -1,13 +1,10 @@
 """The examples of the pages about features and scale run as they stand."""
 
-import ast
 import re
 from pathlib import Path
 
-import pytest
 from PIL import Image
 
-from lookalike.features import Shards
 from tests.features import scenes
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -28,7 +25,7 @@ def test_the_example_runs():
         run("features.md", example, {})
 
 
-def test_the_worker_for_ray_and_spark_runs(tmp_path, monkeypatch):
+def test_the_example_of_workers_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scenes.model().save("run/model")
     for row, image in enumerate(scenes.images(6)):
@@ -37,11 +34,5 @@ def test_the_worker_for_ray_and_spark_runs(tmp_path, monkeypatch):
         Image.fromarray(image).save(place)
     (example,) = examples("scale.md")
     monkeypatch.setattr("lookalike.models.backends.possible", lambda: False)  # exporting a graph takes long
-    run("scale.md", example, {})["worker"](0)
-    assert len(Shards.open(tmp_path / "vectors").joined()["ids"]) == 6
-
-
-@pytest.mark.parametrize("system", ["Ray", "Spark"])
-def test_lines_for_other_systems_are_python(system):
-    line = re.search(rf"\| {system} \| `(.*?)` \|", (DOCS / "scale.md").read_text())[1]
-    assert "worker" in {node.id for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+    made = run("scale.md", example, {})["vectors"](None)  # None: no cluster
+    assert len(made.joined()["ids"]) == 6

@@ -39,12 +39,12 @@ def source(tmp_path, monkeypatch):
 class Whole(torch.nn.Module):
     """The network on inputs that come as rows."""
 
-    def __init__(self, embedder):
+    def __init__(self, embedder, side=20):
         super().__init__()
-        self.embedder = embedder
+        self.embedder, self.side = embedder, side
 
     def forward(self, rows):
-        return self.embedder(rows.reshape(-1, 3, 20, 20))
+        return self.embedder(rows.reshape(-1, 3, self.side, self.side))
 
 
 def inputs(photos, views, how, seed):

@@ -1,6 +1,5 @@
-"""Shards by many workers: every image once, whoever makes them, whatever happens to the workers."""
+"""Shards: every image once, whoever makes them and however often they are interrupted."""
 
-import json
 import os
 import shutil
 from dataclasses import replace
@@ -13,8 +12,8 @@ from PIL import Image
 from lookalike.data import arrays, folder, table
 from lookalike.data.formats.unlabelled import unlabelled
 from lookalike.errors import UserError
-from lookalike.features import Shards, embed, embed_shards, shard_worker, status
-from lookalike.features.claims import Claims
+from lookalike.features import Shards, embed, embed_shards, status
+from lookalike.workers import Part, Workers
 from tests.features import scenes
 
 COUNT = 30
@@ -51,9 +50,9 @@ def test_every_image_once_with_all_that_is_known_of_it(photos, tmp_path):
     assert joined["file_time"].tolist() == [(photos / name).stat().st_mtime_ns for name in names]
     assert len(set(joined["file_digest"].tolist())) == COUNT
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *(f"{n:06d}.npz" for n in range(7)), "claims", "shards.json",
-    ]  # fmt: skip
-    assert not list((tmp_path / "out" / "claims").iterdir())
+        *(f"{n:06d}.npz" for n in range(7)),
+        "shards.json",
+    ]
 
 
 @pytest.mark.parametrize("shards", [1, 4, 29, COUNT, 1000])
@@ -107,7 +106,6 @@ def test_other_data_models_and_numbers_are_refused(photos, tmp_path):
         "other images": lambda: work(folder(renamed), out),
         "are 3, not 4: leave out --shards": lambda: work(data, out, 4),
         "choose 1 to 999,999 shards, not 0": lambda: work(data, out, 0),
-        "a lease lasts some seconds": lambda: work(data, out, lease=0.0),
         "there are no images": lambda: work(data.subset([]), out),
     }
     for message, refused in refusals.items():
@@ -133,8 +131,7 @@ def test_another_place_of_the_same_data_is_the_same_data(photos, tmp_path):
 def test_folders_that_are_not_shards_are_refused(photos, tmp_path):
     with pytest.raises(UserError, match="holds other files, such as class"):
         work(folder(photos), photos, 3)
-    with pytest.raises(UserError, match="say how many, as --shards 1000"):
-        work(folder(photos), tmp_path / "new")
+    work(folder(photos), tmp_path / "new")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot make the folder"):
         work(folder(photos), tmp_path / "file", 3)
@@ -174,66 +171,52 @@ def test_a_shard_of_unreadable_images_is_empty_but_there(photos, tmp_path):
     assert joined["embeddings"].shape == (20, 32)
 
 
-def test_data_out_of_reach_stop_the_worker_and_not_the_work(photos, tmp_path):
+def test_data_out_of_reach_stop_the_work_and_lose_nothing(photos, tmp_path):
     data = folder(photos)
     out = tmp_path / "out"
     photos.rename(tmp_path / "unmounted")
     with pytest.raises(UserError, match="is photos within reach"):
         work(data, out, 3)
     assert not contents(out)
-    assert not list((out / "claims").iterdir())
     (tmp_path / "unmounted").rename(photos)
     assert len(work(data, out).joined()["ids"]) == COUNT
 
 
-def test_a_stop_gives_the_shard_back_and_the_next_worker_continues(photos, tmp_path):
+def test_a_stop_keeps_whole_shards_and_the_same_call_continues(photos, tmp_path):
     data, out, seen = folder(photos), tmp_path / "out", []
-    work(data, out, 5, progress=lambda done, total: seen.append((done, total)), stop=lambda: len(seen) > 4)
-    assert 0 < len(contents(out)) < 5
-    assert not list((out / "claims").iterdir())
+
+    def interrupt(done, _):
+        if done > 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work(data, out, 5, progress=interrupt)
     kept = contents(out)
-    seen.clear()
+    assert len(kept) == 2
+    (out / ".000004.npz.17-abcd.partial").write_bytes(b"what a killed process leaves")
     work(data, out, progress=lambda done, total: seen.append((done, total)))
     assert contents(out).items() >= kept.items()
-    assert seen[0] == (6 * len(kept), COUNT)  # what is there counts
-    assert seen[-1] == (COUNT, COUNT)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen == [(done, COUNT) for done in (12, 18, 24, 30)]  # what is there counts
+    assert not list(out.glob(".*"))
 
 
-def test_a_worker_waits_for_others_and_takes_over_from_the_dead(photos, tmp_path, monkeypatch):
+def test_parts_are_whole_shards_and_together_everything(photos, tmp_path):
     data, out = folder(photos), tmp_path / "out"
-    begun = work(data, out, 3, stop=lambda: True)
-    other = Claims(begun.claims, 60.0)
-    other.owner["host"] = "another machine"
-    assert other.take("000001")
-    assert [(one.shard, one.host, one.images) for one in status(begun).at_work] == [(1, "another machine", 0)]
-    pauses, real_sleep = [], shard_worker.time.sleep
-
-    def pause(seconds):
-        pauses.append(sorted(begun.finished()))
-        real_sleep(seconds)
-
-    def lives(*_):
-        """Before every look of ours the other worker gives a sign of life; after some pauses it is silent."""
-        if len(pauses) < 3:
-            other._renewed = float("-inf")
-            other.renew("000001", len(pauses))
-
-    monkeypatch.setattr(shard_worker.time, "sleep", pause)
-    work(data, out, lease=0.2, progress=lives)
-    assert len(pauses) >= 3
-    assert all(finished == [0, 2] for finished in pauses)
-    assert len(begun.joined()["ids"]) == COUNT
+    work(data, tmp_path / "whole", 7)
+    for number, there in ((2, 2), (1, 5), (1, 5), (3, 7)):
+        work(data, out, 7, part=Part(number, 3))
+        assert len(contents(out)) == there
+    assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_leftovers_of_killed_workers_go_when_all_is_done(photos, tmp_path):
-    data, out = folder(photos), tmp_path / "out"
-    begun = work(data, out, 3, stop=lambda: True)
-    (out / ".000001.npz.17-abcd.partial").write_bytes(b"half of it")
-    (begun.claims / "000001").write_text(json.dumps({"host": "another machine", "process": 1}))
-    work(data, out, lease=0.1)
-    assert not list(out.rglob("*.partial"))
-    assert not list(begun.claims.iterdir())
+def test_processes_of_this_machine_write_the_same_files(photos, tmp_path):
+    data = folder(photos)
+    (photos / data.images.name(3)).write_bytes(b"no image")
+    heard = []
+    work(data, tmp_path / "one", 4)
+    work(data, tmp_path / "two", 4, workers=Workers(2), unreadable=heard.extend)
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+    assert [name for name, _ in heard] == [data.images.name(3)]
 
 
 def test_damaged_and_foreign_shards_are_refused_and_made_again(photos, tmp_path):
@@ -244,7 +227,9 @@ def test_damaged_and_foreign_shards_are_refused_and_made_again(photos, tmp_path)
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
     victim.write_bytes(bytes(content))
-    with pytest.raises(UserError, match=r"000001.npz' cannot be used .* delete it, and a worker makes it again"):
+    with pytest.raises(
+        UserError, match=r"000001.npz' cannot be used .* delete it, and the same command makes it again"
+    ):
         made.joined()
     work(data.subset(range(20)), tmp_path / "other", 2)
     shutil.copy(tmp_path / "other" / "000001.npz", victim)
@@ -265,9 +250,7 @@ def test_status_tells_how_far_and_how_fast(photos, tmp_path):
     seen = status(made)
     assert (seen.images, seen.done, seen.shards, seen.finished) == (COUNT, COUNT, 6, 6)
     assert seen.per_second == pytest.approx(2.5)
-    assert seen.seconds_left is None
+    assert seen.seconds_left == 0
     made.path(5).unlink()
-    assert Claims(made.claims).take("000005")
     seen = status(made)
     assert (seen.done, seen.finished, seen.seconds_left) == (25, 5, pytest.approx(2.0))
-    assert seen.at_work[0].process == os.getpid()

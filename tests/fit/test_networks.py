@@ -11,7 +11,7 @@ from lookalike.fit import fit
 from lookalike.fit.choose import choose
 from lookalike.fit.networks import NetworkAtSize, at, cells
 from lookalike.models import Model
-from lookalike.recipe import of_tree
+from lookalike.recipe import build, load, of_tree
 from lookalike.training.train import StoppedError
 
 SHORT = [
@@ -59,7 +59,7 @@ def test_the_size_that_shows_more_is_taken(fine, tmp_path):
     assert small["difference"][2] < 0 == large["difference"][0]
     assert all(row["milliseconds_per_image"] > 0 and row["images"] >= 48 for row in rows)
     assert run.model.preprocessing.crop == 28
-    assert json.loads((tmp_path / "run" / "decisions.json").read_text())["networks"]["chosen"] == ["conv4", 28]
+    assert json.loads((tmp_path / "run" / "decisions.json").read_text())["networks"]["chosen"] == ["conv4", 28, False]
     assert "Networks and sizes on a sample of train classes" in run.report.read_text(encoding="utf-8")
     assert (tmp_path / "run" / "figures" / "networks.svg").is_file()
     assert any(sentence.startswith("Chosen: conv4 at 28 pixels") for sentence in run.content["verdict"]["sentences"])
@@ -71,7 +71,7 @@ def test_the_size_that_shows_more_is_taken(fine, tmp_path):
 def test_what_adds_nothing_is_not_paid_for(tmp_path):
     coarse = pictures(tmp_path / "coarse", 8, alike=True)
     fit(coarse, tmp_path / "run", overrides=[*SHORT, "networks.sizes=[16,96]"], audit=False, full=False)
-    assert json.loads((tmp_path / "run" / "decisions.json").read_text())["networks"]["chosen"] == ["conv4", 16]
+    assert json.loads((tmp_path / "run" / "decisions.json").read_text())["networks"]["chosen"] == ["conv4", 16, False]
 
 
 def test_what_is_too_slow_in_use_is_not_taken(fine, tmp_path):
@@ -106,6 +106,58 @@ def test_a_run_stopped_while_it_chooses_ends_as_if_it_had_not_been(fine, tmp_pat
     assert Model.load(tmp_path / "choosing" / "model").preprocessing.crop == 28
 
 
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    """Thirty classes of four photos three times as wide as high, which differ at their ends alone."""
+    root, draw = tmp_path_factory.mktemp("long"), np.random.default_rng(0)
+    for name in range(30):
+        ends = draw.integers(0, 256, 2)
+        for number in range(4):
+            photo = draw.integers(0, 256, (32, 96))
+            photo[:, :30], photo[:, -30:] = np.clip(ends[:, None, None] + draw.normal(0, 5, (2, 32, 30)), 0, 255)
+            file = root / f"class {name:02d}" / f"{number}.png"
+            file.parent.mkdir(exist_ok=True)
+            Image.fromarray(photo.astype(np.uint8)).save(file)
+    return root
+
+
+WARPS = "networks.warps=[false,true]"
+
+
+def test_long_photos_are_warped_where_their_ends_matter(long, tmp_path):
+    run = fit(long, tmp_path / "run", overrides=[*SHORT, SIZES, WARPS], audit=False)
+    verdict = run.content["verdict"]
+    assert [row["warp"] for row in verdict["networks"] if row["chosen"]] == [True]
+    assert {row["size"] for row in verdict["networks"] if row["warp"]} <= {16, 28}
+    assert any("the whole photo warped to a square" in sentence for sentence in verdict["sentences"])
+    assert "whole photo" in run.report.read_text(encoding="utf-8")
+    assert run.result["map@r"] > 0.3
+    how = Model.load(run.folder / "model").preprocessing
+    assert how.warp
+    recipe = load(run.folder / "recipe.toml")
+    assert build.views(recipe, how).train.warp == recipe.images.short_side
+    repeated = fit(long, tmp_path / "again", recipe=tmp_path / "run" / "recipe.toml", audit=False, full=False)
+    assert dict(repeated.result) == dict(run.result)
+
+
+def test_the_best_of_many_is_also_measured_warped_where_time_ends_early(long, tmp_path):
+    many = "networks.sizes=[12,14,16,18,20,22,24,26,28,30]"
+    run = fit(long, tmp_path / "run", overrides=[*SHORT, many, WARPS, "train.minutes=0.05"], audit=False, full=False)
+    rows = run.content["verdict"]["networks"]
+    assert [row["warp"] for row in rows if row["chosen"]] == [True]
+
+
+def test_a_frame_that_is_given_is_not_chosen(long, tmp_path):
+    run = fit(long, tmp_path / "run", overrides=[*SHORT, "images.warp=true"], audit=False, full=False)
+    assert run.model.preprocessing.warp
+    assert "networks" not in json.loads((tmp_path / "run" / "decisions.json").read_text())
+
+
+def test_square_photos_are_not_measured_warped(fine, tmp_path):
+    run = fit(fine, tmp_path / "run", overrides=[*SHORT, SIZES, WARPS], audit=False, full=False)
+    assert not any(row["warp"] for row in run.content["verdict"]["networks"])
+
+
 def test_a_size_that_a_network_cannot_take_is_left_out(fine, tmp_path):
     notes = []
     run = fit(
@@ -133,7 +185,8 @@ def test_the_grid():
          "networks": {"backbones": ["conv4", "efficientnet_lite1"], "sizes": [224, 32]},
          "loss": {"name": "triplet"}, "sampler": {"name": "class_balanced"}}
     )  # fmt: skip
-    assert cells(photos) == [("conv4", 32), ("conv4", 224), ("efficientnet_lite1", 32), ("efficientnet_lite1", 224)]
+    grid = [("conv4", 32), ("conv4", 224), ("efficientnet_lite1", 32), ("efficientnet_lite1", 224)]
+    assert [cell[:2] for cell in cells(photos)] == grid
     own, other = at(photos, NetworkAtSize("conv4", 32)), at(photos, NetworkAtSize("efficientnet_lite1", 224))
     assert own == photos
     assert (other.model.architecture.settings, other.model.weights) == ({}, "pretrained")

@@ -1,16 +1,21 @@
 """Transformers from a folder through fit, an index and a saved model; what learns beside their layers is resumed."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
+from lookalike import data
+from lookalike.features import CENTRE, View, embed, embed_maps, feature_maps
 from lookalike.fit import fit
-from lookalike.models import Model
-from lookalike.recipe import load
+from lookalike.fit.prepare import train_features
+from lookalike.models import Model, up_to
+from lookalike.recipe import build, load, of_tree
 from lookalike.search import Index
+from lookalike.training import Plan, train
 from lookalike.training.train import StoppedError
 from tests.missing import missing
 
@@ -19,6 +24,7 @@ try:
 except ImportError:
     missing("transformers is not installed (extra: hf)")
 
+from tests.features.test_maps import Whole, inputs
 from tests.fixtures.tiny_networks import write
 
 SHORT = [
@@ -120,6 +126,69 @@ def test_matrices_learn_merge_and_resume(pictures, source, tmp_path):
     assert len(inside) == 2 * 6
     assert all(name.endswith("weight") and ".layer." in name for name in inside)
     assert json.loads((tmp_path / "whole" / "result.json").read_text())["training"]["steps"] == 4
+
+
+def recipe_on_tokens(folder, stage):
+    return of_tree(
+        {
+            "features": {"views": 1, "backend": "torch", "upto": stage, "half": False},
+            "images": {"preset": "roth", "size": 32, "short_side": 36},
+            "model": {"backbone": f"hf:{folder}", "weights": "pretrained", "dim": 8, "lora": 2},
+            "loss": {"name": "multi_similarity"},
+            "optimiser": {"lr": 0.01},
+            "sampler": {"name": "class_balanced", "batch_size": 8, "per_class": 2},
+            "train": {"steps": 6},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "stage"),
+    [
+        ("dinov2", "encoder.layer.0"),
+        ("dinov2_with_registers", "encoder.layer.0"),
+        ("siglip", "encoder.layers.0"),
+        ("clip", "encoder.layers.0"),
+        ("convnext", "encoder.stages.2"),
+    ],
+)
+def test_the_last_blocks_learn_on_cached_tokens_what_they_learn_on_images(pictures, tmp_path, kind, stage):
+    write(kind, tmp_path / "source")
+    recipe = recipe_on_tokens(tmp_path / "source", stage)
+    photos = data.decoded(data.folder(pictures), 36).subset(torch.arange(32)).dense()
+    weights = []
+    for cached in (True, False):
+        model = build.model(recipe)
+        maps = feature_maps(model, photos, stage, half=False, backend="torch")
+        torch.testing.assert_close(embed_maps(model, maps, stage), embed(model, photos), atol=1e-5, rtol=0)
+        tokens = train_features(recipe, model, photos)
+        build.embedder_of(model).adapt(2, 0)
+        loop = build.loop(recipe, model, photos, tokens)
+        if not cached:
+            views = [CENTRE, View(build.views(recipe, model.preprocessing).train, 1)]
+            images = inputs(photos, views, model.preprocessing, recipe.seed)
+            loop = replace(loop, network=Whole(model.embedder, 32), dataset=images)
+        train(loop, Plan(6, seed=0))
+        build.embedder_of(model).merge()
+        weights.append(model.embedder.state_dict())
+    before, learnt = build.model(recipe).embedder.state_dict(), set()
+    for name, value in weights[0].items():
+        torch.testing.assert_close(value, weights[1][name], atol=2e-4, rtol=0, msg=name)
+        learnt |= set() if torch.equal(value, before[name]) else {name.removeprefix("backbone.network.")}
+    frozen = tuple(up_to(stage, build.embedder_of(build.model(recipe)).backbone.stages))
+    assert len(learnt) > 3
+    assert not any(name.startswith(frozen) for name in learnt)
+
+
+def test_minutes_and_the_last_blocks_of_a_transformer(pictures, source, tmp_path):
+    settings = [*SHORT, f"model.backbone=hf:{source}", "train.minutes=5", "features.upto=encoder.layer.0"]
+    run = fit(pictures, tmp_path / "run", overrides=settings, audit=False, full=False)
+    recipe = load(tmp_path / "run" / "recipe.toml")
+    assert (recipe.features.upto, recipe.model.lora) == ("encoder.layer.0", 8)
+    assert run.content["training"]["steps"] == 4
+    assert any(row["name"].startswith("trained network") for row in run.content["verdict"]["candidates"])
+    vectors = Model.load(tmp_path / "run" / "model").encode(sorted(pictures.glob("*/0.png"))[:2])
+    assert vectors.isfinite().all()
 
 
 def test_size_and_pooling_are_chosen_and_matrices_learn(pictures, source, tmp_path):

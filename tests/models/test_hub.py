@@ -2,15 +2,19 @@
 
 import json
 import threading
+from base64 import b64decode
 from hashlib import sha1
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import torch
+import yaml
 
 from lookalike import models
 from lookalike.errors import UserError
-from lookalike.models.backbones import hub
+from lookalike.models import Architecture, Model
+from lookalike.models.backbones import hub, licence
+from lookalike.models.backbones.known import KNOWN
 from tests.missing import missing
 
 try:
@@ -28,7 +32,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Answer)
-        self.files, self.gated, self.seen, self.revision = {}, set(), [], REVISION
+        self.files, self.private, self.gated, self.seen, self.revision = {}, {}, set(), [], REVISION
 
     @property
     def address(self):
@@ -43,7 +47,45 @@ class Answer(BaseHTTPRequestHandler):
         self.answer(body=False)
 
     def do_GET(self):
-        self.answer(body=True)
+        if self.path.startswith("/api/"):  # is there such a repository?
+            self.reply(401, {"error": "Invalid credentials"})
+        else:
+            self.answer(body=True)
+
+    def do_POST(self):
+        """As much of the hub as an upload needs: `files` get what is committed."""
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get("authorization") != "Bearer hf_agreed":
+            self.reply(401, {"error": "Invalid credentials"})
+        elif self.path == "/api/repos/create":
+            wish = json.loads(content)
+            name = f"{wish['organization']}/{wish['name']}"
+            self.server.files.setdefault(name, {})
+            self.server.private[name] = wish.get("visibility") == "private"
+            self.reply(200, {"url": f"{self.server.address}/{name}"})
+        elif self.path == "/api/validate-yaml":
+            assert yaml.safe_load(json.loads(content)["content"].split("---")[1])["library_name"] == "lookalike"
+            self.reply(200, {"errors": [], "warnings": []})
+        elif "/preupload/" in self.path:
+            names = [file["path"] for file in json.loads(content)["files"]]
+            self.reply(200, {"files": [{"path": n, "uploadMode": "regular", "shouldIgnore": False} for n in names]})
+        else:
+            owner, name = self.path.split("/")[3:5]
+            for line in map(json.loads, content.splitlines()):
+                if line["key"] == "file":
+                    self.server.files[f"{owner}/{name}"][line["value"]["path"]] = b64decode(line["value"]["content"])
+            self.reply(
+                200,
+                {"success": True, "commitUrl": f"{self.server.address}/{owner}/{name}/commit/1", "commitOid": REVISION},
+            )
+
+    def reply(self, status, content):
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def answer(self, body):
         if self.path.count("/") < 5:  # is anybody there?
@@ -162,3 +204,62 @@ def test_gated_private_and_unreachable(server, files, tmp_path, monkeypatch):
         "clip_b16 is not on this machine, and the Hugging Face Hub cannot be reached: where it can, run lookalike "
         "backbones fetch clip_b16 --to clip_b16, copy the folder clip_b16 here, and give --backbone hf:clip_b16"
     )
+
+
+@pytest.fixture
+def small():
+    model = Model.create(Architecture("conv4", {"channels": 1, "width": 4}, dim=4))
+    model.metrics, model.classes, model.recipe = {"recall@1": 0.5, "map@r": 0.25}, ("a", "b"), "seed = 1\n"
+    return model
+
+
+def test_a_model_is_pushed_and_loaded_by_its_name(server, small, monkeypatch):
+    with pytest.raises(UserError, match="set HF_TOKEN to a token that may write there"):
+        small.push_to_hub("me/shoes")
+    monkeypatch.setenv("HF_TOKEN", "hf_agreed")
+    assert small.push_to_hub("me/shoes", private=True) == f"{server.address}/me/shoes"
+    assert server.private["me/shoes"]
+    assert set(server.files["me/shoes"]) == {"model.json", "weights.safetensors", "recipe.toml", "README.md"}
+    for loaded in (Model.from_pretrained("me/shoes"), Model.load("hf:me/shoes")):
+        assert loaded.fingerprint == small.fingerprint
+        assert (loaded.metrics, loaded.recipe) == (small.metrics, small.recipe)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert Model.load("hf:me/shoes").fingerprint == small.fingerprint, "without a connection it comes from the cache"
+    card = server.files["me/shoes"]["README.md"].decode()
+    front = yaml.safe_load(card.split("---")[1])
+    assert front["model-index"][0]["results"][0]["metrics"][0] == {"type": "recall@1", "value": 0.5}
+    assert huggingface_hub.ModelCard(card).data.license == "other"
+    assert "No weights are published for conv4" in card
+
+
+def test_the_card_names_the_licence_of_the_weights(tmp_path):
+    Model.create(Architecture("efficientnet_lite0", dim=4)).save(tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert yaml.safe_load(card.split("---")[1])["license"] == "apache-2.0"
+    assert "Published weights of efficientnet_lite0: Apache-2.0." in card
+
+
+def test_every_network_with_weights_has_a_licence():
+    published = [name for name, kind in models.MEMBERS.items() if kind.published.files]
+    assert published
+    assert [name for name in [*published, *KNOWN] if not licence(name)] == []
+
+
+def test_a_local_folder_is_a_model_too(small, tmp_path):
+    small.save(tmp_path / "model")
+    assert Model.from_pretrained(str(tmp_path / "model")).fingerprint == small.fingerprint
+
+
+def test_a_repository_that_is_no_model(server, files, small, monkeypatch):
+    server.files["a/b"] = files
+    with pytest.raises(UserError, match=r"there is no model\.json of hf:a/b: it is not a model of lookalike"):
+        Model.from_pretrained("a/b")
+    with pytest.raises(UserError, match="has no repository nobody/nothing, or it is private"):
+        Model.load("hf:nobody/nothing")
+    with pytest.raises(UserError, match="a repository is called OWNER/NAME, not shoes"):
+        small.push_to_hub("shoes")
+    with pytest.raises(UserError, match="there is no model hf:nowhere: neither a folder nor OWNER/NAME"):
+        Model.load("hf:nowhere")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(UserError, match="cannot be reached, and it has not been fetched before"):
+        Model.load("hf:me/other")

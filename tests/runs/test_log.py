@@ -1,12 +1,16 @@
 """The log on disk: events as lines, rewound for a run that goes on, whole after a crash."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 
 import pytest
 
 from lookalike.errors import UserError
 from lookalike.runs.log import read_log
-from lookalike.training import JsonLines, TensorBoard, to_all
+from lookalike.training import JsonLines, TensorBoard, Tracker, to_all
 
 
 def test_events_are_lines_and_progress_is_not_kept(tmp_path):
@@ -77,6 +81,37 @@ def test_tensorboard_makes_no_folder_before_there_is_something_to_say(tmp_path):
     board({"event": "end", "step": 3, "seconds": 1.0})
     assert list((tmp_path / "tensorboard").iterdir())
     board.writer.close()
+
+
+def test_a_tracker_that_is_unknown_or_not_installed(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match="unknown tracker 'wandbb': did you mean 'wandb'"):
+        Tracker("wandbb", tmp_path)
+    monkeypatch.setitem(sys.modules, "trackio", None)
+    with pytest.raises(UserError, match="trackio is not installed: pip install trackio"):
+        Tracker("trackio", tmp_path)
+
+
+TRACKED = """
+from pathlib import Path
+from lookalike.training import Tracker
+tracker = Tracker("wandb", Path("shoes"))
+tracker({"event": "start"})
+assert not Path("wandb").exists()
+tracker({"event": "step", "step": 3, "loss": 0.5})
+tracker({"event": "validation", "step": 3, "map@r": 0.25})
+tracker({"event": "end", "step": 3, "seconds": 1.5})
+"""
+
+
+def test_weights_and_biases_keeps_steps_and_validations(tmp_path):
+    """The real package, offline, in a process of its own: it writes the file when that ends."""
+    pytest.importorskip("wandb", reason="wandb is not installed: 62 MB and 14 packages, for this test alone")
+    variables = os.environ | {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+    subprocess.run([sys.executable, "-c", TRACKED], cwd=tmp_path, env=variables, check=True)
+    [file] = (tmp_path / "wandb").glob("offline-run-*/*.wandb")
+    content = file.read_bytes()
+    for name, value in ((b"step/loss", b"0.5"), (b"validation/map@r", b"0.25"), (b"end/seconds", b"1.5")):
+        assert re.search(re.escape(name) + rb".{1,4}" + re.escape(value), content, re.DOTALL), name
 
 
 @pytest.mark.parametrize("line", ['{"event": "step", "step": "x"}', '{"event": 3}', "[" * 100_000, "[]", '{"step": 1}'])

@@ -43,12 +43,11 @@ def connection():
     return Connection()
 
 
-def search(condition="price < 3", generation=1, k=10, graph=None, group=None, connection=None):
+def search(condition="price < 3", generation=1, k=10, graph=None, connection=None):
     identity = Identity(None, "sphere", 4, generation)
     snapshot = SimpleNamespace(identity=identity, graph=graph, connection=connection)
     return SimpleNamespace(
-        snapshot=snapshot, condition=condition, table="items", k=k, group=group, filtered=bool(condition),
-        plain=not condition and group is None,
+        snapshot=snapshot, condition=condition, table="items", k=k, filtered=bool(condition),
     )  # fmt: skip
 
 
@@ -83,8 +82,7 @@ def test_not_every_condition_is_remembered(connection):
     ("width", "question", "candidates", "searched"),
     [
         (80, search(""), 40, 80), (20, search(""), 20, 20), (20, search("", k=30), 36, 36),
-        (80, search(), 64, 80), (20, search("", group="label"), 64, 64), (20, search(group="label"), 256, 256),
-        (20, search("", k=300, group="label"), 1800, 1000),  # pgvector refuses more
+        (80, search(), 64, 80), (20, search(k=300), 1800, 1000),  # pgvector refuses more
     ],
 )  # fmt: skip
 def test_how_many_a_graph_names_and_how_widely_it_is_searched(width, question, candidates, searched):

@@ -165,9 +165,9 @@ def test_a_cache_of_another_index_is_one_line(tmp_path):
     store.cache.save(replace(known, segments=(forged,)))
     store.close()
     again = SqliteStore(tmp_path / "index")
-    for group in (None, "label"):
+    for ask in (lambda: again.search(query, 1), lambda: again.nearest(query, 1, "label")):
         with pytest.raises(UserError, match="delete its folder 'cache'"):
-            again.search(query, 1, group=group)
+            ask()
     again.close()
 
 

@@ -1,5 +1,6 @@
 """An index calibrates itself: what its own items ask, whether flip is kept, and what it promises."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +9,13 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.calibration.measuring import compare
+from lookalike.search.calibration.thresholds import calibrate
 from lookalike.search.calibration.trials import ALL, Gallery, TrialNeighbours, among_themselves, draw, judged
 from lookalike.search.items import Item
 from lookalike.search.quality import Quality
 
 CLASSES, EACH, DIM = 24, 8, 12
+FACTS = {"items": 100, "generation": 1, "date": "2026-11-18", "source": "index"}
 
 
 def cloud(noise=0.4, seed=0, classes=CLASSES):
@@ -71,7 +74,7 @@ def test_chance_and_words_never_contradict_each_other(shop):
         if answer.verdict == "sure":
             assert answer.chance >= calibration.sure >= calibration.target
         elif answer.verdict == "unknown":
-            assert answer.match < calibration.models.unknown
+            assert answer.chance <= answer.match < 0.5
         elif answer.chance >= 0.5:
             assert answer.words == f"probably {answer.label}"
         else:
@@ -89,6 +92,48 @@ def test_few_classes_promise_less_and_say_so(tmp_path):
     assert calibration.sure is not None
     assert "8 classes can promise at most 89%; 95% takes at least 19" in calibration.promise
     assert index.calibrate(precision=0.95).calibration.sure is None
+    index.close()
+
+
+@pytest.mark.parametrize(
+    ("noise", "level", "reason"),
+    [
+        (0.2, 0.95, ""),
+        (0.6, 0.9, " (the highest level with 25% of what can be answered, or more); "),
+        (0.8, 0.8, " (no level from 80% on has 25% of what can be answered; this one has most); "),
+    ],
+)
+def test_the_default_level_is_one_that_answers_reach(noise, level, reason):
+    batches = among_themselves(cloud(noise, classes=80), labels(80))
+    calibration = calibrate(batches, **FACTS)
+    assert calibration.target == level
+    assert reason in calibration.promise
+    assert (calibration.coverage >= 0.25) == ("this one has most" not in reason)
+    higher = [calibrate(batches, other, **FACTS) for other in (0.95, 0.9, 0.85) if other > level]
+    assert all(one.sure is None or one.coverage < 0.25 for one in higher)
+
+
+def test_strangers_are_told_apart_by_their_first_hits(tmp_path):
+    draw = np.random.default_rng(0)
+    points = np.repeat(draw.standard_normal((40, 64)) + 1.5, EACH, axis=0) + 1.2 * draw.standard_normal((40 * EACH, 64))
+    vectors = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+    calibration = calibrate(among_themselves(vectors, labels(40)), **FACTS)
+    usual = calibration.models.usual
+    index = Index.create(tmp_path / "index", dim=64)
+    index.store.put([Item(f"{row:03d}", label=label) for row, label in enumerate(labels(40))], vectors)
+    index.store.documents.write("calibration", json.dumps(calibration.as_json()))
+    others = draw.standard_normal((20, 64)).astype(np.float32)
+    assert {index.search(vector / np.linalg.norm(vector)).verdict for vector in others} == {"unknown"}
+    known = [index.search(f"{row:03d}").verdict for row in range(0, 320, 8)]
+    assert known.count("unknown") <= 4
+    assert usual[0] > 0
+    content = calibration.as_json()
+    content["models"]["unknown"] = 0.0  # now the first hits decide alone
+    index.store.documents.write("calibration", json.dumps(content))
+    assert {index.search(vector / np.linalg.norm(vector)).verdict for vector in others} == {"unknown"}
+    del content["models"]["usual"], content["reason"]  # as it was kept before: the match decides alone
+    index.store.documents.write("calibration", json.dumps(content))
+    assert {index.search(vector / np.linalg.norm(vector)).verdict for vector in others} == {"maybe"}
     index.close()
 
 

@@ -48,9 +48,9 @@ def found():
 
 
 def test_verdicts_follow_the_thresholds(found):
-    assert found.verdict(0.0, found.sure, 0.9) == "sure"
-    assert found.verdict(0.0, found.sure - 1e-9, found.models.unknown) == "maybe"
-    assert found.verdict(0.0, 0.0, found.models.unknown - 1e-9) == "unknown"
+    assert found.verdict(0.0, found.sure, strange=True) == "sure"
+    assert found.verdict(0.0, found.sure - 1e-9) == "maybe"
+    assert found.verdict(0.0, 0.0, strange=True) == "unknown"
     sure, maybe = found.by_similarity  # for hits without labels
     assert [found.verdict(value) for value in (sure or 2.0, maybe - 1e-9)][1] == "unknown"
     assert 0 < found.coverage <= 1

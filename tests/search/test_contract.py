@@ -10,10 +10,11 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.search import filters
-from lookalike.search.items import Identity, Item, Mark, Stamp
+from lookalike.search.items import Identity, Item, Mark, Near, Nearest, Stamp
 from lookalike.search.stores import Column, GenerationError, Store, places
 from lookalike.search.stores.sharded.store import ShardedStore
-from tests.search.brute import Brute, on, same, some_items
+from lookalike.search.things import ThingSearch
+from tests.search.brute import Brute, on, same, same_things, some_items
 
 DIM = 8
 
@@ -325,13 +326,51 @@ def test_bad_questions(store):
     for ask, message in (
         (lambda: store.search(query, 0), "k is a whole number from 1 on"),
         (lambda: store.search(query[:, :3], 1), "vectors of 3 dimensions, expected 1 of 8"),
-        (lambda: store.search(query, 1, group="colour"), "unknown column 'colour'"),
+        (lambda: store.nearest(query, 1, "colour"), "unknown column 'colour'"),
+        (lambda: store.nearest(query, 0, "label"), "k is a whole number from 1 on"),
         (lambda: store.search(query, 1, filters.parse("colour=x")), "unknown column 'colour'"),
         (lambda: store.search(query, 1, leave_out=["zebra"]), "unknown item 'zebra'"),
     ):
         with pytest.raises(UserError, match=message):
             ask()
     assert store.search(query[:0], 3) == []
+
+
+def test_the_nearest_by_name_are_those_of_a_search(store):
+    items, vectors = filled(store)
+    store.put([Item("z", "/pics/caf\udce9.png")], vectors[:1])
+    where, own = filters.parse("price!=3"), items[0].id
+    for column in ("label", "price", "sku", "path", "id", "added"):
+        for hits, near in zip(
+            store.search(vectors[:3], 9, where, [own]), store.nearest(vectors[:3], 9, column, where, [own]), strict=True
+        ):
+            named = [Near(hit.id, hit.item.value(column), hit.similarity) for hit in hits.hits]
+            assert near == Nearest(named, hits.certified, hits.generation)
+
+
+def test_a_thing_follows_its_photos_at_once(store):
+    """Adding, moving and removing a photo, through the store and through another that has it open."""
+    rows = on("none", np.eye(4, DIM) * [[3], [2], [1], [0.5]])
+    photos = [Item("a1", columns={"sku": "a"}), Item("a2", columns={"sku": "a"}), Item("b1", columns={"sku": "b"})]
+    store.put(photos, rows[:3])
+    brute = Brute("none")
+    brute.put(photos, rows[:3])
+
+    def found():
+        for pooled in (1, 2):
+            expected = brute.things(rows[:2], 5, "sku", pooled)
+            for start in (1, 100):
+                assert same_things(ThingSearch(store, "sku", rows[:2], 5, pooled, start=start).found(), expected)
+
+    found()
+    for item, row in ((Item("b2", columns={"sku": "b"}), 3), (Item("a2", columns={"sku": "b"}), 1), (Item("c"), 0)):
+        store.put([item], rows[row : row + 1])
+        brute.put([item], rows[row : row + 1])
+        found()
+    for one in ("a1", "b1", "c", "a2", "b2"):
+        store.remove([one])
+        brute.remove([one])
+        found()
 
 
 def test_threads_search_while_another_adds(store):

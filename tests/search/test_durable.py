@@ -22,8 +22,9 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search.items import Identity, Item
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
+from lookalike.search.things import ThingSearch
 from tests.cli.processes import Forked
-from tests.search.brute import Brute, on, same, some_items
+from tests.search.brute import Brute, on, same, same_things, some_items
 
 DIM = 8
 KILLS = int(os.environ.get("LOOKALIKE_KILLS", "10"))
@@ -41,7 +42,8 @@ def write(place, seed, log):
                 say("removed", turn - 1)
             else:
                 vectors = draw.standard_normal((20, width)).astype(np.float32)
-                store.put([Item(f"{seed}-{turn}-{row}") for row in range(20)], vectors)
+                items = [Item(f"{seed}-{turn}-{row}", columns={"sku": f"{turn}-{row % 6}"}) for row in range(20)]
+                store.put(items, vectors)
                 say("added", turn)
             if turn % 5 == 0:
                 store.search(draw.standard_normal((1, width)).astype(np.float32), 3)
@@ -102,6 +104,7 @@ def test_every_acknowledged_change_survives_kill_9(store):
             brute.put(items, vectors)
         query = draw.standard_normal((1, DIM)).astype(np.float32)
         assert same(again.search(query, 7)[0], brute.search(query[0], 7))
+        assert same_things(ThingSearch(again, "sku", query, 7, 2).found(), brute.things(query, 7, "sku", 2))
         assert again.check() == []
         again.close()
 

@@ -13,7 +13,8 @@ from lookalike.search.items import Identity
 from lookalike.search.stores import places
 from lookalike.search.stores.sqlite import segments
 from lookalike.search.stores.sqlite.store import SqliteStore
-from tests.search.brute import Brute, on, same, some_items
+from lookalike.search.things import ThingSearch
+from tests.search.brute import Brute, on, same, same_things, some_items
 
 GEOMETRIES = ("sphere", "ball", "none")
 DIM = 16
@@ -73,23 +74,29 @@ def histories(draw):
 
 
 ANY = given(
-    histories(), st.integers(1, 30), st.sampled_from(list(CONDITIONS)), st.sampled_from([None, "label", "price"])
+    histories(),
+    st.integers(1, 30),
+    st.sampled_from(list(CONDITIONS)),
+    st.sampled_from(["label", "price", "sku"]),
+    st.integers(1, 3),
+    st.integers(1, 2),
+    st.integers(2, 40),
 )
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @ANY
-def test_any_history_in_a_folder(tmp_path_factory, history, k, where, group):
-    check_history(tmp_path_factory.mktemp("h") / "index", history, k, where, group)
+def test_any_history_in_a_folder(tmp_path_factory, history, k, where, thing, asked, pooled, start):
+    check_history(tmp_path_factory.mktemp("h") / "index", history, k, where, thing, asked, pooled, start)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @ANY
-def test_any_history_on_a_server(new_address, history, k, where, group):
-    check_history(new_address(), history, k, where, group)
+def test_any_history_on_a_server(new_address, history, k, where, thing, asked, pooled, start):
+    check_history(new_address(), history, k, where, thing, asked, pooled, start)
 
 
-def check_history(place, history, k, where, group):
+def check_history(place, history, k, where, thing, asked, pooled, start):
     geometry, kind, steps, seed = history
     draw = np.random.default_rng(seed)
     store, brute = places.created(place, Identity("f", geometry, DIM)), Brute(geometry)
@@ -106,13 +113,15 @@ def check_history(place, history, k, where, group):
             vectors = on(geometry, clouds(kind, number, draw))
             store.put(items, vectors)
             brute.put(items, vectors)
-        query = on(geometry, clouds(kind, 1, draw))
+        queries = on(geometry, clouds(kind, asked, draw))
+        query = queries[:1]
         if not brute.items:
             assert store.search(query, k)[0].hits == []
             continue
         conditions = filters.parse(where)
-        (answer,) = store.search(query, k, conditions, group)
-        assert same(answer, brute.search(query[0], k, keep, group))
+        assert same(store.search(query, k, conditions)[0], brute.search(query[0], k, keep))
+        things = ThingSearch(store, thing, queries, k, pooled, conditions, start=start).found()
+        assert same_things(things, brute.things(queries, k, thing, pooled, keep))
         assert store.count(conditions) == sum(map(keep, brute.items.values()))
     store.close()
     again = places.opened(place)

@@ -1,7 +1,7 @@
 """Answers of several stores as one, and their progress as one."""
 
-from lookalike.search.items import Answer, Hit, Item
-from lookalike.search.stores.sharded.merging import merged, summed, value_of
+from lookalike.search.items import Answer, Hit, Item, Near, Nearest
+from lookalike.search.stores.sharded.merging import merged, merged_nearest, summed
 
 
 def answer(*hits, certified=True):
@@ -10,17 +10,20 @@ def answer(*hits, certified=True):
 
 def test_the_best_hits_of_all_come_first_and_ties_by_id():
     answers = [answer(("d", "x", 0.9), ("a", "y", 0.5)), answer(("b", "x", 0.9), ("c", "y", 0.7), certified=False)]
-    whole = merged(answers, 3, None, ["third"])
+    whole = merged(answers, 3, ["third"])
     assert [hit.id for hit in whole.hits] == ["b", "d", "c"]
     assert (whole.certified, whole.missing) == (False, ("third",))
-    assert [hit.id for hit in merged(answers, 3, "label").hits] == ["b", "c"]
-    assert merged(answers[:1], 3, None).certified
+    assert merged(answers[:1], 3).certified
+    near = [Nearest([Near(hit.id, hit.label, hit.similarity) for hit in one.hits], one.certified) for one in answers]
+    assert merged_nearest(near, 3, ["third"]) == Nearest(
+        [Near("b", "x", 0.9), Near("d", "x", 0.9), Near("c", "y", 0.7)], False, 0, ("third",)
+    )
 
 
-def test_what_a_column_says_of_a_hit():
-    hit = Hit(Item("a", "/p", "x", {"price": 3}, "/r", added=7.0), 0.5)
+def test_what_a_column_says_of_an_item():
+    item = Item("a", "/p", "x", {"price": 3}, "/r", added=7.0)
     columns = ("id", "path", "label", "root", "added", "price", "none")
-    assert [value_of(hit, column) for column in columns] == ["a", "/p", "x", "/r", 7.0, 3, None]
+    assert [item.value(column) for column in columns] == ["a", "/p", "x", "/r", 7.0, 3, None]
 
 
 def test_progress_of_several_is_their_sum():

@@ -104,9 +104,9 @@ def test_a_calibration_in_words_and_as_a_table(index, found):
 def test_what_calibration_says(found):
     promise, sure, unknown, measured, own, seen, on = sentences(found)
     calibration = found.calibration
-    assert promise.startswith("At least 80% of the answers called sure are right (the highest level that 40 classes")
+    assert promise.startswith("At least 80% of the answers called sure are right; ")
     assert sure.startswith(f"sure: from a chance of {calibration.sure:.3f} on {calibration.precision:.1%} of")
-    assert unknown.startswith(f"unknown: below a match of {calibration.models.unknown:.3f}")
+    assert unknown.startswith("unknown: the match is lower, or the first hits are less similar, than at least 95 %")
     assert measured.startswith(
         "Measured with 240 items of the index, each without itself, of 40 classes, among 1,234 items"
     )

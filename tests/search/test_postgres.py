@@ -18,6 +18,7 @@ from lookalike.search.stores.postgres import approximate, building, schema
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.database import PostgresDatabase
 from lookalike.search.stores.postgres.failures import FailureKind, explained, kind_of
+from lookalike.search.things import ThingSearch
 from tests.attacks.disks import fill_disk
 from tests.attacks.servers import kill_once
 from tests.fixtures.postgres_server import server
@@ -214,7 +215,7 @@ def test_two_writers_of_the_same_items_and_new_columns(new_address):
         thread.join()
     assert failures == []
     assert stores[0].count() == 21
-    assert len(stores[0].columns()) == 5 + 16 + 2
+    assert len(stores[0].columns()) == 5 + 16 + 3
     for store in stores:
         store.close()
 
@@ -339,7 +340,7 @@ def test_approximate_answers_agree_with_exact_ones(new_address, geometry, monkey
     keep = lambda item: item.id < "item-000050"  # noqa: E731
     assert same(store.search(vectors[:1], 10, few)[0], brute.search(vectors[0], 10, keep))
     assert len(store.search(vectors[:1], 10, filters.parse("brand=x"))[0].hits) == 10
-    assert len(store.search(vectors[:1], 5, group="label")[0].hits) == 5
+    assert len(ThingSearch(store, "label", vectors[:1], 5).found().things) == 5
     assert same(store.search(vectors[:1], 400)[0], brute.search(vectors[0], 400))  # so many: exactly
     assert store.database.read(building._sound)
     store.approximate(False)

@@ -4,6 +4,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 import psycopg
@@ -20,8 +21,9 @@ from lookalike.search.stores.postgres.store import PostgresStore
 from lookalike.search.stores.sharded.shards import Shard, shard_of
 from lookalike.search.stores.sharded.store import ShardedStore
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
+from lookalike.search.things import ThingSearch
 from tests.search.around import around
-from tests.search.brute import Brute, on, same, some_items
+from tests.search.brute import Brute, on, same, same_things, some_items
 
 DIM = 8
 
@@ -64,12 +66,12 @@ def test_shards_answer_as_one_index(place):
     assert min(parts) > 50
     assert {item.id for item in store.shards[1].store.listed()} == {one for one in brute.items if shard_of(one, 2)}
     for where, keep in ((None, lambda _: True), ("price<4", lambda item: item.columns["price"] < 4)):
-        for group in (None, "label", "price"):
-            for query, answer in zip(
-                vectors[:3], store.search(vectors[:3], 7, filters.parse(where), group), strict=True
-            ):
-                assert same(answer, brute.search(query, 7, keep, group))
-                assert answer.missing == ()
+        for query, answer in zip(vectors[:3], store.search(vectors[:3], 7, filters.parse(where)), strict=True):
+            assert same(answer, brute.search(query, 7, keep))
+            assert answer.missing == ()
+        for column, pooled in product(("label", "price", "sku"), (1, 2)):  # photos of a thing are in several shards
+            search = ThingSearch(store, column, vectors[:2], 7, pooled, filters.parse(where), start=10)
+            assert same_things(search.found(), brute.things(vectors[:2], 7, column, pooled, keep))
     assert [item.id for item in store.listed()] == sorted(brute.items)
     own = next(iter(brute.items))
     assert own not in [hit.id for hit in store.search(brute.rows[own][None], 3, leave_out=[own])[0].hits]
@@ -183,7 +185,7 @@ def test_a_column_has_one_kind_in_all_shards(place):
         store.put([*new, type(item)("last", columns={"price": "dear"})], np.repeat(vectors[:1], 21, 0))
     assert store.items([one.id for one in new]) == []
     assert [one.id for one in store.listed(filters.parse("rare=1"))] == [item.id]
-    assert len(store.search(vectors[:1], 3, filters.parse("price=99"), group="rare")[0].hits) == 1
+    assert [near.name for near in store.nearest(vectors[:1], 3, "rare", filters.parse("price=99"))[0].items] == [1]
     store.close()
 
 

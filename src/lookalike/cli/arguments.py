@@ -11,7 +11,16 @@ Resume = Annotated[bool, typer.Option("--resume", help="Continue the run in RUN.
 Fresh = Annotated[bool, typer.Option("--fresh", help="Replace the run in RUN.")]
 Audit = Annotated[bool, typer.Option("--audit/--no-audit", help="Check all images first.")]
 TensorBoard = Annotated[bool, typer.Option("--tensorboard", help="Also log to RUN/tensorboard.")]
+Track = Annotated[str | None, typer.Option("--track", help="Also log to wandb or trackio.")]
 ResultAsJson = Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")]
+
+On = Annotated[
+    str | None, typer.Option("--on", metavar="ADDRESS", help="A Ray cluster does the work: ray://HOST:10001.")
+]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")]
+Part = Annotated[
+    str | None, typer.Option("--part", metavar="N/COUNT", help="Only this part, such as 3/40: for a batch scheduler.")
+]
 
 
 def changes(words: str) -> Any:

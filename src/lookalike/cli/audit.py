@@ -28,18 +28,25 @@ def run(
     trained: Annotated[
         Path | None, typer.Option("--run", metavar="RUN", help="Also check the labels with the model of this run.")
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", metavar="TABLE", help="Write every label with its chance to this .csv, doubts first."),
+    ] = None,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Number of threads that read images.")] = 2,
 ) -> None:
     """Look for unreadable files, copies, near duplicates across classes and splits, and classes with one image.
 
     --run RUN writes labels that the neighbours of an image contradict to RUN/suspicious_labels.csv; without DATA, those
-    of the run's test images. Exit code 0: usable; 1: not usable; 2: the data cannot be found.
+    of the run's test images. --labels says how many labels are wrong, by the model of --run, by --embeddings, or by a
+    network trained on ImageNet; `fit` reads its table and leaves doubts out until you confirm them. Exit code 0:
+    usable; 1: not usable; 2: the data cannot be found.
     """
     from lookalike.cli import audit_labels
 
     check(source is not None or trained is not None, "give the data to audit, or --run with the folder of a run")
     check(source is not None or out is None, "--out needs the data to audit: --run alone writes to the run's folder")
     check(embeddings is None or trained is None, "give --embeddings or --run, not both")
+    check(source is not None or labels is None, "--labels needs the data to audit: give it before --run")
     if source is None:
         audit_labels.audit_test_images(Path(str(trained)), as_json)
         return
@@ -47,6 +54,8 @@ def run(
     vectors = _vectors(embeddings) if embeddings is not None else None
     if trained is not None:
         dataset, vectors = audit_labels.embedded(trained, dataset, threads)
+    if labels is not None:
+        audit_labels.write_doubts(*audit_labels.readable_vectors(dataset, vectors, threads), labels)
     with bar("checking images") as progress:
         result = data.audit(dataset, embeddings=vectors, threads=threads, progress=progress)
     text = json.dumps(result.as_json(), indent=2, ensure_ascii=False)

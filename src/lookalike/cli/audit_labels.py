@@ -11,9 +11,12 @@ from lookalike import data
 from lookalike.cli.bars import bar
 from lookalike.data import Dataset
 from lookalike.data.audit.audit import SUSPICIOUS, Audit
+from lookalike.data.audit.label_noise import label_chances, wrong_labels
+from lookalike.data.audit.label_table import doubted, write_labels
 from lookalike.data.audit.suspicious_labels import COLUMNS, as_table, suspicious_labels, write_table
+from lookalike.discover.photos import imagenet_features
 from lookalike.errors import check
-from lookalike.features import embed
+from lookalike.features import embed, extract
 from lookalike.labels import encode
 from lookalike.models import Model
 from lookalike.report.run.record import read
@@ -59,3 +62,27 @@ def save_suspicious(run: Path, result: Audit) -> None:
     target = RunFolder(run).suspicious_labels
     write_table(rows, target)
     typer.echo(f"{len(rows):,} labels look suspicious: {target}", err=True)
+
+
+def readable_vectors(dataset: Dataset, vectors: Tensor | None, threads: int) -> tuple[Dataset, Tensor]:
+    """The readable images with vectors: given ones, or features of a network that was trained on ImageNet."""
+    if vectors is not None:
+        check(len(vectors) == len(dataset), f"{len(vectors)} embeddings for {len(dataset)} images: give one each")
+        return dataset, vectors
+    with bar("reading images") as progress:
+        readable = data.readable(dataset, threads=threads, progress=progress)
+    with bar("embedding images") as progress:
+        found = extract(imagenet_features(), readable, backend="auto", progress=progress)
+    unit = torch.nn.functional.normalize(found)
+    return readable, unit - unit.mean(0)
+
+
+def write_doubts(dataset: Dataset, vectors: Tensor, table: Path) -> None:
+    """Every label with its chance, doubts first, and how many are wrong."""
+    check(dataset.sets is None, "images with several labels each cannot be doubted one by one: leave out --labels")
+    names, codes = torch.unique(dataset.labels, return_inverse=True)
+    chances, share = label_chances(vectors, codes), wrong_labels(vectors, codes)
+    doubts = doubted(chances, codes, share)
+    others = [dataset.label_names[int(names[code])] for code in chances.other.tolist()]
+    write_labels(dataset, chances.own, others, doubts, table)
+    typer.echo(f"{share} {int(doubts.sum()):,} of {len(codes):,} labels are doubted: {table}", err=True)

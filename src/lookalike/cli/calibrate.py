@@ -22,7 +22,9 @@ def run(
     ] = None,
     precision: Annotated[
         float | None,
-        typer.Option("--precision", help="The share of sure answers that must be right; else the highest reachable."),
+        typer.Option(
+            "--precision", help="The share of sure answers that must be right; else the highest that is useful."
+        ),
     ] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the curve.")] = None,
     off: Annotated[bool, typer.Option("--off", help="Compare, but switch nothing on.")] = False,

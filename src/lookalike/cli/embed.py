@@ -1,4 +1,4 @@
-"""`lookalike embed MODEL DATA`: images as vectors, by one process or by many."""
+"""`lookalike embed MODEL DATA`: images as vectors, by one process, several, or a cluster."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from lookalike import data
+from lookalike import workers as pool
 from lookalike.cli import embed_shards
 from lookalike.cli.allocator import keep_memory
+from lookalike.cli.arguments import On, Part, Workers
 from lookalike.cli.bars import bar
 from lookalike.cli.images import readable_images
 from lookalike.errors import UserError, check
@@ -16,7 +18,7 @@ EXAMPLE = "lookalike embed run/model photos/ --out photos.npz"
 
 
 ModelFolder = Annotated[
-    Path | None, typer.Argument(metavar="MODEL", help="The folder of a saved model, such as run/model.")
+    Path | None, typer.Argument(metavar="MODEL", help="A saved model, such as run/model, or hf:OWNER/NAME.")
 ]
 Images = Annotated[
     str | None,
@@ -32,13 +34,9 @@ BackendName = Annotated[
     str, typer.Option("--backend", help="torch, onnx (about twice as fast on a CPU), or auto: onnx where it agrees.")
 ]
 Shards = Annotated[
-    int | None, typer.Option("--shards", help="Divide the work: start the same command as often as you like.")
+    int | None, typer.Option("--shards", help="Write a folder of so many files; what is there is not made again.")
 ]
-Lease = Annotated[
-    float | None,
-    typer.Option("--lease", help="A worker loses its shard after this many seconds without a sign of life [300]."),
-]
-Status = Annotated[bool, typer.Option("--status", help="Only say how far the workers on --out have got.")]
+Status = Annotated[bool, typer.Option("--status", help="Only say how far the shards in --out are.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")]
 
 
@@ -50,15 +48,18 @@ def run(
     device: Device = "cpu",
     backend: BackendName = "auto",
     shards: Shards = None,
-    lease: Lease = None,
+    workers: Workers = 1,
+    on: On = None,
+    part: Part = None,
     status: Status = False,
     as_json: AsJson = False,
 ) -> None:
     """Embed all images of DATA.
 
     The file holds the arrays `embeddings`, `paths` (absolute), `fingerprint` (of the model) and, where the images have
-    them, `labels`; `lookalike evaluate` and `lookalike index` read it. With --shards, --out is a folder that any number
-    of workers on any machines fill together, and that both read as well.
+    them, `labels`; `lookalike evaluate` and `lookalike index` read it. With --shards,
+    --workers, --on or --part, --out is a folder of shards, which both read as well; the same command makes what is
+    missing of it.
     """
     if status:
         return embed_shards.show(out, as_json)
@@ -68,13 +69,14 @@ def run(
     from lookalike.features.shards import is_shards
 
     keep_memory()
-    loaded, computed_by = _loaded(model, device, backend)
+    who, share = pool.Workers(workers, on, gpu=device.startswith("cuda")), pool.Part.of(part)
+    loaded, computed_by = _loaded(model, device if on is None else "cpu", backend)
     dataset = unlabelled(source) or data.load(source)
-    if shards is not None or is_shards(out):
-        part = dataset if split is None else dataset.where(split=split)
-        return embed_shards.work(loaded, part, out, shards, computed_by, lease, as_json)
-    for option, used in (("--json", as_json), ("--lease", lease is not None)):
-        check(not used, f"{option} is for shards: leave it out, or give --shards")
+    if shards is not None or who.elsewhere or part is not None or is_shards(out):
+        chosen = dataset if split is None else dataset.where(split=split)
+        settings = {"shards": shards, "workers": who, "part": share, "device": device, "backend": computed_by}
+        return embed_shards.work(loaded, chosen, out, as_json, **settings)
+    check(not as_json, "--json is for shards: leave it out, or give --shards")
     return _embed(loaded, computed_by, readable_images(dataset, split), out)
 
 

@@ -1,4 +1,4 @@
-"""`lookalike embed --shards`: one worker of many on the terminal, and how far they are."""
+"""`lookalike embed --shards`: the shards of a data set on the terminal, and how far they are."""
 
 import json
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from lookalike.cli.bars import bar
-from lookalike.cli.interrupt import stop_requests
+from lookalike.cli.interrupt import stopping
 from lookalike.cli.running import STOPPED
 
 if TYPE_CHECKING:
@@ -17,45 +17,33 @@ if TYPE_CHECKING:
 SHOWN = 20  # images that could not be read
 
 
-def work(
-    model: Any, dataset: Any, out: Path, shards: int | None, backend: Any, lease: float | None, as_json: bool
-) -> None:
-    """Work until all shards are there; Ctrl-C and a terminate signal give the current one back."""
+def work(model: Any, dataset: Any, out: Path, as_json: bool, **settings: Any) -> None:
+    """Make what is missing; Ctrl-C and a terminate signal give up the shards in hand."""
     from lookalike.features import embed_shards
-    from lookalike.features.claims import LEASE
 
     def unreadable(problems: list[tuple[str, str]]) -> None:
         for name, reason in problems:
             typer.echo(f"unreadable: {name}: {reason}", err=True)
 
-    with stop_requests() as stop, bar("embedding") as progress:
-        begun = embed_shards(
-            model,
-            dataset,
-            out,
-            shards,
-            backend=backend,
-            progress=progress,
-            stop=stop,
-            unreadable=unreadable,
-            lease=LEASE if lease is None else lease,
-        )
-    if len(begun.finished()) < begun.plan.shards:
+    try:
+        with stopping(), bar("embedding") as progress:
+            begun = embed_shards(model, dataset, out, progress=progress, unreadable=unreadable, **settings)
+    except KeyboardInterrupt:
         typer.echo("stopped; the shards that are there stay, and the same command continues", err=True)
-        raise typer.Exit(STOPPED)
+        raise typer.Exit(STOPPED) from None
     if as_json:
         return show(out, as_json)
-    missing = sum(1 for _ in begun.unreadable())
+    missing, left = sum(1 for _ in begun.unreadable()), begun.plan.shards - len(begun.finished())
     skipped = f"; {missing:,} unreadable files left out" if missing else ""
-    typer.echo(
-        f"{begun.plan.images:,} images in {begun.plan.shards:,} shards in {out}{skipped}. Search them with: "
-        f"lookalike index MODEL {out} --out INDEX"
+    further = (
+        f"{left:,} are left for other parts" if left else f"Search them with: lookalike index MODEL {out} --out INDEX"
     )
+    typer.echo(f"{begun.plan.images:,} images in {begun.plan.shards:,} shards in {out}{skipped}. {further}")
     return None
 
 
 def show(out: Path, as_json: bool) -> None:
-    """How far the workers are."""
+    """How far the shards are."""
     from lookalike.features import Shards, status
 
     state = status(Shards.open(out))
@@ -68,15 +56,8 @@ def show(out: Path, as_json: bool) -> None:
 
 def _lines(state: "Status") -> list[str]:
     lines = [f"{state.done:,} of {state.images:,} images, {state.finished:,} of {state.shards:,} shards"]
-    if state.seconds_left is not None:
-        lines.append(f"{state.per_second:,.0f} images a second, about {_duration(state.seconds_left)} left")
-    for one in state.at_work:
-        lines.append(
-            f"shard {one.shard:06d}: process {one.process} on {one.host}, {one.images:,} images done, "
-            f"last sign of life {one.silent:.0f} s ago"
-        )
-    if state.finished < state.shards and not state.at_work:
-        lines.append("nobody is at work: start a worker with the same command without --status")
+    if state.seconds_left:
+        lines.append(f"at the last {state.per_second:,.0f} images a second, {_duration(state.seconds_left)} are left")
     lines += [f"unreadable: {name}: {reason} (shard {shard:06d})" for shard, name, reason in state.unreadable[:SHOWN]]
     rest = len(state.unreadable) - SHOWN
     return [*lines, f"and {rest:,} more unreadable images: --json lists them all"] if rest > 0 else lines

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lookalike.cli import running
-from lookalike.cli.arguments import Audit, Fresh, ResultAsJson, Resume, RunFolder, TensorBoard, changes
+from lookalike.cli.arguments import Audit, Fresh, ResultAsJson, Resume, RunFolder, TensorBoard, Track, changes
 
 EXAMPLE = "lookalike fit photos/ --out run --minutes 10"
 
@@ -51,6 +51,7 @@ def run(
     fresh: Fresh = False,
     audit: Audit = True,
     tensorboard: TensorBoard = False,
+    track: Track = None,
     as_json: ResultAsJson = False,
 ) -> None:
     """Train on some classes, prove it on others, save the model and a report.
@@ -72,7 +73,8 @@ def run(
         "train.refit_on_all": "true" if refit_on_all else None,
     }
     overrides = [*(f"{key}={value}" for key, value in named.items() if value is not None), *(settings or [])]
-    running.run(out, as_json, tensorboard, source=source, overrides=overrides, audit=audit, resume=resume, fresh=fresh)
+    options = {"audit": audit, "resume": resume, "fresh": fresh}
+    running.run(out, as_json, tensorboard, track, source=source, overrides=overrides, **options)
 
 
 def _whole(place: str) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from lookalike.cli.allocator import keep_memory
+from lookalike.cli.arguments import On
 from lookalike.cli.bars import bar
 from lookalike.errors import UserError, check
 from lookalike.files import printable
@@ -17,26 +18,37 @@ EXAMPLE = "lookalike index run/model photos/ --out shop.index"
 
 
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="The folder of a saved model; none for vectors.")],
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A saved model, such as run/model, or hf:OWNER/NAME; none for vectors."),
+    ],
     source: Annotated[
         list[str], typer.Argument(metavar="DATA...", help="Folders, tables, images, globs, data sets, or .npz vectors.")
     ],
     out: Annotated[str, typer.Option("--out", help="The folder or address of the index to create or update.")],
+    thing: Annotated[
+        str | None, typer.Option("--thing", help="Answers are things: photos with the same sku, label, folder_2, ….")
+    ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove items of DATA whose files are gone.")] = False,
     new_generation: Annotated[
         bool,
         typer.Option("--new-generation", help="With another model: embed everything again beside the old vectors."),
     ] = False,
+    on: On = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Add images to an index, or bring it up to date: only what is new or changed is embedded."""
+    from lookalike.workers import Workers
+
     keep_memory()
+    check(on is None or not new_generation, "--new-generation embeds on this machine: leave out --on")
     try:
         index = _opened(model, Path(source[0]), out, new_generation, prune)
         updates = []
         for each in source:
             with bar(f"indexing {each}") as progress:
-                updates.append(index.add(each, prune_missing=prune, progress=progress))
+                work = Workers(on=on)
+                updates.append(index.add(each, thing=thing, prune_missing=prune, progress=progress, workers=work))
         index.ready()
     except KeyboardInterrupt:
         raise UserError("stopped; what is indexed stays, the same command continues") from None

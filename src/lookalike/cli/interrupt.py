@@ -1,4 +1,4 @@
-"""The first Ctrl-C finishes the current step and saves the state; a second one stops at once."""
+"""Ctrl-C: the first one finishes the current step and saves, a second one stops at once; or every one does."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -23,3 +23,17 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stopping() -> Iterator[None]:
+    """A terminate signal is a KeyboardInterrupt, as Ctrl-C is: for work that may stop anywhere."""
+
+    def stop(*_: int | FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

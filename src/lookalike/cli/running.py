@@ -16,18 +16,19 @@ from lookalike.evaluation.table import aligned
 STOPPED = 130  # as shells report Ctrl-C
 
 
-def run(out: Path, as_json: bool, tensorboard: bool, **settings: Any) -> None:
+def run(out: Path, as_json: bool, tensorboard: bool, track: str | None, **settings: Any) -> None:
     """`fit` with everything a terminal needs around it."""
     from lookalike.fit import fit
-    from lookalike.training import StoppedError, TensorBoard, to_all
+    from lookalike.training import StoppedError, TensorBoard, Tracker, to_all
     from lookalike.training.distributed import joined, own_folder
 
     keep_memory()
     with stop_requests() as stop, joined() as ranks, own_folder(out, settings["resume"]) as place:
         try:
             with live(ranks.first) as tell:
-                watchers = [tell, TensorBoard(place / "tensorboard")] if tensorboard else [tell]
-                fit(out=place, tell=to_all(*watchers), stop=stop, **settings)
+                boards = [TensorBoard(place / "tensorboard")] if tensorboard else []
+                trackers = [Tracker(track, out)] if track is not None and ranks.first else []
+                fit(out=place, tell=to_all(tell, *boards, *trackers), stop=stop, **settings)
         except StoppedError as stopped:
             if ranks.first:
                 typer.echo(f"{stopped}; everything is saved. Continue with:\n  {resuming()}", err=True)

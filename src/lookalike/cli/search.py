@@ -1,6 +1,7 @@
 """`lookalike search INDEX IMAGE…`: what looks like this?"""
 
 import json
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +22,7 @@ def run(
     k: Annotated[int, typer.Option("--k", min=1, help="How many items per query.")] = 10,
     where: Annotated[list[str] | None, typer.Option("--where", help="A condition: brand=x, 'price<20'.")] = None,
     group: Annotated[
-        str | None, typer.Option("--group", help="Only the best item for each value of this column.")
+        str | None, typer.Option("--group", help="Things by this column, each with its best photos; id: photos.")
     ] = None,
     box: Annotated[
         str | None, typer.Option("--box", help="x,y,width,height: search inside this part of the image.")
@@ -30,6 +31,9 @@ def run(
     unlike: Annotated[list[str] | None, typer.Option("--unlike", help="An example of what is not meant.")] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
     first: Annotated[bool, typer.Option("--first", help="Search with the first item of the index, to try it.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Say which places of both pictures make a hit; --page shows them.")
+    ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Leave out what calibration switched on.")] = False,
     complete: Annotated[bool, typer.Option("--complete", help="Fail if a shard does not answer.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
@@ -52,20 +56,21 @@ def run(
         names = [", ".join([*names, *(like or [])])]
     else:
         answers = [index.search(name, k, where=where, group=group, box=corners, plain=plain) for name in names]
+    reasons = [[answer.why(hit) for hit in answer.hits] if why else [] for answer in answers]
     if page is not None:
-        _write_page(index, page, names, answers, together)
+        _write_page(index, page, names, answers, reasons, together)
     if as_json:
         typer.echo(
             json.dumps(
-                [_as_json(name, answer) for name, answer in zip(names, answers, strict=True)],
+                [_as_json(name, answer, own) for name, answer, own in zip(names, answers, reasons, strict=True)],
                 ensure_ascii=False,
                 indent=2,
             )
         )
         return
     calibration = index.calibration
-    for name, answer in zip(names, answers, strict=True):
-        typer.echo(_as_table(index, name, answer))
+    for name, answer, own in zip(names, answers, reasons, strict=True):
+        typer.echo(_as_table(index, name, answer, own))
     if calibration is not None and not any(answer.missing for answer in answers):  # else nobody knows how many items
         stale = calibration.stale(len(index), index.identity.generation)
         if stale is not None:
@@ -82,7 +87,7 @@ def _box(text: str) -> tuple[int, int, int, int]:
     return x, y, width, height
 
 
-def _as_json(name: str, answer: Any) -> dict[str, Any]:
+def _as_json(name: str, answer: Any, reasons: list[Any]) -> dict[str, Any]:
     hits = [
         {
             "id": hit.id,
@@ -91,15 +96,18 @@ def _as_json(name: str, answer: Any) -> dict[str, Any]:
             "path": _shown(hit.path),
             "columns": dict(hit.item.columns),
         }
-        for hit in answer.hits
+        | ({} if not hit.photos else {"thing": hit.thing, "photos": _photos(hit)})
+        | ({} if why is None else {"why": why.as_json()})
+        for hit, why in zip_longest(answer.hits, reasons)
     ]
     names = ("match", "label", "second", "chance", "verdict", "words", "meaning")
     said = {name: getattr(answer, name) for name in names}
     return {"query": printable(name)} | said | {"hits": hits, "missing": list(answer.missing)}
 
 
-def _as_table(index: Any, name: str, answer: Any) -> str:
+def _as_table(index: Any, name: str, answer: Any, reasons: list[Any]) -> str:
     from lookalike.evaluation.table import aligned
+    from lookalike.search.things import text_of
     from lookalike.search.wording import in_brief
 
     lines = [_title(index, name)]
@@ -108,9 +116,19 @@ def _as_table(index: Any, name: str, answer: Any) -> str:
         lines.append("uncalibrated: lookalike calibrate says what a similarity means")
     else:
         lines.append(in_brief(answer))
-    rows = [["similarity", "label", "item"]]
-    rows += [[f"{hit.similarity:.4f}", hit.label or "", _shown(hit.path) or hit.id] for hit in answer.hits]
-    return "\n".join([*lines, *(aligned(rows) if answer.hits else ["nothing in the index answers this search"]), ""])
+    things = any(hit.photos for hit in answer.hits)
+    rows = [["similarity", *(["thing"] if things else []), "label", "item"]]
+    for hit in answer.hits:
+        thing = [text_of(hit.thing) or ""] if things else []
+        rows.append([f"{hit.similarity:.4f}", *thing, hit.label or "", _shown(hit.path) or hit.id])
+        rows += [["", *([""] if things else []), "", _shown(photo.path) or photo.id] for photo in hit.photos[1:]]
+    found = aligned(rows) if answer.hits else ["nothing in the index answers this search"]
+    said = [f"{place}. {why.words}" for place, why in enumerate(reasons, start=1)]
+    return "\n".join([*lines, *found, *said, ""])
+
+
+def _photos(hit: Any) -> list[dict[str, Any]]:
+    return [{"id": photo.id, "similarity": photo.similarity, "path": _shown(photo.path)} for photo in hit.photos]
 
 
 def _title(index: Any, name: str) -> str:
@@ -124,10 +142,12 @@ def _shown(path: str | None) -> str | None:
     return None if path is None else printable(path)
 
 
-def _write_page(index: Any, file: Path, names: list[str], answers: list[Any], together: bool) -> None:
+def _write_page(
+    index: Any, file: Path, names: list[str], answers: list[Any], reasons: list[list[Any]], together: bool
+) -> None:
     from lookalike import files
-    from lookalike.search.pages import search_page
-    from lookalike.search.pictures import as_jpeg, thumbnail
+    from lookalike.search.pages import Lit, search_page
+    from lookalike.search.pictures import as_jpeg, lit, thumbnail
     from lookalike.search.queries import pixels_of
 
     def picture(name: str) -> bytes | None:
@@ -137,5 +157,20 @@ def _write_page(index: Any, file: Path, names: list[str], answers: list[Any], to
             return as_jpeg(pixels_of(name).permute(1, 2, 0).numpy())
         return thumbnail(index.store, index.store.items([name])[0])
 
+    def explained(name: str, answer: Any, whys: list[Any]) -> list[Lit]:
+        def drawn(pixels: Any, heat: Any) -> bytes:
+            return lit(pixels.permute(1, 2, 0).numpy(), heat)
+
+        asked = pixels_of(name) if Path(name).is_file() else index.picture(name)
+        return [
+            Lit(drawn(asked, why.query), drawn(index.picture(hit.id), why.hit), why.words)
+            for hit, why in zip(answer.hits, whys, strict=True)
+        ]
+
     rows = [(name, picture(name), answer) for name, answer in zip(names, answers, strict=True)]
-    files.write_text(file, search_page(index, rows))
+    why = {
+        place: explained(name, answer, whys)
+        for place, (name, answer, whys) in enumerate(zip(names, answers, reasons, strict=True))
+        if whys
+    }
+    files.write_text(file, search_page(index, rows, why))

@@ -1,16 +1,15 @@
-"""`lookalike study STUDY.toml`: a grid of runs, shared by any number of processes, ending in one table."""
+"""`lookalike study STUDY.toml`: a grid of runs, by one process, several, or a cluster, ending in one table."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lookalike import workers as pool
 from lookalike.cli.allocator import keep_memory
-from lookalike.cli.arguments import Data, ResultAsJson, changes
-from lookalike.cli.interrupt import stop_requests
+from lookalike.cli.arguments import Data, On, Part, ResultAsJson, Workers, changes
+from lookalike.cli.interrupt import stop_requests, stopping
 from lookalike.cli.live import live
 from lookalike.cli.running import STOPPED
 
@@ -27,7 +26,9 @@ def run(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the study.")] = Path("study"),
     recipe: Annotated[Path | None, typer.Option("--recipe", help="Use this recipe instead of the study's.")] = None,
     settings: Annotated[list[str] | None, changes("Change all cells: --set train.steps=50")] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes on this machine.")] = 1,
+    workers: Workers = 1,
+    on: On = None,
+    part: Part = None,
     table: Annotated[bool, typer.Option("--table", help="Run nothing; show what is there.")] = False,
     earlier: Annotated[
         Path | None, typer.Option("--earlier", metavar="STUDY.json", help="Its cells, done elsewhere, are not run.")
@@ -40,8 +41,8 @@ def run(
 ) -> None:
     """Run every cell of a study that is not done yet, then show the table: mean ± deviation, intervals, differences.
 
-    The same command continues after an interruption. Started several times (in other terminals, on other machines with
-    the same folder) the processes share the work: each cell is run by one of them, cells of dead ones are taken over.
+    The same command continues after an interruption. --workers and --on share the cells among processes or the nodes of
+    a Ray cluster; the tasks of a batch scheduler that see the same folder take a part each.
     A machine without that folder continues with --earlier from the study.json of the first one. A row that cannot run
     is named at once and the others are run; the exit code is then 2.
     """
@@ -53,19 +54,14 @@ def run(
     if earlier is not None:
         adopt(study, earlier, out)
     if not table:
-        helpers = [_helper() for _ in range(workers - 1)]
-        try:
-            study = _work(study, out, retry)
-        finally:
-            for helper in helpers:
-                helper.wait()
+        study = _work(study, out, retry, pool.Workers(workers, on), pool.Part.of(part))
     content = gather(study, out)
     if not table:
         (out / "study.json").write_text(json.dumps(content, indent=2, ensure_ascii=False), encoding="utf-8")
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False) if as_json else as_text(content))
     left = content["cells"] - content["done"] - sum(len(row["failed"]) for row in content["rows"])
     if left and not table:
-        typer.echo(f"{left} cells are being run by other processes: --table shows their results", err=True)
+        typer.echo(f"{left} cells are left to other processes or parts: --table shows their results", err=True)
     if study.refused:
         raise typer.Exit(MISTAKE)
 
@@ -88,7 +84,7 @@ def _rehearse(study: "Study") -> int:
     return MISTAKE if failed else 0
 
 
-def _work(study: "Study", out: Path, retry: bool) -> "Study":
+def _work(study: "Study", out: Path, retry: bool, workers: pool.Workers, part: pool.Part) -> "Study":
     """Run what is left of the rows that can run; the study without the others."""
     from lookalike.sweeps import possible, remaining, work
     from lookalike.sweeps.study import load
@@ -100,21 +96,16 @@ def _work(study: "Study", out: Path, retry: bool) -> "Study":
     for row, why in study.refused.items():
         typer.echo(f"row '{row}' cannot run: {why}", err=True)
     try:
-        with stop_requests() as stop, live() as tell:
-            work(remaining(study, out), dataset, out, tell, stop, retry)
+        if workers.elsewhere:
+            with stopping(), live() as tell:
+                work(remaining(study, out), dataset, out, tell, lambda: False, retry, workers=workers, part=part)
+        else:
+            with stop_requests() as stop, live() as tell:
+                work(remaining(study, out), dataset, out, tell, stop, retry, part=part)
+    except KeyboardInterrupt:
+        typer.echo("stopped; finished cells are kept. The same command continues from here.", err=True)
+        raise typer.Exit(STOPPED) from None
     except StoppedError as stopped:
         typer.echo(f"{stopped}; finished cells are kept. The same command continues from here.", err=True)
         raise typer.Exit(STOPPED) from None
     return study
-
-
-def _helper() -> subprocess.Popen[bytes]:
-    """The same command in another process, quietly."""
-    words = list(sys.argv[1:])
-    while "--workers" in words:
-        at = words.index("--workers")
-        del words[at : at + 2]
-    words = [word for word in words if not word.startswith("--workers=") and word != "--retry"]
-    return subprocess.Popen(
-        [sys.executable, "-m", "lookalike", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lookalike.cli import running
-from lookalike.cli.arguments import Audit, Data, Fresh, ResultAsJson, Resume, RunFolder, TensorBoard, changes
+from lookalike.cli.arguments import Audit, Data, Fresh, ResultAsJson, Resume, RunFolder, TensorBoard, Track, changes
 
 EXAMPLE = "lookalike train papers/roth/protocol.toml cub200=birds/ --set loss.name=triplet"
 
@@ -20,6 +20,7 @@ def run(
     fresh: Fresh = False,
     audit: Audit = False,
     tensorboard: TensorBoard = False,
+    track: Track = None,
     as_json: ResultAsJson = False,
 ) -> None:
     """Train as a recipe says; every key can be set from here, unknown ones are refused."""
@@ -27,6 +28,7 @@ def run(
         out,
         as_json,
         tensorboard,
+        track,
         source=source,
         recipe=recipe,
         overrides=settings or [],

@@ -9,14 +9,16 @@ from lookalike.features.extract import backend_of, extract
 from lookalike.features.feature_views import FeatureViews, feature_views
 from lookalike.features.maps import Maps, embed_maps, feature_maps
 from lookalike.features.shard_status import Status, status
-from lookalike.features.shard_worker import embed_shards
+from lookalike.features.shard_work import embed_shards
 from lookalike.features.shards import Shards
+from lookalike.features.small_export import Proof, export_small
 from lookalike.features.views import CENTRE, View
 
 __all__ = [
     "CENTRE",
     "FeatureViews",
     "Maps",
+    "Proof",
     "Shards",
     "Status",
     "View",
@@ -26,6 +28,7 @@ __all__ = [
     "embed_features",
     "embed_maps",
     "embed_shards",
+    "export_small",
     "extract",
     "feature_maps",
     "feature_views",

@@ -5,6 +5,7 @@ list of views and data set, whole or not there; its digest is compared when it i
 """
 
 import json
+import math
 from collections.abc import Sequence
 from hashlib import blake2b, file_digest
 from pathlib import Path
@@ -67,7 +68,7 @@ def feature_maps(
     with evaluating(model.embedder), torch.no_grad():
         network = Normalised(beginning, "none").eval()
         computes = choose(backend, network, (how.channels, how.crop, how.crop), blake2b(own.encode()).hexdigest()[:32])
-        shape = tuple(beginning.maps(torch.zeros(1, how.channels, how.crop, how.crop, device=model.device)).shape[1:])
+        shape = _shape(model, beginning)
     words = " ".join(["", *(view.description() for view in views)])
     summary = blake2b(f"{VERSION} {own} {computes.name} {half}{words}".encode(), digest_size=16)
     summary.update(b"".join(digests))
@@ -84,6 +85,19 @@ def feature_maps(
         (folder / FACTS).write_text(json.dumps({"digest": _digest(folder)}), encoding="utf-8")
 
     return Maps(torch.from_numpy(loaded("maps", summary.hexdigest(), write, _read)), shape)
+
+
+def _shape(model: Model, beginning: Beginning) -> tuple[int, ...]:
+    how = model.preprocessing
+    return tuple(beginning.maps(torch.zeros(1, how.channels, how.crop, how.crop, device=model.device)).shape[1:])
+
+
+@torch.no_grad()
+def map_bytes(model: Model, stage: str) -> int:
+    """What the map of one view of an image takes on disk, in half precision."""
+    assert isinstance(model.embedder, Embedder)
+    with evaluating(model.embedder):
+        return 2 * math.prod(_shape(model, Beginning(model.embedder, stage)))
 
 
 @torch.no_grad()

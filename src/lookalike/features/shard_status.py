@@ -1,35 +1,20 @@
-"""How far the workers on a folder of shards are, seen from outside."""
+"""How far a folder of shards is, seen from outside."""
 
-import os
-import time
 from dataclasses import dataclass
 
-from lookalike.features.claims import facts_of, read
 from lookalike.features.shards import Shards
 
 RECENT = 50  # shards that tell how fast the work goes
 
 
 @dataclass(frozen=True)
-class AtWork:
-    """A worker and its shard."""
-
-    shard: int
-    host: str
-    process: int
-    images: int  # done of the shard, when it last said so
-    silent: float  # seconds since its last sign of life, by the clocks of two machines
-
-
-@dataclass(frozen=True)
 class Status:
-    """The shards that are there, who is at work on others, and what could not be read.
+    """The shards that are there, and what could not be read.
 
     images: of the whole data set.
     done: images of finished shards.
     shards: how many there will be.
     finished: how many are there.
-    at_work: the workers, each with its shard.
     per_second: images a second while the last shards were made; None: too few are there to tell.
     unreadable: shard, name and reason of every image that could not be read.
     """
@@ -38,15 +23,13 @@ class Status:
     done: int
     shards: int
     finished: int
-    at_work: tuple[AtWork, ...]
     per_second: float | None
     unreadable: tuple[tuple[int, str, str], ...]
 
     @property
     def seconds_left(self) -> float | None:
-        if not self.at_work or not self.per_second:
-            return None
-        return (self.images - self.done) / self.per_second
+        """If the work goes on as fast as it went last."""
+        return (self.images - self.done) / self.per_second if self.per_second else None
 
 
 def status(shards: Shards) -> Status:
@@ -57,28 +40,12 @@ def status(shards: Shards) -> Status:
         shards.images(finished),
         shards.plan.shards,
         len(finished),
-        tuple(_at_work(shards, finished)),
         _speed(shards, finished),
         tuple(shards.unreadable()),
     )
 
 
-def _at_work(shards: Shards, finished: set[int]) -> list[AtWork]:
-    workers = []
-    for name in sorted(os.listdir(shards.claims)) if shards.claims.is_dir() else []:
-        facts = facts_of(read(shards.claims, name) or "")
-        if not name.isdecimal() or int(name) in finished or "process" not in facts:
-            continue
-        try:
-            since = time.time() - (shards.claims / name).stat().st_mtime
-        except OSError:  # finished in this moment
-            continue
-        workers.append(AtWork(int(name), facts["host"], facts["process"], facts["done"], max(0.0, since)))
-    return workers
-
-
 def _speed(shards: Shards, finished: set[int]) -> float | None:
-    """Images a second while the last shards were made."""
     times = []
     for number in finished:
         try:

@@ -1,10 +1,9 @@
-"""The vectors of a data set in a folder of shards, which any number of workers fill.
+"""The vectors of a data set in a folder of shards, which any number of processes fill.
 
     shards.json   the plan, written once: which images, as a digest of their list; which model; how many shards
     000042.npz    the vectors of one range of the list, with ids, paths, labels and what could not be read
-    claims/       who is at work on which shard
 
-A shard is whole or not there, and its content does not depend on who makes it: two workers on one shard do no harm.
+A shard is whole or not there, and its content does not depend on who makes it: two processes on one shard do no harm.
 """
 
 import json
@@ -25,18 +24,19 @@ from lookalike.errors import UserError, check
 from lookalike.files import open_regular, read_arrays, read_json, write_once
 from lookalike.values import dataclass_of
 
-PLAN, CLAIMS = "shards.json", "claims"
+PLAN = "shards.json"
 SHARD = re.compile(r"\d{6}\.npz")
 MOST = 999_999
+EACH = 1_000  # images of a shard, where nobody says how many shards there are
 Arrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What the shards of a folder are; fixed by the first worker."""
+    """What the shards of a folder are; fixed by whoever begins."""
 
     data: str
-    root: str  # the folder that the names of the images begin at, as the first worker saw it
+    root: str  # the folder that the names of the images begin at, as they had it
     images: int
     shards: int
     digest: str  # of names, labels and all other columns, in their order
@@ -47,22 +47,17 @@ class Shards:
     """The shards in `folder`, as its `plan` has them, numbered from 0; see `begin` and `open`."""
 
     def __init__(self, folder: Path, plan: ShardPlan) -> None:
-        self.folder, self.plan, self.claims = folder, plan, folder / CLAIMS
+        self.folder, self.plan = folder, plan
 
     @staticmethod
     def begin(folder: Path, plan: ShardPlan, shards: int | None) -> "Shards":
-        """Join the work in `folder`, or begin it by `plan`; other images, another model, other `shards` are refused.
-
-        `shards`: how many; None: as many as the folder has, which then must have been begun.
-        """
+        """Join the work in `folder`, or begin it by `plan`; other images, another model, other `shards` are refused."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             foreign = [name for name in os.listdir(folder) if not name.startswith(".")]
             if not (folder / PLAN).is_file():  # it is there before anything else
                 check(not foreign, f"'{folder}' holds other files, such as {''.join(foreign[:1])}: choose a new folder")
-                check(shards is not None, f"there are no shards in '{folder}' yet: say how many, as --shards 1000")
                 write_once(folder / PLAN, json.dumps(asdict(plan), indent=2) + "\n")
-            (folder / CLAIMS).mkdir(exist_ok=True)
         except OSError as error:
             raise UserError(f"cannot make the folder {folder} ({error.strerror}): choose another --out") from None
         begun = Shards.open(folder)
@@ -88,7 +83,7 @@ class Shards:
 
     @staticmethod
     def open(folder: Path) -> "Shards":
-        """A `folder` that workers have begun."""
+        """A `folder` that was begun."""
         check(is_shards(folder), f"there are no shards in '{folder}': make them with lookalike embed --shards")
         try:
             content = read_json(folder / PLAN)
@@ -150,7 +145,7 @@ class Shards:
             yield
         except Exception as error:  # zip files and headers of arrays can be broken in many ways
             raise UserError(
-                f"'{self.path(number)}' cannot be used ({error}): delete it, and a worker makes it again"
+                f"'{self.path(number)}' cannot be used ({error}): delete it, and the same command makes it again"
             ) from error
 
     def joined(self) -> Arrays:
@@ -165,15 +160,12 @@ def is_shards(place: object) -> bool:
     return isinstance(place, str | Path) and (Path(place) / PLAN).is_file()
 
 
-def claim_name(number: int) -> str:
-    return f"{number:06d}"
-
-
 def planned(dataset: Dataset, root: str, names: StringColumn, fingerprint: str, shards: int | None) -> ShardPlan:
-    """The plan of a worker that begins."""
+    """The plan of whoever begins."""
     check(shards is None or 0 < shards <= MOST, f"choose 1 to {MOST:,} shards, not {shards}")
     count = len(dataset)
-    return ShardPlan(dataset.name, root, count, min(shards or 1, count), _digest(names, dataset), fingerprint)
+    shards = min(shards or -(-count // EACH), count)
+    return ShardPlan(dataset.name, root, count, shards, _digest(names, dataset), fingerprint)
 
 
 def listed(images: Source) -> tuple[str, StringColumn]:

@@ -32,7 +32,7 @@ def advise(source: Source) -> Iterator[str]:
     grid = cells(recipe)
     recipe = at(recipe, usual(recipe, grid))
     model = build.model(recipe)
-    names, sizes_ = (list(dict.fromkeys(column)) for column in zip(*grid, strict=True))
+    names, sizes_, _ = (list(dict.fromkeys(column)) for column in zip(*grid, strict=True))
     yield f"recipe    {', '.join(names)}: {how}"
     yield f"images    {' '.join(map(str, sizes_))} pixels, {colours}" + (": what pays is measured" if grid[1:] else "")
     rate = _rate(model, dataset)

@@ -61,6 +61,8 @@ def _narrowed(values: Tree, changes: Tree) -> dict[str, Any]:
         fixed["backbones"] = [network["backbone"]]
     if "networks" in values and "pooling" in network:
         fixed["poolings"] = [network["pooling"]]
+    if "networks" in values and "warp" in images:
+        fixed["warps"] = [images["warp"]]
     if "networks" in values and "size" in images:
         fixed["sizes"] = [images["size"]]
         changes = layered({"images": {"short_side": networks.short_side(images["size"])}}, changes)

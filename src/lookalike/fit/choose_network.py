@@ -2,7 +2,8 @@
 
 Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013: all cells see a few images, the
 better half of them more, and so on. A cell that is surely worse, in pairs over classes, goes at once, so that choosing
-ends when one is ahead. What is extracted stays in the cache of features, where the run itself finds it.
+ends when one is ahead. Whether photos are cropped or warped is asked of the few cells that are left, which then meet
+their twins. What is extracted stays in the cache of features, where the run itself finds it.
 """
 
 import math
@@ -19,7 +20,7 @@ from lookalike.errors import UserError
 from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.judge_network import CLASSES, Measured, measure
-from lookalike.fit.networks import NetworkAtSize, at, cells, settled
+from lookalike.fit.networks import NetworkAtSize, at, cells, settled, twins
 from lookalike.fit.plan import EXPORT
 from lookalike.fit.result_content import header
 from lookalike.fit.sample import ONNX, fitting, seconds_per_image, turns
@@ -37,13 +38,15 @@ EACH = 6  # images of a class, until all classes are there
 WORTH = 1.5  # times as many images that a further round must have
 SURE = 0.8  # the interval outside of which a cell is surely worse: one-sided 90 %
 PAYS = 0.01  # map@r that a slower cell must add
+FEW = 4  # cells that meet their twins
+LONG = 1.1  # longer side by shorter side of a photo, from which on its centre is not nearly all of it
 Row = Mapping[str, Any]
 
 
 def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
     """The recipe with the network and size that pay, of the images of `dataset`; its test classes are left alone."""
     grid = cells(recipe)
-    if len(grid) == 1:
+    if len(grid) == 1 and not (twins(recipe, grid[0]) and are_long(dataset)):
         return recipe
     made = run.decisions.get(DECISION) or _begun(recipe, grid)
     if "chosen" not in made:
@@ -94,7 +97,7 @@ def _begun(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> dict[str, Any]:
     return {"first": grid[0], "left": left, "images": 0, "backend": "torch", "rows": []}
 
 
-def _order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
+def sample_order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
     """Train images class by class, a few of each, then a few more of each: the first of them are a sample."""
     generator = torch.Generator().manual_seed(seed)
     shuffled = torch.randperm(len(train), generator=generator)
@@ -103,12 +106,19 @@ def _order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
     return shuffled[torch.argsort(turns(labels) // EACH * train.classes + rank[labels], stable=True)]
 
 
+def are_long(dataset: Dataset) -> bool:
+    """Whether a quarter or more of the photos, judged by some of them, are long."""
+    photos = [dataset.images.open(row) for row in torch.linspace(0, len(dataset) - 1, FIRST).long().tolist()]
+    shapes = torch.tensor([[photo.height, photo.width] for photo in photos]).double().log()
+    return bool((shapes[:, 0] - shapes[:, 1]).abs().quantile(0.75) > math.log(LONG))
+
+
 class _Rounds:
     """The rounds of a choice. Each is a decision of the run, from which a resumed run goes on."""
 
     def __init__(self, recipe: Recipe, train: Dataset, total: int, run: OpenRun) -> None:
         self.recipe, self.train, self.total, self.run = recipe, train, total, run
-        self.order = _order(train, recipe.seed)[:MOST]
+        self.order = sample_order(train, recipe.seed)[:MOST]
         self.progress = run.stage("choosing network and size")
         minutes = recipe.train.minutes
         self.ends = time.monotonic() + (UNLIMITED if minutes is None else SHARE * 60 * minutes)
@@ -116,8 +126,9 @@ class _Rounds:
     def to_the_end(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """All rounds for which there is time, and the cell that pays."""
         made = dict(made)
-        while len(made["left"]) > 1:
-            planned = self._planned(made)
+        while True:
+            made |= self._with_twins(made)
+            planned = self._planned(made) or self._with_last_twins(made)
             if planned is None:
                 break
             made |= planned
@@ -128,22 +139,44 @@ class _Rounds:
         rows = [row | {"chosen": row is taken} for row in made["rows"]]
         return made | {"rows": rows, "chosen": _cell(taken), "pooling": taken.get("pooling")}
 
+    def _with_twins(self, made: Mapping[str, Any]) -> dict[str, Any]:
+        """The cells that are left and their twins, once they are few and where photos are long."""
+        left = [NetworkAtSize(*cell) for cell in made["left"]]
+        if not made["rows"] or len(left) > FEW or made.get("twins"):
+            return {}
+        others = [twin for cell in left for twin in twins(self.recipe, cell)] if are_long(self.train) else []
+        return {"twins": True, "left": left + others}
+
+    def _with_last_twins(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Where time has ended before twins were measured: the best cell meets its own, on the images it has seen."""
+        last = [row for row in made["rows"] if row["images"] == made["images"]]
+        best = _cell(max(last, key=lambda row: row["metrics"]["map@r"]))
+        new = [twin for twin in twins(self.recipe, best) if _row(made["rows"], twin) is None]
+        return {"twins": True, "left": [best, *new]} if new and are_long(self.train) else None
+
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """How many images the next round has, and what computes their features; None: there is no next round."""
-        before, backend = made["images"], made["backend"]
+        before, backend, rows = made["images"], made["backend"], made["rows"]
         if before == 0:
             return {"images": min(FIRST, len(self.order))}
-        left = [_row(made["rows"], NetworkAtSize(*cell)) for cell in made["left"]]
-        seconds = Ranks.current().from_first(self._left) / math.ceil(math.log2(len(left)))
-        each = sum(row["milliseconds_per_image"] for row in left) / 1000
-        reach = {} if backend == "auto" else {"torch": before + seconds / each}
+        left = [NetworkAtSize(*cell) for cell in made["left"]]
+        if len(left) < 2:
+            return None
+        known = [cell for cell in left if _row(rows, cell) is not None]
+        rounds = math.ceil(math.log2(len(left))) + (not made.get("twins"))
+        seconds = Ranks.current().from_first(self._left) / rounds
+        each, again = (sum(_seconds(rows, cell) for cell in group) for group in (left, known))
+        reach = {} if backend == "auto" else {"torch": (seconds + before * again) / each}
         if has_onnx() and self.recipe.model.weights is not None:
             new = backend != "auto"  # then each network is exported, and computes all images again
-            reach["auto"] = (seconds - new * EXPORT * len(left)) * ONNX / each + (not new) * before
+            exported = len({cell[:2] for cell in left})
+            kept = 0.0 if new else before * again
+            reach["auto"] = ((seconds - new * EXPORT * exported) * ONNX + kept) / each
         best = max(reach, key=lambda name: reach[name])
         count = min(len(self.order), int(reach[best]))
         whole = count == len(self.order) > before
-        return {"images": count, "backend": best} if whole or count >= WORTH * before else None
+        least = WORTH * before if len(known) == len(left) else before
+        return {"images": count, "backend": best} if whole or count >= least else None
 
     def _left(self) -> float:
         return self.ends - time.monotonic()
@@ -157,7 +190,7 @@ class _Rounds:
             if measured and Ranks.current().from_first(self._left) < spare:
                 break
             try:
-                known = next((row["milliseconds_per_image"] / 1000 for row in made["rows"] if _cell(row) == cell), None)
+                known = _seconds(made["rows"], cell) if made["rows"] else None
                 measured.append(measure(at(self.recipe, cell), sample, made["backend"], known))
             except UserError as refusal:  # not every network takes every size
                 if cell == left[-1] and not measured:
@@ -207,12 +240,18 @@ class _Rounds:
         most = max(row["photos"] for row in left)
         worth = {id(row): row["metrics"]["map@r"] + row["learnt"] * math.log2(row["photos"] / most) for row in left}
         enough = [row for row in left if worth[id(row)] >= max(worth.values()) - PAYS]
-        return min(enough, key=lambda row: row["milliseconds_per_image"])
+        return min(enough, key=lambda row: (row["milliseconds_per_image"], -worth[id(row)]))
 
 
 def _cell(row: Row) -> NetworkAtSize:
-    return NetworkAtSize(row["backbone"], row["size"])
+    return NetworkAtSize(row["backbone"], row["size"], row.get("warp", False))
 
 
-def _row(rows: Sequence[dict[str, Any]], cell: NetworkAtSize) -> dict[str, Any]:
-    return next(row for row in rows if _cell(row) == cell)
+def _row(rows: Sequence[Row], cell: NetworkAtSize) -> Row | None:
+    return next((row for row in rows if _cell(row) == cell), None)
+
+
+def _seconds(rows: Sequence[Row], cell: NetworkAtSize) -> float:
+    """What an image takes: for twins the same."""
+    milliseconds: float = next(row["milliseconds_per_image"] for row in rows if _cell(row)[:2] == cell[:2])
+    return milliseconds / 1000

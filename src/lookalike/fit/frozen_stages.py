@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from torch import nn
 
+from lookalike.features.maps import map_bytes
 from lookalike.fit.plan import STEP, RunClock, embedding_rate, seconds_after
 from lookalike.fit.sample import ONNX
 from lookalike.models import Model, up_to
@@ -22,6 +23,7 @@ SHARE = 1 / 3  # of the time for training, for the maps
 LINEAR = 0.3  # of the parameters are in linear layers: no convolutional network has as many
 RANK, FASTER, HEAD = 8, 15, 5  # of the matrices; their rate and that of the head, as multiples of the recipe's
 LATER = 0.5  # of the parameters are in the stages that learn, at least
+BYTES = 2**32  # of all maps, at most
 
 
 def with_frozen_stages(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: RunClock) -> Recipe:
@@ -32,7 +34,7 @@ def with_frozen_stages(recipe: Recipe, model: Model, parts: Parts, run: OpenRun,
         return recipe
     views = run.decisions.get(DECISION)
     if views is None:
-        views = Ranks.current().from_first(lambda: _views(recipe, model, parts, clock))
+        views = Ranks.current().from_first(lambda: _views(recipe, model, stage, parts, clock))
         run.decisions.make(DECISION, views)
     if views < 0:
         return recipe
@@ -69,12 +71,14 @@ def _last_frozen(backbone: Backbone) -> str | None:
     return next((name for name, count in reversed([*zip(names, later, strict=True)]) if count >= LATER * whole), None)
 
 
-def _views(recipe: Recipe, model: Model, parts: Parts, clock: RunClock) -> int:
-    """As many random crops as there is time for; -1 where there is enough for the whole network, or too little."""
+def _views(recipe: Recipe, model: Model, stage: str, parts: Parts, clock: RunClock) -> int:
+    """As many random crops as there is time and room for; -1 where there is enough time for the whole network, or too
+    little."""
     rate = embedding_rate(model, parts.train)
     left = clock.left(recipe.train.minutes or 0.0) - seconds_after(recipe, parts, rate)
     batch: int = recipe.sampler.settings["batch_size"]
     if left * rate / (STEP * batch) >= ENOUGH:
         return -1
     passes = SHARE * left * rate * (ONNX if has_onnx() else 1.0) / len(parts.train)
-    return min(MOST, int(passes) - 1)
+    room = BYTES // (map_bytes(model, stage) * len(parts.train))
+    return max(-1, min(MOST, int(passes) - 1, room - 1))

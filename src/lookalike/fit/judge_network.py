@@ -69,6 +69,7 @@ class Measured:
         return {
             "backbone": self.cell.backbone,
             "size": self.cell.size,
+            "warp": self.cell.warp,
             "pooling": self.pooling,
             "readout": self.readout,
             "images": images,

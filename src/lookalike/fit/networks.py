@@ -1,4 +1,8 @@
-"""Networks at sizes: the cells of the grid that a recipe with [networks] chooses from."""
+"""Networks at sizes: the cells of the grid that a recipe with [networks] chooses from.
+
+A square cut from the centre of a long photo loses its ends. Each cell can therefore be had in a second way: all of the
+photo, warped to the square, at the same cost.
+"""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,28 +13,34 @@ from lookalike.recipe.settings import Networks
 
 
 class NetworkAtSize(NamedTuple):
-    """A backbone at a size of its input, in pixels."""
+    """A backbone at a size of its input, in pixels, to which photos are warped or cropped."""
 
     backbone: str
     size: int
+    warp: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.backbone} at {self.size} pixels"
+        return f"{self.backbone} at {self.size} pixels{', whole photos' if self.warp else ''}"
 
 
 def cell_of(recipe: Recipe) -> NetworkAtSize:
     """The one that a recipe has now."""
-    return NetworkAtSize(
-        recipe.model.architecture.backbone, build.views(recipe, models.Preprocessing()).preprocessing.crop
-    )
+    how = build.views(recipe, models.Preprocessing()).preprocessing
+    return NetworkAtSize(recipe.model.architecture.backbone, how.crop, how.warp)
 
 
 def cells(recipe: Recipe) -> list[NetworkAtSize]:
-    """All that a recipe chooses from: the first network from small images to large ones, then the next."""
+    """The grid: the first network from small images to large ones, then the next, all with the first kind of warp."""
     own, table = cell_of(recipe), recipe.networks or Networks()
-    backbones, sizes = table.backbones or (own.backbone,), table.sizes or (own.size,)
-    return [NetworkAtSize(backbone, size) for backbone in backbones for size in sorted(sizes)]
+    backbones, sizes, warp = table.backbones or (own.backbone,), table.sizes or (own.size,), (*table.warps, own.warp)[0]
+    return [NetworkAtSize(backbone, size, warp) for backbone in backbones for size in sorted(sizes)]
+
+
+def twins(recipe: Recipe, cell: NetworkAtSize) -> list[NetworkAtSize]:
+    """The same network at the same size with the other kinds of warp."""
+    others = () if recipe.networks is None else recipe.networks.warps[1:]
+    return [cell._replace(warp=warp) for warp in others]
 
 
 def at(recipe: Recipe, cell: NetworkAtSize) -> Recipe:
@@ -41,6 +51,8 @@ def at(recipe: Recipe, cell: NetworkAtSize) -> Recipe:
         network = replace(network, architecture=architecture, weights=_weights(cell.backbone))
     if cell.size != own.size:
         images = replace(images, size=cell.size, short_side=short_side(cell.size))
+    if cell.warp != own.warp:
+        images = replace(images, warp=cell.warp)
     return replace(recipe, model=network, images=images)
 
 

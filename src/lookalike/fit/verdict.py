@@ -126,9 +126,10 @@ def _chosen(networks: Rows) -> list[str]:
     if not networks:
         return []
     row = next(each for each in networks if each["chosen"])
+    sees = ", the whole photo warped to a square" if row.get("warp") else ""
     return [
-        f"Chosen: {row['backbone']} at {row['size']} pixels, of {len(networks)} networks and sizes measured on train "
-        f"photos: map@r {row['metrics']['map@r']:.3f} on {row['images']} of them with {row['readout']}, "
+        f"Chosen: {row['backbone']} at {row['size']} pixels{sees}, of {len(networks)} networks and sizes measured on "
+        f"train photos: map@r {row['metrics']['map@r']:.3f} on {row['images']} of them with {row['readout']}, "
         f"{row['milliseconds_per_image']:.0f} ms per image."
     ]
 
@@ -161,6 +162,7 @@ def _better(networks: Rows) -> list[str]:
     if gain < GAIN:
         return []
     how = f"--set model.backbone={best['backbone']} --set images.size={best['size']}"
+    how += " --set images.warp=true" if best.get("warp") else ""
     return [f"a slower network or size: {how} had {gain:+.3f} map@r on train photos (measured)"]
 
 

@@ -36,8 +36,8 @@ class Beginning(nn.Module):
     def forward(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n values"]:
         return self.maps(images).flatten(1)
 
-    def maps(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n k rows columns"]:
-        """The maps themselves."""
+    def maps(self, images: Float[Tensor, "n c h w"]) -> Float[Tensor, "n *map"]:
+        """The maps themselves; of a transformer, tokens."""
         images = images.contiguous(memory_format=torch.channels_last)
         return through(_steps(self.embedder, self.stage, later=False), images, None)
 
@@ -51,6 +51,8 @@ class Rest(nn.Module):
         self.embedder, self.stage, self.shape = embedder, stage, shape
 
     def forward(self, rows: Float[Tensor, "n values"]) -> Float[Tensor, "n d"]:
-        maps = rows.reshape(len(rows), *self.shape).contiguous(memory_format=torch.channels_last)
+        maps = rows.reshape(len(rows), *self.shape)
+        if maps.dim() == 4:
+            maps = maps.contiguous(memory_format=torch.channels_last)
         maps = through(_steps(self.embedder, self.stage, later=True), maps, None)
-        return self.embedder.read(self.embedder.pooling(maps, 0))
+        return self.embedder.read(self.embedder.pool(maps))

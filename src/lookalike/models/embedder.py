@@ -85,7 +85,11 @@ class Embedder(nn.Module):
         """The pooled features, the input of `head`: computed once, they train a head in minutes."""
         # Convolutions on a CPU are faster in this layout (benchmarks/backbones.py); values differ by rounding only.
         images = images.contiguous(memory_format=torch.channels_last)
-        pooled: Tensor = self.pooling(self.backbone(images, after), getattr(self.backbone, "prefix_tokens", 0))
+        return self.pool(self.backbone(images, after))
+
+    def pool(self, maps: Float[Tensor, "n *map"]) -> Float[Tensor, "n width"]:
+        """The features in the `maps`, or tokens, of the backbone."""
+        pooled: Tensor = self.pooling(maps, getattr(self.backbone, "prefix_tokens", 0))
         return pooled
 
     def set_pooling(self, name: str) -> None:

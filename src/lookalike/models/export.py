@@ -6,6 +6,8 @@ compare. Resizing and cropping are left to the caller; the file's metadata descr
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -41,13 +43,11 @@ class PixelsToEmbeddings(nn.Module):
 def export_onnx(model: Model, path: str | Path) -> float:
     """Write `model` as an ONNX file at `path` and run it; returns the largest relative difference from torch."""
     onnx, _, runtime = (library(name) for name in LIBRARIES)
-    path = Path(path)
     whole = deepcopy(PixelsToEmbeddings(model)).eval().cpu()  # the model stays where it is
     examples = [_pixels(model, count) for count in BATCHES]
     proto = graph(whole, examples[-1], "pixels")
-    _describe(onnx, proto, model)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
+    describe(onnx, proto, model)
+    with checked_file(path) as partial:
         onnx.save(proto, str(partial))
         difference = _largest_difference(runtime, partial, whole, examples)
         close = difference <= TOLERANCE
@@ -55,12 +55,21 @@ def export_onnx(model: Model, path: str | Path) -> float:
             close,
             f"the ONNX file differs from torch by {difference:.1e}, more than {TOLERANCE:.0e}: it was not written",
         )
+    return difference
+
+
+@contextmanager
+def checked_file(path: str | Path) -> Iterator[Path]:
+    """A place for a file that appears at `path` only if nothing fails before the end."""
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        yield partial
         partial.replace(path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         partial.unlink(missing_ok=True)
-    return difference
 
 
 def _pixels(model: Model, count: int) -> Tensor:
@@ -69,9 +78,10 @@ def _pixels(model: Model, count: int) -> Tensor:
     return torch.rand(count, how.channels, how.crop, how.crop, generator=generator) * 255
 
 
-def _describe(onnx: Any, proto: Any, model: Model) -> None:
+def describe(onnx: Any, proto: Any, model: Model, **facts: str) -> None:
+    """Write into the file how its pixels are prepared, where its embeddings are compared, and further `facts`."""
     how = {**model.preprocessing.as_dict(), "in_graph": ["order", "mean", "std"]}
-    onnx.helper.set_model_props(proto, {"preprocessing": json.dumps(how), "geometry": model.geometry})
+    onnx.helper.set_model_props(proto, {"preprocessing": json.dumps(how), "geometry": model.geometry, **facts})
 
 
 def _largest_difference(runtime: Any, path: Path, whole: nn.Module, examples: list[Tensor]) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from lookalike.errors import NotFiniteError, UserError, check
 from lookalike.geometry import Geometry, check_geometry
-from lookalike.models import model_folder, untrusted
+from lookalike.models import model_folder, model_hub, untrusted
 from lookalike.models.architecture import Architecture
 from lookalike.models.backbones.weights import WEIGHTS
 from lookalike.models.backends import Backend, BackendName, Normalised, choose
@@ -169,7 +170,7 @@ class Model:
         """What computes this model's embeddings: the backend called `name`."""
         how = self.preprocessing
         with evaluating(self.embedder):
-            key = None if self.architecture is None or name == "torch" else self.fingerprint
+            key = None if self.architecture is None or name == "torch" else self._graph_fingerprint
             network = Normalised(self.embedder, self.geometry).eval()
             return choose(name, network, (how.channels, how.crop, how.crop), key)
 
@@ -179,6 +180,11 @@ class Model:
         return fingerprint(
             self._complete_architecture(), self.preprocessing, self.geometry, merged_state(self.embedder)
         )
+
+    @property
+    def _graph_fingerprint(self) -> str:
+        """The same for models that differ only in how images become their inputs, and so share a graph."""
+        return fingerprint(self._complete_architecture(), Preprocessing(), self.geometry, merged_state(self.embedder))
 
     def save(self, folder: str | Path) -> None:
         """Write the model to `folder`, whole or not at all; an existing model is replaced."""
@@ -193,6 +199,20 @@ class Model:
         )
         model_folder.write(Path(folder), description, self.embedder, self.recipe)
 
+    def push_to_hub(self, repository: str, private: bool = False) -> str:
+        """Upload the model to the `repository` OWNER/NAME of the Hugging Face Hub; returns the address of its page.
+
+        `private`: a new repository is for you alone.
+        """
+        with TemporaryDirectory() as place:
+            self.save(Path(place) / "model")
+            return model_hub.push(Path(place) / "model", repository, private)
+
+    @staticmethod
+    def from_pretrained(repository: str, device: str = "cpu") -> "Model":
+        """The model in the `repository` OWNER/NAME of the Hugging Face Hub, or in a local folder, on `device`."""
+        return Model.load(repository if Path(repository).is_dir() else f"{model_hub.PREFIX}{repository}", device=device)
+
     def _complete_architecture(self) -> Architecture | None:
         """The architecture with what its backbone adds, so that it can be built without the backbone's source."""
         if self.architecture is None:
@@ -204,12 +224,13 @@ class Model:
     def load(
         folder: str | Path, embedder: nn.Module | None = None, device: str = "cpu", trusted: bool = False
     ) -> "Model":
-        """The model in `folder`, on `device`. It may come from anywhere: nothing in it is run or fetched.
+        """The model in `folder`, on `device`. It may come from anywhere: nothing in it is run.
 
-        `embedder`: the network to fill, for one that is not built by name. `trusted`: the folder is yours, and its
-        backbone may name a repository, a path or any option of timm and transformers.
+        `folder`: that of a model, or hf:OWNER/NAME for one of the Hugging Face Hub. `embedder`: the network to fill,
+        for one that is not built by name. `trusted`: the folder is yours, and its backbone may name a repository, a
+        path or any option of timm and transformers.
         """
-        folder = Path(folder)
+        folder = model_hub.folder(folder)
         description, recipe = model_folder.read(folder)
         architecture = description.architecture
         if embedder is None:

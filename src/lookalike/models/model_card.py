@@ -1,20 +1,56 @@
 """The model card: the README in the folder of a model."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
+
+from lookalike.models.backbones import MEMBERS, licence
 
 SHOWN = 12  # classes named in the card
 
 
 def model_card(description: Mapping[str, Any], parameters: int) -> str:
     """A short README in Markdown, from the content of model.json."""
-    parts = [_opening(description, parameters), _input(description["preprocessing"])]
+    parts = [_front_matter(description), _opening(description, parameters), _input(description["preprocessing"])]
     if description["metrics"]:
         parts.append(_metrics(description["metrics"]))
     if description["classes"]:
         parts.append(_classes(description["classes"]))
-    parts.append(_use())
+    parts += [_licence(description), _use()]
     return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(description: Mapping[str, Any]) -> str:
+    """What the Hugging Face Hub reads: licence, tags and figures, as YAML; JSON is YAML too."""
+    facts: dict[str, Any] = {
+        "license": {"Apache-2.0": "apache-2.0", "MIT": "mit"}.get(licence(_backbone(description)), "other"),
+        "library_name": "lookalike",
+        "pipeline_tag": "image-feature-extraction",
+        "tags": ["lookalike", "metric-learning", "image-retrieval"],
+    }
+    if description["metrics"]:
+        metrics = [{"type": name, "value": value} for name, value in description["metrics"].items()]
+        task = {"type": "image-retrieval", "name": "Retrieval of classes never seen in training"}
+        dataset = {"type": "photos", "name": "photos of the user"}
+        results = [{"task": task, "dataset": dataset, "metrics": metrics}]
+        facts["model-index"] = [{"name": _backbone(description) or "embedding model", "results": results}]
+    return "---\n" + "\n".join(f"{name}: {json.dumps(value)}" for name, value in facts.items()) + "\n---"
+
+
+def _backbone(description: Mapping[str, Any]) -> str:
+    architecture = description["architecture"]
+    return str(architecture["backbone"]) if architecture else ""
+
+
+def _licence(description: Mapping[str, Any]) -> str:
+    name = _backbone(description)
+    if name in MEMBERS and not MEMBERS[name].published.files:
+        return f"## Licence\n\nNo weights are published for {name}: this model was trained from random ones."
+    known = licence(name) or "not known to lookalike"
+    return (
+        f"## Licence\n\nPublished weights of {name or 'this network'}: {known}. Where training started from them, "
+        "their terms bind this model too."
+    )
 
 
 def _opening(description: Mapping[str, Any], parameters: int) -> str:

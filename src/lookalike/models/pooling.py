@@ -4,6 +4,8 @@ avg: the mean. avg_max: mean plus maximum (Kim et al., "Proxy Anchor", CVPR 2020
 (Radenović, Tolias, Chum, "Fine-tuning CNN Image Retrieval with No Human Annotation", TPAMI 2019, eq. 3). cls: the class
 token of a transformer. cls_avg: class token and mean side by side (Oquab et al., "DINOv2", TMLR 2024, app. B.3). What
 takes means or maxima leaves class and register tokens out.
+
+`shares` says how much of the pooled vector comes from each position: its columns add up to that vector.
 """
 
 import torch
@@ -32,6 +34,11 @@ class Average(nn.Module):
     def forward(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n width"]:
         return positions(features, prefix_tokens).mean(2)
 
+    def shares(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n width p"]:
+        """Of every position: its values, divided by their number."""
+        values = positions(features, prefix_tokens)
+        return values / values.shape[2]
+
 
 class AverageMax(nn.Module):
     """The mean plus the maximum over all positions."""
@@ -39,6 +46,12 @@ class AverageMax(nn.Module):
     def forward(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n width"]:
         values = positions(features, prefix_tokens)
         return values.mean(2) + values.amax(2)
+
+    def shares(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n width p"]:
+        """Of every position: its share of the mean, and the maximum where it lies there."""
+        values = positions(features, prefix_tokens)
+        largest, places = values.max(2, keepdim=True)
+        return values / values.shape[2] + torch.zeros_like(values).scatter(2, places, largest)
 
 
 class GeM(nn.Module):
@@ -58,6 +71,12 @@ class GeM(nn.Module):
     def forward(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n width"]:
         values = positions(features, prefix_tokens).clamp(min=self.smallest)
         return values.pow(self.power).mean(2).pow(1 / self.power)
+
+    def shares(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n width p"]:
+        """Of every position: its share of the sum of powers, of the generalised mean."""
+        powers = positions(features, prefix_tokens).clamp(min=self.smallest).pow(self.power)
+        whole: Tensor = self(features, prefix_tokens)
+        return powers / powers.sum(2, keepdim=True) * whole[:, :, None]
 
 
 class ClassToken(nn.Module):
@@ -80,6 +99,12 @@ class ClassTokenAverage(nn.Module):
 
     def forward(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n two_widths"]:
         return torch.cat([pooling(features, prefix_tokens) for pooling in (self.token, self.average)], 1)
+
+    def shares(self, features: Features, prefix_tokens: int = 0) -> Float[Tensor, "n two_widths p"]:
+        """Of every position: its share of the mean; the class token, which lies nowhere, is everybody's alike."""
+        means = self.average.shares(features, prefix_tokens)
+        token = self.token(features, prefix_tokens)[:, :, None] / means.shape[2]
+        return torch.cat([token.expand_as(means), means], 1)
 
 
 POOLINGS: dict[str, type[Average] | type[AverageMax] | type[GeM] | type[ClassToken] | type[ClassTokenAverage]] = {

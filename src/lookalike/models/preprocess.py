@@ -152,10 +152,26 @@ def evaluation_view(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> S
         batch = (pixels if pixels.dim() == 4 else pixels[None]).contiguous(memory_format=torch.channels_last)  # faster
         batch = interpolate(batch, size, mode=how.interpolation, antialias=True, align_corners=False)
         pixels = batch if pixels.dim() == 4 else batch[0]
+    top, left = _corner(size, how)
+    return pixels[..., top : top + how.crop, left : left + how.crop]
+
+
+def seen_part(height: int, width: int, how: Preprocessing) -> tuple[float, float, float, float]:
+    """The part of an image that the evaluation view shows: x, y, width and height, in shares of the image.
+
+    >>> seen_part(400, 200, Preprocessing(crop=224, resize=224))
+    (0.0, 0.25, 1.0, 0.5)
+    """
+    size = _resized(height, width, how)
+    top, left = _corner(size, how)
+    return left / size[1], top / size[0], how.crop / size[1], how.crop / size[0]
+
+
+def _corner(size: tuple[int, int], how: Preprocessing) -> tuple[int, int]:
+    """Where the centre crop of an image of this size begins."""
     height, width = size
     check(min(size) >= how.crop, f"an image of {height} × {width} is smaller than the crop of {how.crop}: set resize")
-    top, left = round((height - how.crop) / 2), round((width - how.crop) / 2)
-    return pixels[..., top : top + how.crop, left : left + how.crop]
+    return round((height - how.crop) / 2), round((width - how.crop) / 2)
 
 
 def _resized(height: int, width: int, how: Preprocessing) -> tuple[int, int]:
@@ -177,6 +193,11 @@ def coloured(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[T
     if pixels.shape[-3] == 1:
         return pixels.expand(*pixels.shape[:-3], 3, *pixels.shape[-2:])
     return pixels.flip(-3) if how.order == "BGR" else pixels
+
+
+def rgb_or_grey(pixels: Shaped[Tensor, "*n c h w"], how: Preprocessing) -> Shaped[Tensor, "*n k h w"]:
+    """Pixels with as many channels as the network takes, colours in the order R, G, B: the input of an ONNX file."""
+    return coloured(pixels, how if how.order == "L" else replace(how, order="RGB"))
 
 
 def scale(pixels: Shaped[Tensor, "n c h w"], how: Preprocessing) -> Float[Tensor, "n k h w"]:

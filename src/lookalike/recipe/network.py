@@ -97,7 +97,7 @@ def views(recipe: Recipe, natural: Preprocessing) -> Views:
     size = table.size or protocol.evaluation.size
     base = protocol.evaluation.warp or protocol.evaluation.short_side or protocol.evaluation.size
     side = table.short_side or round(base * size / protocol.evaluation.size)
-    protocol = protocol.resized(size, side)
+    protocol = protocol.resized(size, side, table.warp)
     changes: dict[str, Any] = {}
     if table.area is not None:
         check(len(table.area) == 2, f"images.area is a range of two numbers, not {list(table.area)}")

@@ -94,6 +94,7 @@ class Images:
     preset: the crops of a protocol: "roth", "mlrc", "ms", "fastap" or "glyphs".
     size: the side of the network's input, in pixels.
     short_side: the shorter side before cropping; None: in the preset's proportion to the size.
+    warp: whether both sides get that length, which shows all of a long photo, squeezed; None: as the preset has it.
     area: from … to, the share of the image that a random crop shows.
     flip: how often a train image is mirrored, from 0 to 1.
     """
@@ -101,6 +102,7 @@ class Images:
     preset: str = "roth"
     size: int | None = None
     short_side: int | None = None
+    warp: bool | None = None
     area: tuple[float, ...] | None = None
     flip: float | None = None
 
@@ -132,11 +134,13 @@ class Networks:
     backbones: names of networks; none: only model.backbone.
     sizes: of their inputs, in pixels; none: only images.size.
     poolings: of networks with a class token; none: only model.pooling.
+    warps: values of images.warp, for photos that are not square; none: only images.warp.
     """
 
     backbones: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
     poolings: tuple[str, ...] = ()
+    warps: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True)

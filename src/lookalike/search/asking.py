@@ -1,27 +1,30 @@
-"""What a search means: examples become one vector, the nearest items answer, calibration judges them.
+"""What a search means: examples become vectors, the nearest photos or things answer, calibration judges them.
 
 Everybody asks here: `Index.search`, `Index.classify` and the server.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from itertools import islice
+from typing import TypeVar, cast
 
 import numpy as np
 
 from lookalike.errors import UserError
 from lookalike.search.calibration.evidence import HITS, seen_of
 from lookalike.search.calibration.thresholds import Calibration, JudgedLabel
-from lookalike.search.calibration.trials import LABELLED
 from lookalike.search.filters import Condition, Filter
-from lookalike.search.items import Answer, Hit, Identity, Vectors
+from lookalike.search.item_counts import ItemCounts
+from lookalike.search.items import Answer, Identity, Near, Nearest, Vectors
 from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.fields import checked, checked_k
+from lookalike.search.things import ThingSearch, first_photos, hits_of, text_of
 from lookalike.search.wording import in_words
 
 Example = np.ndarray | str  # a vector in the geometry of the index, or the id of an item
+First = Sequence[Answer] | Sequence[Nearest]  # the first hits of each vector: photos, or what things follow from
 Result = TypeVar("Result")
 
 
@@ -29,8 +32,9 @@ Result = TypeVar("Result")
 class Question:
     """Examples of what is meant and of what is not, and which items may answer.
 
-    Items that it names are not among the hits, nor are those in `leave_out`. `plain` switches off what calibration
-    switched on. `generation`: that of the vectors among the examples, where they come from the model of the index.
+    Items that it names are not among the hits, nor are those in `leave_out`. `group`: the column that names things,
+    where it is not that of the index; "id": photos. `plain` switches off what calibration switched on. `generation`:
+    that of the vectors among the examples, where they come from the model of the index.
     """
 
     like: Sequence[Example]
@@ -56,15 +60,36 @@ def vectors_of(store: Store, examples: Sequence[Example]) -> Vectors:
     return np.stack([known[example] if isinstance(example, str) else example for example in examples])
 
 
-def answers(store: Store, questions: Sequence[Question], calibration: Calibration | None) -> list[Answer | Exception]:
+@dataclass(frozen=True)
+class Rules:
+    """What an index has found for all questions: what a similarity means, and how its photos are things.
+
+    `thing`: the column that says which thing a photo shows; None: photos answer. `pooled`: how many photos of a thing
+    speak for it.
+    """
+
+    calibration: Calibration | None = None
+    thing: str | None = None
+    pooled: int = 1
+
+    @property
+    def named(self) -> str:
+        """The column that an answer names, and that its chances are about."""
+        return self.thing or "label"
+
+
+def answers(
+    store: Store, questions: Sequence[Question], rules: Rules, counts: ItemCounts | None = None
+) -> list[Answer | Exception]:
     """An answer to each question, or why it has none: the mistake in one question is not that of the others.
 
-    A GenerationError says that the vectors of a question are of a generation that does not answer any more.
+    `counts` of the store may be kept from one call to the next. A GenerationError says that the vectors of a question
+    are of a generation that does not answer any more.
     """
-    rules = Rules(store.identity, calibration)
-    searches = [_attempted(partial(_prepared, store, question, rules)) for question in questions]
+    identity, counts = store.identity, counts or ItemCounts(store)
+    searches = [_attempted(partial(_prepared, store, question, rules, identity, counts)) for question in questions]
     results = _attempted(partial(_answered, store, searches))
-    if store.identity.generation != rules.identity.generation:  # the vectors may not even fit the new one
+    if store.identity.generation != identity.generation:  # the vectors may not even fit the new one
         return [GenerationError()] * len(questions)
     if isinstance(results, Exception):
         raise results
@@ -72,90 +97,128 @@ def answers(store: Store, questions: Sequence[Question], calibration: Calibratio
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What holds for all questions of a batch: the generation that answers, and what calibration has found for it."""
-
-    identity: Identity
-    calibration: Calibration | None
-
-
-@dataclass(frozen=True)
 class Prepared:
-    """A question whose examples have become one vector."""
+    """A question whose examples are vectors: one, or one for each photo of the thing that is meant."""
 
     store: Store
     question: Question
-    vector: Vectors
+    examples: Vectors
     rules: Rules
+    identity: Identity
+    counts: ItemCounts
+
+    @property
+    def column(self) -> str | None:
+        """That by which photos are things; None: photos answer."""
+        column = self.question.group or self.rules.thing
+        return None if column == "id" else column
+
+    @property
+    def pooled(self) -> int:
+        """How many photos of a thing speak for it: calibration has chosen for the things of the index."""
+        return self.rules.pooled if self.column == self.rules.thing and not self.question.plain else 1
+
+    @property
+    def vectors(self) -> Vectors:
+        """What is asked for: for photos, all examples as one."""
+        return self.vector if self.column is None else self.examples
+
+    @property
+    def vector(self) -> Vectors:
+        return combined(self.examples, None, self.identity.geometry)
 
     @property
     def shares_a_pass(self) -> bool:
-        """Whether its first hits follow from its vector alone."""
+        """Whether its first hits follow from its vectors alone."""
         return not self.question.where and self.question.group is None
 
     @property
     def depth(self) -> int:
-        """How many hits it takes: a verdict looks at more of them than may be shown."""
+        """How many hits it takes: a verdict looks at more of them than may be shown, and so do things."""
+        if self.column is not None:
+            return first_photos(self.question.k, self.pooled)
         return self.question.k if self.rules.calibration is None else max(self.question.k, HITS)
 
-    def hits(self, k: int, conditions: Filter = (), group: str | None = None) -> Answer:
-        """The first k hits, under further conditions, or the best of each group."""
-        where = (*self.question.where, *conditions)
-        (answer,) = self.store.search(self.vector, k, where, group, self.question.excluded)
-        return answer
-
-    def answer(self, first: Answer | None) -> Answer:
+    def answer(self, first: First | None) -> Answer:
         """Hits, label and verdict; `first` are the first hits where they are known already."""
-        k, group, calibration = self.question.k, self.question.group, self.rules.calibration
-        if calibration is None:
-            return self._shown(self.hits(k, (), group) if first is None else first)
-        first = self.hits(self.depth) if first is None else first
-        shown = self._shown(first if group is None else self.hits(k, (), group))
-        return self._judged(shown, first.hits[:HITS], calibration)
+        shown, near = self._photos(first) if self.column is None else self._things(self.column, first)
+        if self.rules.calibration is None:
+            return self._named(shown)
+        return self._judged(self._named(shown), self._near() if near is None else near, self.rules.calibration)
 
-    def _shown(self, answer: Answer) -> Answer:
-        """The hits that were asked for, with the label of the nearest that has one."""
-        hits = answer.hits[: self.question.k]
-        labels = list(dict.fromkeys(hit.label for hit in hits if hit.label is not None))
-        label, second = (*labels[:2], None, None)[:2]
-        return replace(answer, hits=hits, label=label, second=second)
+    def _photos(self, first: First | None) -> tuple[Answer, Sequence[Near]]:
+        """The hits that are shown, and those that a verdict rests on."""
+        if first is None:
+            first = self.store.search(self.vector, self.depth, self.question.where, self.question.excluded)
+        (found,) = cast(Sequence[Answer], first)
+        near = [Near(hit.id, hit.item.value(self.rules.named), hit.similarity) for hit in found.hits[:HITS]]
+        return replace(found, hits=found.hits[: self.question.k]), near
 
-    def _judged(self, answer: Answer, first: Sequence[Hit], calibration: Calibration) -> Answer:
+    def _things(self, column: str, first: First | None) -> tuple[Answer, Sequence[Near] | None]:
+        """The things that are shown, and the photos that a verdict rests on, unless these must be asked for."""
+        question = self.question
+        if first is None:
+            first = self.store.nearest(self.examples, self.depth, column, question.where, question.excluded)
+        nearest = cast(Sequence[Nearest], first)
+        search = ThingSearch(
+            self.store, column, self.examples, question.k, self.pooled, question.where, question.excluded
+        )
+        found = search.found(nearest)
+        hits = hits_of(self.store, found.things)
+        answer = Answer(hits, certified=found.certified, generation=found.generation, missing=found.missing)
+        return answer, nearest[0].items[:HITS] if column == self.rules.named and len(nearest) == 1 else None
+
+    def _near(self, conditions: Filter = ()) -> Sequence[Near]:
+        """The nearest photos, with what the answer would call them."""
+        where = (*self.question.where, *conditions)
+        (near,) = self.store.nearest(self.vector, HITS, self.rules.named, where, self.question.excluded)
+        return near.items
+
+    def _named(self, answer: Answer) -> Answer:
+        """With the names of the nearest that has one and of the next."""
+        names = (text_of(hit.item.value(self.rules.named)) for hit in answer.hits)
+        label, second = (*list(dict.fromkeys(name for name in names if name is not None))[:2], None, None)[:2]
+        return replace(answer, label=label, second=second)
+
+    def _judged(self, answer: Answer, first: Sequence[Near], calibration: Calibration) -> Answer:
         if not first:
             return in_words(replace(answer, verdict="unknown"), None, calibration)
         by_similarity = replace(answer, verdict=calibration.verdict(first[0].similarity))
-        labelled = first if all(hit.label is not None for hit in first) else self.hits(HITS, LABELLED).hits
-        judged = self._chances(labelled, calibration) if labelled else None
+        complete = all(photo.name is not None for photo in first)
+        named = first if complete else self._near((Condition(self.rules.named, "!=", (None,)),))
+        judged = self._chances(named, calibration) if named else None
         if judged is None or judged.chance is None:
             return in_words(by_similarity, None, calibration)
-        label = labelled[judged.place].label
-        second = None if judged.second < 0 else labelled[judged.second].label
-        verdict = calibration.verdict(labelled[0].similarity, judged.chance, judged.match)
-        named = replace(answer, label=label, second=second, chance=judged.chance, match=judged.match, verdict=verdict)
-        return in_words(named, judged.either, calibration)
+        label = text_of(named[judged.place].name)
+        second = None if judged.second < 0 else text_of(named[judged.second].name)
+        verdict = calibration.verdict(named[0].similarity, judged.chance, judged.strange)
+        named_so = replace(
+            answer, label=label, second=second, chance=judged.chance, match=judged.match, verdict=verdict
+        )
+        return in_words(named_so, judged.either, calibration)
 
-    def _chances(self, labelled: Sequence[Hit], calibration: Calibration) -> JudgedLabel | None:
+    def _chances(self, named: Sequence[Near], calibration: Calibration) -> JudgedLabel | None:
         """None where one of the hits was removed since, or a shard that must be counted does not answer."""
         try:
-            vectors = self.store.vectors([hit.id for hit in labelled])
-            sizes = {label: self._size(label) for label in {str(hit.label) for hit in labelled}}
-            items = self.store.count(self.question.where)
+            vectors = self.store.vectors([photo.id for photo in named])
+            count, where = self.counts.now(), self.question.where
+            names = {photo.name for photo in named}
+            sizes = {str(name): count((*where, Condition(self.rules.named, "=", (name,)))) for name in names}
+            items = count(where)
         except UserError:
             return None
-        return calibration.judge(seen_of(labelled, vectors, sizes, items, self.rules.identity.geometry))
-
-    def _size(self, label: str) -> int:
-        return self.store.count((*self.question.where, Condition("label", "=", (label,))))
+        return calibration.judge(seen_of(named, vectors, sizes, items, self.identity.geometry))
 
 
-def _prepared(store: Store, question: Question, rules: Rules) -> Prepared:
-    if question.generation not in (None, rules.identity.generation):
+def _prepared(store: Store, question: Question, rules: Rules, identity: Identity, counts: ItemCounts) -> Prepared:
+    if question.generation not in (None, identity.generation):
         raise GenerationError
     checked_k(question.k)
     every = vectors_of(store, [*question.like, *question.unlike])
     like, unlike = every[: len(question.like)], every[len(question.like) :]
-    vector = combined(like, unlike if len(unlike) else None, rules.identity.geometry)
-    return Prepared(store, question, checked(vector, 1, rules.identity.dim), rules)
+    examples = combined(like, unlike, identity.geometry) if len(unlike) else like
+    combined(examples, None, identity.geometry)  # refuses examples that cancel each other out
+    return Prepared(store, question, checked(examples, len(examples), identity.dim), rules, identity, counts)
 
 
 def _answered(store: Store, searches: Sequence[Prepared | Exception]) -> list[Answer | Exception]:
@@ -167,20 +230,28 @@ def _answered(store: Store, searches: Sequence[Prepared | Exception]) -> list[An
     ]
 
 
-def _in_one_pass(store: Store, searches: Mapping[int, Prepared]) -> dict[int, Answer]:
+def _in_one_pass(store: Store, searches: Mapping[int, Prepared]) -> dict[int, First]:
     """The first hits of several searches by one look at all items."""
     if not searches:
         return {}
     k = max(search.depth + len(search.question.excluded) for search in searches.values())
-    answers = store.search(np.concatenate([search.vector for search in searches.values()]), k)
+    vectors = [search.vectors for search in searches.values()]
+    column = next(iter(searches.values())).column  # that of the index: a search by another has a pass of its own
+    every = np.concatenate(vectors)
+    found: Iterator[Answer | Nearest]
+    found = iter(store.search(every, k)) if column is None else iter(store.nearest(every, k, column))
+    parts = [list(islice(found, len(some))) for some in vectors]
     return {
-        place: _without(answer, search.question.excluded)
-        for (place, search), answer in zip(searches.items(), answers, strict=True)
+        place: cast(First, [_without(one, search) for one in part])
+        for (place, search), part in zip(searches.items(), parts, strict=True)
     }
 
 
-def _without(answer: Answer, ids: Sequence[str]) -> Answer:
-    return replace(answer, hits=[hit for hit in answer.hits if hit.id not in ids])
+def _without(found: Answer | Nearest, search: Prepared) -> Answer | Nearest:
+    ids = search.question.excluded
+    if isinstance(found, Answer):
+        return replace(found, hits=[hit for hit in found.hits if hit.id not in ids])
+    return replace(found, items=[photo for photo in found.items if photo.id not in ids][: search.depth])
 
 
 def _attempted(work: Callable[[], Result]) -> Result | Exception:

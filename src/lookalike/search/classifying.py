@@ -10,6 +10,7 @@ from lookalike.search.adding.update import Progress
 from lookalike.search.items import Answer, Classified
 from lookalike.search.queries import pixels_of
 from lookalike.search.stores import complete
+from lookalike.search.things import text_of
 
 
 def classify(listing: Listing, search: Callable[[Any], Answer], progress: Progress | None) -> list[Classified]:
@@ -29,7 +30,7 @@ def _classified(entry: Entry, search: Callable[[Any], Answer]) -> Classified:
     except (UserError, UnreadableError) as error:
         return Classified(name, problem=str(error))
     (answer,) = complete([search(pixels)])
-    similarity = next((hit.similarity for hit in answer.hits if hit.label == answer.label), 0.0)
+    similarity = next((hit.similarity for hit in answer.hits if answer.label in (hit.label, text_of(hit.thing))), 0.0)
     return Classified(name, answer.label, similarity, answer.verdict, answer.second, answer.chance)
 
 

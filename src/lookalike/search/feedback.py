@@ -17,6 +17,8 @@ from lookalike.data.formats.table import guarded
 from lookalike.files import printable, whole_file
 from lookalike.search.items import Item, Mark
 from lookalike.search.stores import Store
+from lookalike.search.stores.copying import THING
+from lookalike.search.things import called
 
 UNNAMED = "marked"  # begins the name of a class that no item has a name for
 
@@ -63,9 +65,13 @@ def _write(place: Path, header: list[str], rows: Iterable[Sequence[object]]) -> 
 
 
 def labels(store: Store, pictures: Path) -> Labels:
-    """The marks of an index; pictures that are no files are written into the folder `pictures`."""
-    marks = store.marks.every()
-    known = {item.id: item for item in store.items(sorted({name for mark in marks for name in _items(mark)}))}
+    """The marks of an index; pictures that are no files are written into the folder `pictures`.
+
+    Where its photos are things, those are the classes: a hit that is right is right for all photos of its thing.
+    """
+    marks, thing = store.marks.every(), store.documents.read(THING)
+    marked = store.items(sorted({name for mark in marks for name in _items(mark)}))
+    known = {item.id: called(item, thing) for item in marked}
     usable = [mark for mark in marks if all(name in known for name in _items(mark))]
     files = _Files(store, known, pictures)
     placed = [(mark, files.query(mark), files.item(mark.item)) for mark in usable]

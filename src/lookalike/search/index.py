@@ -6,39 +6,47 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 """
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import is_dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import is_dataclass, replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
+from torch import Tensor
 
-from lookalike.errors import UserError, check
+from lookalike.errors import UserError, check, unknown
 from lookalike.models import Model
 from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
+from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.loading import load
-from lookalike.search.adding.sources import Entry, Source
+from lookalike.search.adding.sources import RESERVED, Entry, Source
 from lookalike.search.adding.update import Progress, Update, prune, update
-from lookalike.search.asking import Example, Question
+from lookalike.search.asking import Example, Question, Rules
 from lookalike.search.calibration import measuring
 from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.calibration.thresholds import Calibration
-from lookalike.search.calibration.trials import LABELLED
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
+from lookalike.search.heat import Why
+from lookalike.search.item_counts import ItemCounts
 from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.log import LogEntry, this_user
 from lookalike.search.model_copy import calibration_of_run, load_model, model_content
+from lookalike.search.pictures import content_of
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.receipt import Receipt
 from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.copying import FACT as COPY
+from lookalike.search.stores.copying import THING
 from lookalike.search.stores.places import Place
+from lookalike.search.things import called
 from lookalike.search.watching.reference import Reference, reference
+from lookalike.search.why import Seen, explained, seen
 from lookalike.values import checked
+from lookalike.workers import Workers
 
 Measured = TypeVar("Measured", Calibration, Quality, Reference)
 WATCHED = 2_000  # calibrating images that stand for ordinary queries
@@ -51,12 +59,13 @@ class Index:
 
     `place`: a folder, or the address of a PostgreSQL server; `store`: what keeps it there. `source`: whatever
     `data.load` takes, and unlabelled images. `k`: how many items an answer has. `where`: conditions on columns.
-    `group`: the best item of each value of this column. `progress(done, total)` is called.
+    `group`: things by the values of this column, each with its best photos. `progress(done, total)` is called.
     """
 
     def __init__(self, store: Store, place: Place) -> None:
         self.store, self.place = store, place
         self._model: Model | None = None
+        self._counts = ItemCounts(store)
 
     @staticmethod
     def create(
@@ -145,15 +154,32 @@ class Index:
             "the index was made with another model: use that one, or embed everything again with --new-generation",
         )
 
-    def add(self, source: Source, *, prune_missing: bool = False, progress: Progress | None = None) -> Update:
+    def add(
+        self,
+        source: Source,
+        *,
+        thing: str | None = None,
+        prune_missing: bool = False,
+        progress: Progress | None = None,
+        workers: Workers = Workers(),  # noqa: B008  # it is frozen
+    ) -> Update:
         """Add images, or bring those of the same source up to date; only what is new or changed is embedded.
 
+        `thing`: the column that says which thing a photo shows ("label": its class): from now on things answer.
         Nothing is removed unless `prune_missing` is set, and then only what came from the same source.
+        `workers` embed: processes or a cluster, which see the images under the same names.
         """
         if vectors.holds_vectors(source):
-            return self.add_vectors(Path(str(source)), progress)
+            result = self.add_vectors(Path(str(source)), progress)
+            if thing is not None:
+                self.have_things(thing)
+            return result
         listing = sources.listing(source)
-        result = update(self.store, listing, self._encode, progress)
+        if thing is not None:
+            columns = dict.fromkeys(name for entry in listing.entries for name in entry.item.columns)
+            self.have_things(thing, list(columns))
+        encode = Encoding(self.model, self.model.backend("auto").name) if workers.elsewhere else self._encode
+        result = update(self.store, listing, encode, progress, workers)
         if prune_missing:
             result.removed = prune(self.store, listing)
         self._note("items added", added=result.added, changed=result.changed, removed=result.removed)
@@ -164,6 +190,26 @@ class Index:
         result = load(self.store, place, progress)
         self._note("items added", added=result.added, changed=result.changed)
         return result
+
+    @property
+    def thing(self) -> str | None:
+        """The column that says which thing a photo shows; None: photos answer, each for itself."""
+        return self.store.documents.read(THING)
+
+    def have_things(self, column: str, coming: Sequence[str] = ()) -> None:
+        """From now on answers are things: the photos that have the same value in `column`.
+
+        `coming`: columns that photos are about to bring. A calibration that was about something else is dropped.
+        """
+        known = ["label", *(name for name in {*self.store.columns(), *coming} if name not in RESERVED)]
+        if column not in known:
+            raise unknown("column of things", column, known)
+        if column == self.thing:
+            return
+        if column != (self.thing or "label"):
+            for name in ("calibration", "quality", "reference"):
+                self.store.documents.write(name, None)
+        self.store.documents.write(THING, column)
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """On PostgreSQL: answer from an approximate index and measure it where `on` is set, else exactly."""
@@ -227,8 +273,8 @@ class Index:
         """The `k` items nearest to `query`, a picture: a file, a PIL image, an array, an item's id, or a vector.
 
         `box` (x, y, width, height in pixels) searches inside a part of the picture; `like` and `unlike` are further
-        examples; `where` are conditions on columns; `group` gives the best item of each value of a column; `plain`
-        switches off what calibration switched on.
+        examples, where things answer: further photos of the same one, and not it; `where` are conditions on columns;
+        `group` gives things by another column ("id": photos); `plain` switches off what calibration switched on.
         """
         meant = ([] if query is None else [query]) + list(like)
         check(bool(meant), "give something to search for: an image, the id of an item, or a vector")
@@ -242,7 +288,40 @@ class Index:
             (answer,) = self.answers([question])
             if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one
                 continue
-            return _raised(answer)
+            found = _raised(answer)
+            if len(meant) > 1 or unlike or _is_vector(meant[0]):
+                return found
+            return replace(found, explain=self._explaining(meant[0], box, plain))
+
+    def why(self, query: Query, item: str, *, box: Box | None = None, plain: bool = False) -> Why:
+        """What the similarity of a `query` (a picture, or an item's id) and an `item` (its id) is made of.
+
+        `box` and `plain` as in `search`. Both pictures go through the network once more.
+        """
+        check(not _is_vector(query), "a vector has no picture to point at: give the picture that was searched for")
+        return self._why(self._seen(query, box, plain), item)
+
+    def _explaining(self, query: Query, box: Box | None, plain: bool) -> Callable[[str], Why]:
+        """`why` for several items, with the query looked at once."""
+        asked = cache(partial(self._seen, query, box, plain))
+        return lambda item: self._why(asked(), item)
+
+    def _seen(self, query: Query, box: Box | None, plain: bool) -> Seen:
+        stored = isinstance(query, str) and box is None and self._is_item(query)
+        picture = self.picture(query) if stored else pixels_of(query)
+        return seen(self.model, picture, box, flip=not stored and not plain and self.quality.flip)
+
+    def _why(self, asked: Seen, item: str) -> Why:
+        return explained(asked, seen(self.model, self.picture(item)), self.identity.geometry)
+
+    def picture(self, item: str) -> Tensor:
+        """The picture of an `item` (its id), as it was embedded: 3 × h × w, uint8."""
+        items = self.store.items([item])
+        check(bool(items), f"there is no item '{item}' in this index")
+        content = content_of(self.store, items[0])
+        if content is None:
+            raise UserError(f"the picture of '{item}' is not there, or changed since it was indexed: index it again")
+        return pixels_of(content)
 
     def answer(
         self,
@@ -263,7 +342,9 @@ class Index:
 
     def answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
         """An answer to each of `questions`, in one pass over the index where that can be, or why it has none."""
-        return asking.answers(self.store, questions, self.calibration)
+        thing = self.thing
+        pooled = 1 if thing is None else self.quality.pooled
+        return asking.answers(self.store, questions, Rules(self.calibration, thing, pooled), self._counts)
 
     @property
     def calibration(self) -> Calibration | None:
@@ -294,21 +375,22 @@ class Index:
         """Measure what answers mean here, and keep it with the index; `plain`: without flip.
 
         `source`: further images of its classes; without them its own items are asked, each without itself.
-        `precision`: how often an answer that is called sure must be right; without one, the highest level that the
-        classes support. `stage(name)` is called where a part of it begins, and gives the progress of that part. Use
-        classes that the model was not trained on: on those it was, answers look more reliable than they are.
+        `precision`: how often an answer that is called sure must be right; without one, the highest level that a
+        quarter of the answers reach. `stage(name)` is called where a part of it begins, and gives the progress of that
+        part. Use classes that the model was not trained on: on those it was, answers look more reliable than they are.
         """
-        listed = list(self.store.listed(LABELLED))
+        thing = self.thing
+        listed = [called(item, thing) for item in self.store.listed(measuring.named(thing))]
         check(bool(listed), "the items of this index have no labels, so no answer could be right: add labelled ones")
         if source is None:
             queries = measuring.own_queries(self.store, listed)
         else:
-            labelled = _labelled(source)
+            labelled = _labelled(source, thing)
             measuring.check_classes(labelled, listed)
             queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         known = set() if self.identity.fingerprint is None else set(self.model.classes)
         seen = not known.isdisjoint(queries.labels)
-        result = measuring.run(self.store, queries, listed, precision, seen, stage, plain)
+        result = measuring.run(self.store, queries, listed, precision, seen, stage, plain, thing)
         self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
         self.store.documents.write("quality", json.dumps(result.quality.as_json()))
         self.store.documents.write("reference", self._reference(queries, stage("looking at ordinary queries")))
@@ -336,8 +418,9 @@ class Index:
     def search_many(
         self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
     ) -> list[Answer]:
-        """An answer to each of `queries`, in one pass over the index."""
-        return self.store.search(self.vectors_of(queries), k, filters.parse(where), group)
+        """An answer to each of `queries`, in one pass over the index; no verdicts."""
+        asked = [Question([vector], (), k, filters.parse(where), group) for vector in self.vectors_of(queries)]
+        return [_raised(answer) for answer in asking.answers(self.store, asked, Rules(None, self.thing))]
 
     def vectors_of(self, queries: Sequence[Query], box: Box | None = None, flip: bool = False) -> Vectors:
         """The `queries` as vectors, in their order; with `flip` pictures count together with their mirror images.
@@ -397,9 +480,14 @@ def _check_types(content: Any) -> None:
             checked(hint, value, name)
 
 
-def _labelled(source: Source) -> list[Entry]:
-    """Images with one label each, to calibrate with."""
+def _labelled(source: Source, thing: str | None) -> list[Entry]:
+    """Images with one label each, to calibrate with; the label is the thing that they show, where there are things."""
     listing = sources.listing(source)
+    if thing is not None:
+        named = [replace(entry, item=called(entry.item, thing)) for entry in listing.entries]
+        known = [entry for entry in named if entry.item.label is not None]
+        check(bool(known), f"no image of '{listing.root}' has a '{thing}', by which this index knows things: add it")
+        return known
     check(
         not listing.several,
         f"the images of '{listing.root}' have several labels, or none: calibrate with images of one label each",

@@ -1,13 +1,15 @@
 """What an index holds, and what it answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float32
 
+from lookalike.errors import UserError
 from lookalike.geometry import Geometry
+from lookalike.search.heat import Why
 
 Value = str | int | float | bool | None
 Verdict = Literal["sure", "maybe", "unknown", "uncalibrated"]
@@ -54,13 +56,45 @@ class Item:
     stamp: Stamp | None = None
     added: float | None = field(default=None, compare=False)  # the store knows
 
+    def value(self, column: str) -> Value:
+        """What a `column` says of it, one of its own or a further one."""
+        if column in ("id", "path", "label", "root", "added"):
+            own: Value = getattr(self, column)
+            return own
+        return self.columns.get(column)
+
+
+@dataclass(frozen=True)
+class Near:
+    """An item near a query, by `id`: what one column calls it (`name`), and how similar it is."""
+
+    id: str
+    name: Value
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest items of one query, the nearest first; the rest as in `Answer`."""
+
+    items: Sequence[Near]
+    certified: bool = True
+    generation: int = 0
+    missing: Sequence[str] = ()
+
 
 @dataclass(frozen=True)
 class Hit:
-    """An `item` found, and its `similarity`: the cosine on the sphere, else −‖a − b‖²/2."""
+    """An `item` found, and its `similarity`: the cosine on the sphere, else −‖a − b‖²/2.
+
+    Where things are searched for, the item is the best photo of a `thing` and the similarity is pooled over those in
+    `photos`, the photos that speak for it, the best first.
+    """
 
     item: Item
     similarity: float
+    thing: Value = None
+    photos: Sequence["Hit"] = ()
 
     @property
     def id(self) -> str:
@@ -103,6 +137,7 @@ class Answer:
     certified: whether one pass over the rounded scores proved it, without a second one.
     generation: of the vectors it was found with.
     missing: shards that did not answer: their items are not among the hits.
+    explain: says why an item was found; None where the query is no single picture. See `why`.
     """
 
     hits: Sequence[Hit]
@@ -116,6 +151,13 @@ class Answer:
     match: float | None = None
     second: str | None = None
     words: str = ""
+    explain: Callable[[str], Why] | None = field(default=None, repr=False, compare=False)
+
+    def why(self, hit: Hit) -> Why:
+        """What the similarity of a `hit` is made of, place by place of both pictures."""
+        if self.explain is None:
+            raise UserError("only the answer to one picture says why: this one was asked by a vector or by several")
+        return self.explain(hit.id)
 
 
 @dataclass(frozen=True)

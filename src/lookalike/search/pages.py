@@ -1,6 +1,9 @@
 """Self-contained pages of a search, a calibration, and duplicates: pictures inside, nothing loaded from elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import NamedTuple
 
 from lookalike.files import printable
 from lookalike.report.markup import Html, element
@@ -11,16 +14,30 @@ from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import as_url, thumbnail
 from lookalike.search.repeats import LEVELS, Group
+from lookalike.search.things import text_of
 from lookalike.search.wording import in_brief
 
 SHOWN = 12  # pictures of one group
+PHOTOS = 4  # of a thing, beside its best one
 
 
-def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]]) -> str:
-    """Every query (its name and picture) with its hits."""
+class Lit(NamedTuple):
+    """Why a hit was found: both pictures, lit where the similarity comes from, and the same in `words`."""
+
+    query: bytes
+    hit: bytes
+    words: str
+
+
+def search_page(
+    index: Index,
+    answers: Sequence[tuple[str, bytes | None, Answer]],
+    why: Mapping[int, Sequence[Lit]] = MappingProxyType({}),
+) -> str:
+    """Every query (its name and picture) with its hits; `why`: of a query, by its place, each hit explained."""
     sections = [
-        Section(f"query-{number}", name, answer_card(index, picture, answer))
-        for number, (name, picture, answer) in enumerate(answers, start=1)
+        Section(f"query-{place + 1}", name, answer_card(index, picture, answer, why.get(place, ())))
+        for place, (name, picture, answer) in enumerate(answers)
     ]
     return page("Search", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
 
@@ -28,28 +45,39 @@ def search_page(index: Index, answers: Sequence[tuple[str, bytes | None, Answer]
 FOOTER = "This page holds its pictures itself and loads nothing."
 
 
-def answer_card(index: Index, picture: bytes | None, answer: Answer) -> Html:
+def answer_card(index: Index, picture: bytes | None, answer: Answer, why: Sequence[Lit] = ()) -> Html:
     """A query with its verdict, beside its hits."""
     words = element("figcaption", in_brief(answer) if answer.words else answer.verdict)
     query = element("figure", _image(picture, "the query"), words)
-    hits = [_card(index, hit) for hit in answer.hits] or [note("Nothing in the index answers this search.")]
+    hits = [_card(index, hit, lit) for hit, lit in zip_longest(answer.hits, why)] or [
+        note("Nothing in the index answers this search.")
+    ]
     return element("div", query, element("div", *hits, class_="hits"), class_="search")
 
 
-def _card(index: Index, hit: Hit) -> Html:
+def _card(index: Index, hit: Hit, lit: Lit | None) -> Html:
+    thing = text_of(hit.thing)
+    others = [_image(thumbnail(index.store, photo.item, 128), photo.id) for photo in hit.photos[1 : 1 + PHOTOS]]
     bar = element("meter", f"{hit.similarity:.3f}", min="0", max="1", value=f"{max(0.0, hit.similarity):.4f}")
     return element(
         "figure",
-        _image(thumbnail(index.store, hit.item), hit.id),
+        *([_image(thumbnail(index.store, hit.item), hit.id)] if lit is None else _lit_images(hit, lit)),
         element(
             "figcaption",
-            element("strong", hit.label or "without a label"),
+            element("strong", thing or hit.label or "without a label"),
             " ",
             bar,
             f" {hit.similarity:.4f}",
             element("small", printable(hit.path or hit.id)),
+            *([] if lit is None else [element("small", lit.words)]),
         ),
+        *([element("div", *others, class_="photos")] if others else []),
     )
+
+
+def _lit_images(hit: Hit, lit: Lit) -> list[Html]:
+    where = "lit where the similarity comes from"
+    return [_image(lit.hit, f"{hit.id}, {where}"), _image(lit.query, f"the query, {where}")]
 
 
 def _image(jpeg: bytes | None, name: str) -> Html:
@@ -84,8 +112,8 @@ def sentences(calibrated: Calibrated) -> list[str]:
         )
     if calibration.models is not None:
         lines.append(
-            f"unknown: below a match of {calibration.models.unknown:.3f}, which 5 % of the pictures have whose class "
-            "is here; everything else is maybe, with its chance."
+            "unknown: the match is lower, or the first hits are less similar, than at least 95 % of the pictures have "
+            "whose class is here; everything else is maybe, with its chance."
         )
     asked = "items of the index, each without itself," if calibration.source == "index" else "pictures"
     lines.append(
@@ -98,7 +126,10 @@ def sentences(calibrated: Calibrated) -> list[str]:
         lines.append("Some of these classes were seen in training: on new ones answers will be less reliable.")
     if calibrated.compared:
         on = calibrated.quality.names
-        lines.append(f"Switched on: {', '.join(on)}." if on else "Flip did not gain beyond the noise: it stays off.")
+        flip = "Flip did not gain beyond the noise: it stays off."
+        photos = "The best two photos did not gain beyond the noise: the best one speaks for a thing."
+        off = flip if any(trial.name == "flip" for trial in calibrated.compared) else photos
+        lines.append(f"Switched on: {', '.join(on)}." if on else off)
     return lines
 
 

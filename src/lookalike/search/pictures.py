@@ -8,10 +8,12 @@ from typing import Any
 from lookalike.data.images.decode import Encoded
 from lookalike.image_files import UnreadableError, read
 from lookalike.search.adding.update import digest_of
+from lookalike.search.heat import Heat
 from lookalike.search.items import Item
 from lookalike.search.stores import Store
 
 SIDE = 256  # the longer side of a thumbnail
+DARKEST = 0.7  # over places that give nothing, or speak against it
 
 
 def thumbnail(store: Store, item: Item, side: int = SIDE) -> bytes | None:
@@ -45,6 +47,25 @@ def as_jpeg(array: Any, side: int = SIDE) -> bytes:
 
     image = Image.fromarray(array)
     image.thumbnail((side, side))
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=85)
+    return file.getvalue()
+
+
+def lit(array: Any, heat: Heat, side: int = SIDE) -> bytes:
+    """A picture as a small JPEG, darker where a place gives less to the similarity."""
+    from PIL import Image
+
+    image = Image.fromarray(array)
+    image.thumbnail((side, side))
+    strength = heat.values.clip(0) / max(float(heat.values.max()), 1e-9)
+    x, y, width, height = (share * size for share, size in zip(heat.view, image.size * 2, strict=True))
+    light = Image.new("L", image.size, round(255 * (1 - DARKEST)))
+    shades = Image.fromarray((255 * (1 - DARKEST * (1 - strength))).round().astype("uint8"))
+    light.paste(
+        shades.resize((max(1, round(width)), max(1, round(height))), Image.Resampling.BICUBIC), (round(x), round(y))
+    )
+    image = Image.composite(image, Image.new("RGB", image.size), light)
     file = io.BytesIO()
     image.save(file, "JPEG", quality=85)
     return file.getvalue()

@@ -1,8 +1,9 @@
-"""A way to better answers, tried on the user's own images and kept only where it gains beyond the noise.
+"""Ways to better answers, tried on the user's own images and kept only where they gain beyond the noise.
 
-`flip`: the mean of the picture and its mirror image as the query. It must gain over all sizes of classes together, and
-lose in none of them. Query expansion and k-reciprocal re-ranking were taken out: they lowered the first hit of small
-classes (docs/search.md has the figures).
+`flip`: the mean of the picture and its mirror image as the query. `pooled`: how many photos of a thing speak for it,
+the best one or the best two. Each must gain over all sizes of classes together, and lose in none of them. Query
+expansion and k-reciprocal re-ranking were taken out: they lowered the first hit of small classes (docs/search.md has
+the figures).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 GONE = ("expansion", "power", "reciprocal", "rule")
+POOLED = 2  # photos of a thing that speak for it, where that gains
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Quality:
     """What is switched on for an index; nothing by default."""
 
     flip: bool = False
+    pooled: int = 1
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -24,12 +27,15 @@ class Quality:
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> "Quality":
         """Version 0.2.0 wrote more: what is gone is off."""
-        return Quality(**{name: value for name, value in content.items() if name not in GONE})
+        result = Quality(**{name: value for name, value in content.items() if name not in GONE})
+        if result.pooled not in (1, POOLED):
+            raise ValueError(f"{result.pooled} photos are not pooled")
+        return result
 
     @property
     def names(self) -> list[str]:
         """What is on, in words."""
-        return ["flip"] if self.flip else []
+        return [*(["flip"] if self.flip else []), *([f"the best {POOLED} photos"] if self.pooled > 1 else [])]
 
 
 @dataclass(frozen=True)
@@ -40,5 +46,5 @@ class Trial:
     recall: float
     difference: float
     interval: tuple[float, float]  # of that, over classes
-    by_size: Sequence[float]  # the differences for classes of one photo, of three, and of all
+    by_size: Sequence[float]  # the differences for classes of one photo, of three, and of all, or as `name` says
     kept: bool

@@ -2,7 +2,7 @@
 
 Same bytes: equal digests. Same picture: the audit's perceptual hash, confirmed by the thumbnails, which re-encoding and
 resizing leave alone. Mirror image: the same with one of two mirrored. Look-alike: vectors above a similarity; a group
-is what such pairs connect.
+is what such pairs connect. Two photos of one thing are no look-alikes: they are meant to look alike.
 """
 
 from collections import defaultdict
@@ -20,6 +20,7 @@ from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.search.items import Item
 from lookalike.search.stores import Store, complete
+from lookalike.search.stores.copying import THING
 
 TOGETHER = 64  # items of one search
 NEIGHBOURS = 20  # that are looked at per item
@@ -79,18 +80,24 @@ def look_alikes(
     store: Store, threshold: float, other: Store | None = None, progress: Progress | None = None
 ) -> list[Group]:
     """Items of an index (with `other`: pairs across two) whose vectors are at least this similar."""
-    total, done = store.count(), 0
+    total, done, thing = store.count(), 0, store.documents.read(THING)
     pairs: list[tuple[Item, Item, float]] = []
     for items, vectors in store.scan():
         for start in range(0, len(items), TOGETHER):
             answers = complete((other or store).search(vectors[start : start + TOGETHER], NEIGHBOURS))
             for item, answer in zip(items[start : start + TOGETHER], answers, strict=True):
                 near = [hit for hit in answer.hits if hit.similarity >= threshold]
-                pairs += [(item, hit.item, hit.similarity) for hit in near if other is not None or hit.id != item.id]
+                near = [hit for hit in near if other is not None or hit.id != item.id]
+                pairs += [(item, hit.item, hit.similarity) for hit in near if not _of_one(thing, item, hit.item)]
             done += len(items[start : start + TOGETHER])
             if progress is not None:
                 progress(done, total)
     return list(_groups(pairs))
+
+
+def _of_one(thing: str | None, item: Item, other: Item) -> bool:
+    """Whether two photos show one thing; `thing` is the column that says so."""
+    return thing is not None and item.value(thing) is not None and item.value(thing) == other.value(thing)
 
 
 def _groups(pairs: Sequence[tuple[Item, Item, float]]) -> Iterator[Group]:

@@ -22,6 +22,7 @@ def describe(index: Index) -> dict[str, Any]:
         "items": items,
         "classes": store.summary(["label"]).columns["label"].distinct,
         "columns": dict(store.columns()),
+        "things": _things(index),
         "unlabelled": store.count((Condition("label", "=", (None,)),)),
         "dimensions": identity.dim,
         "geometry": identity.geometry,
@@ -42,6 +43,20 @@ def describe(index: Index) -> dict[str, Any]:
         content["promise"] = calibration.promise
         content["stale"] = calibration.stale(items, identity.generation)
     return content
+
+
+def _things(index: Index) -> str | None:
+    """How many there are, by which column, and how many of its photos speak for each."""
+    column = index.thing
+    if column is None:
+        return None
+    distinct, alone = (
+        index.store.summary([column]).columns[column].distinct,
+        index.store.count((Condition(column, "=", (None,)),)),
+    )
+    number = f"{distinct:,} " if distinct else ""  # of numbers nobody counts the different ones
+    best = "the best photo speaks" if index.quality.pooled == 1 else f"the best {index.quality.pooled} photos speak"
+    return f"{number}by '{column}', {alone:,} photos are of none; {best} for each"
 
 
 def _marks(marks: Sequence[Mark]) -> str:

@@ -12,6 +12,7 @@ from lookalike.training.loop import Clipping, Loop
 from lookalike.training.objective import Objective
 from lookalike.training.schedules import Plateau, Schedule
 from lookalike.training.tensorboard import TensorBoard
+from lookalike.training.tracker import Tracker
 from lookalike.training.train import Ending, Plan, StoppedError, train
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Schedule",
     "StoppedError",
     "TensorBoard",
+    "Tracker",
     "principal",
     "to_all",
     "train",

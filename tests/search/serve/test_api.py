@@ -6,10 +6,12 @@ from datetime import datetime
 import pytest
 
 from lookalike.search import Index
+from lookalike.search.quality import Quality
 from lookalike.search.status import describe
 from tests.search.conftest import CLASSES
 from tests.search.serve.client import Server
 from tests.search.serve.conftest import encoded
+from tests.search.serve.inside import Inside
 
 
 def test_an_image_finds_its_class(server):
@@ -48,6 +50,26 @@ def test_items_examples_filters_and_groups(server):
     assert not {"table/figs0.png", "table/figs1.png"} & set(ids)
     away = server.search(("item", "table/figs0.png"), ("not_item", "table/apple0.png"), ("not_image", encoded("bread")))
     assert away.json["label"] == "figs"
+
+
+def test_an_index_of_things_answers_with_things(shop):
+    index = Index.open(shop)
+    index.have_things("label")
+    index.store.documents.write("quality", json.dumps(Quality(pooled=2).as_json()))
+    with Inside(shop, log=False) as inside:
+        assert inside("GET", "/v1/index").json["thing"] == "label"
+        asked = [("image", encoded("figs", 77)), ("image", encoded("figs", 78))]
+        found = inside.form("/v1/search", *asked, ("k", "3")).json
+        expected = index.search(encoded("figs", 77), 3, like=[encoded("figs", 78)])
+        for hit, own in zip(found["hits"], expected.hits, strict=True):
+            assert hit["thing"] == own.thing
+            assert hit["similarity"] == pytest.approx(own.similarity, abs=1e-6)
+            assert [photo["item"]["id"] for photo in hit["photos"]] == [photo.id for photo in own.photos]
+            assert hit["item"] == hit["photos"][0]["item"]
+        assert found["label"] == "figs"
+        photos = inside.form("/v1/search", *asked, ("group", "id")).json["hits"]
+        assert {(hit["thing"], len(hit["photos"])) for hit in photos} == {(None, 0)}
+    index.close()
 
 
 def test_a_box_is_searched_alone(server):
@@ -139,3 +161,29 @@ def test_a_read_only_server_changes_nothing(shop):
             assert "read-only" in reply.message
         assert server("GET", "/v1/index").json["read_only"] is True
     assert len(Index.open(shop)) == 36
+
+
+def test_why_adds_up_to_the_similarity_of_the_hit(server):
+    picture, box = ("image", encoded("figs")), ("box", "5,5,30,25")
+    found = server.search(picture, box, ("k", "1")).json["hits"][0]
+    why = server.form("/v1/why", picture, box, ("item", found["item"]["id"])).json
+    item = {"query_item": "table/figs0.png", "item": "table/figs1.png"}
+    hits = server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 12}).json["hits"]
+    other = next(hit for hit in hits if hit["item"]["id"] == "table/figs1.png")
+    for expected, said in ((found, why), (other, server.json("POST", "/v1/why", item).json)):
+        assert said["similarity"] == pytest.approx(expected["similarity"], abs=1e-5)
+        for heat in (said["query"], said["hit"]):
+            assert sum(map(sum, heat["values"])) == pytest.approx(said["similarity"], abs=1e-3)
+    x, y, width, height = why["query"]["view"]
+    assert min(x, y) >= 5 / 40
+    assert max(x + width, y + height) <= 35 / 40
+
+
+def test_why_refuses_what_it_cannot_explain(server):
+    unknown = server.json("POST", "/v1/why", {"query_item": "table/figs0.png", "item": "nothing"})
+    assert unknown.status == 404
+    assert server.form("/v1/why", ("item", "table/figs0.png")).status == 422
+    assert "as the field image" in server.form("/v1/why", ("item", "table/figs0.png")).message
+    outside = server.form("/v1/why", ("image", encoded()), ("box", "400,0,20,20"), ("item", "table/figs0.png"))
+    assert (outside.status, "outside" in outside.message) == (400, True)
+    assert server.form("/v1/why", ("image", b"no picture"), ("item", "table/figs0.png")).status == 415

@@ -140,12 +140,17 @@ class Preset:
     train: Augmentation
     evaluation: Augmentation
 
-    def resized(self, size: int, short_side: int) -> "Preset":
-        """The same augmentation for another input size (`short_side` is the side before cropping)."""
+    def resized(self, size: int, short_side: int, warp: bool | None = None) -> "Preset":
+        """The same augmentation for another input size (`short_side` is the side before cropping).
+
+        `warp`: whether images are first warped to a square of that side; None: as before.
+        """
         parts: dict[str, Any] = {}
         for name, part in (("train", self.train), ("evaluation", self.evaluation)):
-            warp, side = (short_side if own else None for own in (part.warp, part.short_side))
-            parts[name] = replace(part, size=size, warp=warp, short_side=side)
+            square = part.warp is not None if warp is None else warp
+            shorter = not square and (part.warp or part.short_side) is not None
+            own, side = (short_side if wanted else None for wanted in (square, shorter))
+            parts[name] = replace(part, size=size, warp=own, short_side=side)
         return replace(self, **parts)
 
 

@@ -78,6 +78,8 @@ class Relevance:
 
     def counts(self) -> Codes:
         """How many items are relevant to each query, itself among them under leave-one-out."""
+        if self.distinct:
+            return np.diff(self.items.ends)
         counts = np.zeros(len(self.labels.ends) - 1, np.int64)
         for queries in self._portions():
             counts[queries] = np.bincount(self.relevant(queries)[0], minlength=len(queries))

@@ -28,7 +28,9 @@ from lookalike.models.backbones.weights import Published
 MEMBERS: dict[str, type[Any]] = catalog.members(globals())
 ADAPTERS: dict[str, type[Any]] = {"timm": Timm, "hf": HuggingFace}
 
-__all__ = sorted({"ADAPTERS", "MEMBERS", "available", "build", "names", *(kind.__name__ for kind in MEMBERS.values())})
+__all__ = sorted(
+    {"ADAPTERS", "MEMBERS", "available", "build", "licence", "names", *(kind.__name__ for kind in MEMBERS.values())}
+)
 
 
 def names() -> list[str]:
@@ -46,6 +48,17 @@ def available(name: str) -> bool:
         return find_spec("transformers") is not None and hub.find(KNOWN[name].repository) is not None
     published: Published = getattr(catalog.member("backbone", MEMBERS, name), "published")  # noqa: B009
     return published.find() is not None
+
+
+def licence(name: str) -> str:
+    """The licence of the published weights of a backbone; empty: there are none, or nothing is known of them.
+
+    >>> licence("efficientnet_lite0"), licence("hf:facebook/dinov2-small"), licence("conv4")
+    ('Apache-2.0', 'Apache-2.0', '')
+    """
+    known = {fact: network.licence for key, network in KNOWN.items() for fact in (key, f"hf:{network.repository}")}
+    own = {key: str(kind.published.licence) for key, kind in MEMBERS.items()}
+    return {**own, **known}.get(name, "")
 
 
 def build(name: str, seed: int = 0, **settings: Any) -> Backbone:

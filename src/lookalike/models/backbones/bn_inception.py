@@ -38,6 +38,7 @@ WEIGHTS = Published(
     files=("bn_inception-52deb4733.pth", "bn_inception-239d2248.pth", "bn_inception-9f5701afb96c8044.pth"),
     classifier=("last_linear.", "fc."),
     origin="Cadene's pretrainedmodels",
+    licence="not stated (code: BSD-3-Clause)",
 )
 
 

@@ -43,7 +43,11 @@ class DenseNet201(nn.Module):
 
     width = 1920
     published = Published(
-        files=("densenet201-c1103571.pth",), classifier=("classifier.",), convert=renamed, origin="torchvision"
+        files=("densenet201-c1103571.pth",),
+        classifier=("classifier.",),
+        convert=renamed,
+        origin="torchvision",
+        licence="not stated (code: BSD-3-Clause)",
     )
     stages: ClassVar[Stages] = {
         "stem": ("conv0.", "norm0."),

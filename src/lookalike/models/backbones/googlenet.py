@@ -58,6 +58,7 @@ WEIGHTS = Published(
     classifier=("fc.", "aux1.", "aux2."),
     convert=without_normalisation,
     origin="torchvision",
+    licence="not stated (code: BSD-3-Clause)",
 )
 
 

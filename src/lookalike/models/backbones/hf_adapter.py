@@ -6,9 +6,11 @@ in CLIP and ConvNeXt, which normalise only what they pool themselves, it is appl
 
 import inspect
 from collections.abc import Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -25,7 +27,7 @@ from lookalike.models.backbones.hf_source import (
     source_preprocessing,
 )
 from lookalike.models.backbones.hub import folder
-from lookalike.models.backbones.stages import After
+from lookalike.models.backbones.stages import After, Steps, through
 from lookalike.models.backbones.weights import Published, load
 from lookalike.models.preprocess import Preprocessing
 
@@ -86,6 +88,40 @@ class HuggingFace(nn.Module):
             return features
         features = _normalised(self.network.get_submodule(self.last_norm), features)
         return features if after is None else after(self.last_norm, features)
+
+    @property
+    def steps(self) -> Steps | None:
+        """What each stage computes; None where they are not, one after the other, the whole network."""
+        return self._chain() if self._is_chain else None
+
+    def _chain(self) -> Steps:
+        for name in self.stages:
+            module = self.network.get_submodule(name)
+            yield name, partial(_normalised, module) if name == self.last_norm else partial(_called, module)
+
+    @cached_property
+    def _is_chain(self) -> bool:
+        """Whether the stages of an image, one after the other, are what the network makes of it."""
+        side, device = self.preprocessing.crop, next(self.network.parameters()).device
+        image = torch.linspace(-1, 1, 3 * side * side, device=device).reshape(1, 3, side, side)
+        modes = [(module, module.training) for module in self.modules()]
+        self.eval()
+        try:
+            with torch.no_grad():
+                return torch.allclose(through(self._chain(), image, None), self(image), atol=1e-5)
+        except Exception:  # stages that need more than the output of the one before, such as rotary positions
+            return False
+        finally:
+            for module, mode in modes:
+                module.training = mode
+
+
+def _called(stage: nn.Module, inputs: Tensor) -> Tensor:
+    """A stage on the output of the one before, with what it takes beside that."""
+    possible = {"attention_mask": None, "interpolate_pos_encoding": True}
+    known = inspect.signature(stage.forward).parameters
+    output = stage(inputs, **{name: value for name, value in possible.items() if name in known})
+    return output if isinstance(output, Tensor) else output[0]
 
 
 def _last_norm(network: nn.Module, kind: str) -> str | None:

@@ -62,14 +62,14 @@ def fetch(name: str, to: Path | None = None) -> Path:
 
 def _files(repository: str, revision: str | None, local: bool) -> Path:
     """The folder with config, preprocessing and weights of one revision, each fetched unless `local`."""
-    hub = _library()
+    hub = library()
     endpoint = os.environ.get("HF_ENDPOINT") or hub.constants.ENDPOINT
-    if not local:
-        _check_connection(hub, endpoint, repository)
+    if not local and not reachable(hub, endpoint):
+        raise UserError(_elsewhere(repository))
 
     def get(file: str) -> Path:
         nonlocal revision
-        with _explained(repository, hub.errors, local):
+        with explained(repository, hub.errors, local):
             path = hub.hf_hub_download(repository, file, revision=revision, local_files_only=local, endpoint=endpoint)
         path = Path(path)
         revision = revision or path.parent.name  # the same for all files
@@ -138,7 +138,7 @@ def _digest(path: Path) -> str:
 
 
 @contextmanager
-def _explained(repository: str, errors: Any, local: bool) -> Iterator[None]:
+def explained(repository: str, errors: Any, local: bool) -> Iterator[None]:
     """The errors of the hub as one line that says what to do; a file that is not there is a FileNotFoundError."""
     try:
         yield
@@ -159,12 +159,13 @@ def _explained(repository: str, errors: Any, local: bool) -> Iterator[None]:
         raise UserError(_elsewhere(repository)) from error
 
 
-def _check_connection(hub: Any, endpoint: str, repository: str) -> None:
-    """Refuse at once where the hub cannot be reached, which a download would try again and again."""
+def reachable(hub: Any, endpoint: str) -> bool:
+    """Whether the hub answers; a download would try again and again."""
     try:
         hub.get_session().head(endpoint, timeout=PATIENCE)
-    except Exception as error:  # of the client library, whichever it is
-        raise UserError(_elsewhere(repository)) from error
+    except Exception:  # of the client library, whichever it is
+        return False
+    return True
 
 
 def _elsewhere(repository: str) -> str:
@@ -176,7 +177,7 @@ def _elsewhere(repository: str) -> str:
     )
 
 
-def _library() -> Any:
+def library() -> Any:
     try:
         import huggingface_hub
         import huggingface_hub.constants

@@ -16,12 +16,16 @@ from lookalike.models.preprocess import Preprocessing
 
 STAGES: Stages = {"stem": ("conv1.", "bn1."), **{f"layer{number}": (f"layer{number}.",) for number in range(1, 5)}}
 WEIGHTS_18 = Published(
-    files=("resnet18-f37072fd.pth", "resnet18-5c106cde.pth"), classifier=("fc.",), origin="torchvision"
+    files=("resnet18-f37072fd.pth", "resnet18-5c106cde.pth"),
+    classifier=("fc.",),
+    origin="torchvision",
+    licence="not stated (code: BSD-3-Clause)",
 )
 WEIGHTS_50 = Published(
     files=("resnet50-0676ba61.pth", "resnet50-19c8e357.pth", "resnet50-11ad3fa6.pth"),
     classifier=("fc.",),
     origin="torchvision",
+    licence="not stated (code: BSD-3-Clause)",
 )
 
 

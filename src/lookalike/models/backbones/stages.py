@@ -37,9 +37,7 @@ class Backbone(Protocol):
     def __call__(self, images: Tensor, after: After | None = None) -> Tensor: ...
 
 
-def through(
-    steps: Steps, images: Float[Tensor, "n c h w"], after: After | None
-) -> Float[Tensor, "n width rows columns"]:
+def through(steps: Steps, images: Float[Tensor, "n *map"], after: After | None) -> Float[Tensor, "n *out"]:
     """The images through one stage after another, with `after` applied to the output of each.
 
     >>> import torch

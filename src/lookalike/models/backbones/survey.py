@@ -54,7 +54,7 @@ def survey(only: Sequence[str] = (), progress: Progress | None = None) -> list[R
 def _own(name: str) -> Row:
     published: Published = MEMBERS[name].published
     network = build(name)
-    return _row(name, "" if available(name) else advice(published), network, "", "")
+    return _row(name, "" if available(name) else advice(published), network, published.licence, "")
 
 
 def _known(name: str) -> Row:

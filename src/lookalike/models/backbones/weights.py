@@ -30,6 +30,7 @@ class Published:
     classifier: tuple[str, ...] = ()  # beginnings of the keys of the classifier, which the backbone lacks
     convert: Callable[[State], State] | None = None
     origin: str = ""  # in words: where to look for the files
+    licence: str = ""  # of the weights
 
     def find(self) -> Path | None:
         """The file, if it is on this machine."""

@@ -111,11 +111,12 @@ def _calibration(content: Content) -> Html:
     if not facts:
         return Html()
     score = "chance" if facts.get("models") or facts.get("weights") else "similarity"
+    reason = f" ({facts['reason']})" if facts.get("reason") else ""
     sure = f"A search answers “sure” at a {score} of {facts['sure'] or 0:.3f} or more"
     covered = f"It covers {facts['coverage']:.1%} of the pictures whose class can be found. "
     words = (
         (f"{sure}: " if facts["sure"] is not None else "No answer is called “sure”: the aim is that ")
-        + f"at least {facts['target']:.0%} of such answers are right, on other classes too. "
+        + f"at least {facts['target']:.0%} of such answers are right, on other classes too{reason}. "
         + (covered if facts["sure"] is not None else "")
         + f"This was measured with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95 % takes "
         "19 of them or more. Calibrate an index of your own with lookalike calibrate."

@@ -4,9 +4,9 @@ It is `verdict` in result.json: {"delivered": name, "in_words": sentence, "reaso
 "candidates": […]}; runs of earlier versions have `sentences` instead of `reasons`.
 A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), where there are
 `folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Where the
-network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `readout`, `metrics` on so many
-`images` of train classes, the `difference` from the best on the same images with its interval, `milliseconds_per_image`
-and `chosen`. Whatever is missing is left out.
+network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `warp` (the whole photo, or its
+centre), `readout`, `metrics` on so many `images` of train classes, the `difference` from the best on the same images
+with its interval, `milliseconds_per_image` and `chosen`. Whatever is missing is left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,8 +64,8 @@ def networks_chart(verdict: Mapping[str, Any]) -> Chart | None:
     rows = verdict.get("networks") or []
     if len(rows) < 2:
         return None
-    backbones = list(dict.fromkeys(row["backbone"] for row in rows))
-    series = [_line(number, name, rows) for number, name in enumerate(backbones)]
+    lines = list(dict.fromkeys(_name(row) for row in rows))
+    series = [_line(number, name, rows) for number, name in enumerate(lines)]
     times, gaps = [x for line in series for x in line.x], [y for line in series for y in line.y]
     return Chart(
         "networks",
@@ -77,16 +77,34 @@ def networks_chart(verdict: Mapping[str, Any]) -> Chart | None:
     )
 
 
-def _line(number: int, backbone: str, rows: Sequence[Mapping[str, Any]]) -> Series:
-    own = sorted((row for row in rows if row["backbone"] == backbone), key=lambda row: row["size"])
+def _name(row: Mapping[str, Any]) -> str:
+    return f"{row['backbone']}, {_seen(row)}" if row.get("warp") else str(row["backbone"])
+
+
+def _seen(row: Mapping[str, Any]) -> str:
+    """What a network sees of a photo."""
+    return "whole photo" if row.get("warp") else "its centre"
+
+
+def _line(number: int, name: str, rows: Sequence[Mapping[str, Any]]) -> Series:
+    own = sorted((row for row in rows if _name(row) == name), key=lambda row: row["size"])
     x, y = columns((row["milliseconds_per_image"], row["difference"][0]) for row in own)
-    return Series(backbone, x, y, "dots", number, names=tuple(str(row["size"]) for row in own))
+    return Series(name, x, y, "dots", number, names=tuple(str(row["size"]) for row in own))
 
 
 def _networks(rows: Sequence[Mapping[str, Any]]) -> Html:
     if not rows:
         return Html()
-    heads = ["network", "pixels", "features", *METRICS, "map@r minus that of the best", "ms per image", "images"]
+    heads = [
+        "network",
+        "pixels",
+        "sees",
+        "features",
+        *METRICS,
+        "map@r minus that of the best",
+        "ms per image",
+        "images",
+    ]
     words = (
         "Networks and sizes on a sample of train classes, before anything was trained; those that did worse were left "
         "out of the next round, with more images. Differences are from the best on the same images, with 95 % intervals"
@@ -99,6 +117,7 @@ def _network(row: Mapping[str, Any]) -> list[Cell]:
     return [
         name,
         _number(row["size"], "{}"),
+        _seen(row),
         str(row["readout"]),
         *_metrics(row),
         _difference(row["difference"]),

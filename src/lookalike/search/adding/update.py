@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lookalike.data.images.decode import Encoded
 from lookalike.errors import check
@@ -26,6 +27,7 @@ from lookalike.search.filters import Condition, Kind
 from lookalike.search.items import Item, Stamp, Vectors
 from lookalike.search.stores import BadValueError, Store
 from lookalike.search.stores.fields import check_kinds
+from lookalike.workers import Workers
 
 BATCH = 128  # images of one transaction
 Encode = Callable[[Sequence[Any]], Vectors]
@@ -51,20 +53,28 @@ class Update:
 
 @dataclass(frozen=True)
 class _Read:
-    """An entry that was read: pixels where it must be embedded, else the item to store."""
+    """An entry that was read: pixels where it must be embedded, then its vector; else the item to store."""
 
     item: Item
     pixels: Any = None
+    vector: NDArray[np.float32] | None = None
     picture: bytes | None = None
     problem: str | None = None
 
 
-def update(store: Store, listing: Listing, encode: Encode, progress: Progress | None = None) -> Update:
-    """Add what is new, embed again what has changed."""
+def update(
+    store: Store,
+    listing: Listing,
+    encode: Encode,
+    progress: Progress | None = None,
+    workers: Workers = Workers(),  # noqa: B008  # it is frozen
+) -> Update:
+    """Add what is new, embed again what has changed; `workers` read and embed, and this process writes."""
     _check_kinds(listing, store.columns())
     done, result = 0, Update(unreadable=list(listing.skipped))
-    for batch in _ahead(store, listing.entries):
-        _write(store, batch, encode, result)
+    ready = _elsewhere if workers.elsewhere else _here
+    for batch in ready(store, listing, encode, workers):
+        _write(store, batch, result)
         done += len(batch)
         if progress is not None:
             progress(done, len(listing.entries))
@@ -89,6 +99,45 @@ def prune(store: Store, listing: Listing) -> int:
     for start in range(0, len(gone), BATCH):
         store.remove(gone[start : start + BATCH])
     return len(gone)
+
+
+def _here(store: Store, listing: Listing, encode: Encode, _: Workers) -> Iterator[list[_Read]]:
+    return (_embedded(batch, encode) for batch in _ahead(store, listing.entries))
+
+
+def _elsewhere(store: Store, listing: Listing, encode: Encode, workers: Workers) -> Iterator[list[_Read]]:
+    check(
+        all(entry.pixels is None for entry in listing.entries),
+        f"the images of '{listing.root}' are not files, which a cluster could read: leave out --on",
+    )
+
+    def pieces() -> Iterator[list[tuple[Entry, Item | None]]]:
+        for batch in _batches(listing.entries):
+            known = _known(store, [entry.item for entry in batch])
+            yield [(entry, known.get(_name(entry.item))) for entry in batch]
+
+    return workers.map(_Looking(encode), pieces())
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """What a process needs to read and embed a batch; called, it is ready for one after the other."""
+
+    encode: Encode
+
+    def __call__(self) -> Callable[[Sequence[tuple[Entry, Item | None]]], list[_Read]]:
+        return self._look
+
+    def _look(self, batch: Sequence[tuple[Entry, Item | None]]) -> list[_Read]:
+        with ThreadPoolExecutor(2) as pool:
+            return _embedded(list(pool.map(_look, *zip(*batch, strict=True))), self.encode)
+
+
+def _embedded(batch: Sequence[_Read], encode: Encode) -> list[_Read]:
+    """A batch with vectors in the place of pixels."""
+    fresh = [one.pixels for one in batch if one.pixels is not None]
+    vectors = iter(encode(fresh) if fresh else ())
+    return [one if one.pixels is None else replace(one, pixels=None, vector=next(vectors)) for one in batch]
 
 
 def _ahead(store: Store, entries: Sequence[Entry]) -> Iterator[list[_Read]]:
@@ -159,7 +208,7 @@ def _look_at_pixels(entry: Entry, item: Item, known: Item | None) -> _Read:
         and known.stamp.digest == item.stamp.digest
     ):
         return _Read(item)
-    return _Read(item, pixels, _as_png(array))
+    return _Read(item, pixels, picture=_as_png(array))
 
 
 def _as_png(array: Any) -> bytes:
@@ -187,17 +236,17 @@ def _distinct(store: Store, fresh: Sequence[_Read]) -> list[_Read]:
     return result
 
 
-def _write(store: Store, batch: Sequence[_Read], encode: Encode, result: Update) -> None:
-    """Embed what must be embedded and write the batch, in one transaction."""
+def _write(store: Store, batch: Sequence[_Read], result: Update) -> None:
+    """Write a batch, in one transaction."""
     result.unreadable += [(printable(_name(one.item)), one.problem) for one in batch if one.problem is not None]
-    fresh = [one for one in batch if one.pixels is not None]
-    same = [one.item for one in batch if one.pixels is None and one.problem is None]
+    fresh = [one for one in batch if one.vector is not None]
+    same = [one.item for one in batch if one.vector is None and one.problem is None]
     fresh = _distinct(store, fresh)
     before = {item.id: item for item in store.items([one.item.id for one in (*fresh, *batch)])}
     edited = [item for item in same if item != before.get(item.id)]  # another label, column or time
     items, vectors = [one.item for one in fresh], []
     if fresh:
-        vectors.append(encode([one.pixels for one in fresh]))
+        vectors.append(np.stack([one.vector for one in fresh if one.vector is not None]))
     if edited:
         vectors.append(store.vectors([item.id for item in edited]))
     if vectors:

@@ -17,11 +17,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int64
 
 from lookalike.geometry import Geometry
-from lookalike.search.items import Hit, Vectors
+from lookalike.search.items import Near, Vectors
 
 HITS = 20  # that are looked at
 NEAR = 10  # of them, where the neighbourhood of the query or of its best hit is meant
 BEST, AHEAD = 0, 24  # columns: the best hit of the label, and how much better the best of all is
+FIRST, SIZE, ITEMS = 3, 12, 26  # columns: the mean similarity of the first ten hits; logarithms of numbers
 IN_0_2_0 = 12  # columns that version 0.2.0 had, in the same order
 WIDEST = 10.0  # nats between two labels: more says nothing new
 Evidence = Float64[np.ndarray, "n evidence"]
@@ -152,10 +153,10 @@ def mutual_similarities(vectors: Float[np.ndarray, "*n k d"], geometry: Geometry
 
 
 def seen_of(
-    hits: Sequence[Hit], vectors: Vectors, sizes: Mapping[str, int], items: int, geometry: Geometry
+    hits: Sequence[Near], vectors: Vectors, sizes: Mapping[str, int], items: int, geometry: Geometry
 ) -> SeenHits:
     """The labelled hits of one query, with their vectors, the sizes of their classes and of the index."""
-    labels = [str(hit.label) for hit in hits]
+    labels = [str(hit.name) for hit in hits]
     return SeenHits(
         np.array([[hit.similarity for hit in hits]], np.float64),
         np.unique(labels, return_inverse=True)[1].astype(np.int64)[None],

@@ -54,10 +54,15 @@ def crossed(
     return tuple(whole.tolist()), logistic(slope * judged + offset)
 
 
-def line(values: Column, true: Bool[np.ndarray, " n"], weights: Column) -> tuple[float, float]:
-    """Slope and offset of the logit over values; what misleads on other classes counts for nothing."""
-    slope, offset = fit(values[:, None], true, weights, ridge=1e-3)
-    return (slope, offset) if slope > 0 else (0.0, float(logit(np.array([np.average(true, weights=weights)]))[0]))
+def line(
+    values: Column, true: Bool[np.ndarray, " n"], weights: Column, groups: Float64[np.ndarray, "n groups"] | None = None
+) -> tuple[float, ...]:
+    """Slope and offset of the logit over values, and what each group adds; values that mislead count for nothing."""
+    rows = values[:, None] if groups is None else np.column_stack([values, groups])
+    slope, *added, offset = fit(rows, true, weights, ridge=1e-3)
+    if slope > 0:
+        return slope, offset, *added
+    return 0.0, float(logit(np.array([np.average(true, weights=weights)]))[0]), *(0.0 for _ in added)
 
 
 def logits(rows: Rows, weights: Sequence[float]) -> Column:

@@ -1,7 +1,7 @@
 """Calibrating an index: with labelled images, or with its own items, each of which is taken out in turn."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -10,10 +10,10 @@ from lookalike.errors import check
 from lookalike.evaluation.statistics import bootstrap
 from lookalike.search.adding.sources import Entry
 from lookalike.search.adding.update import BATCH, Encode
+from lookalike.search.calibration.pooling import compare_pooling
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import (
     DEPTH,
-    LABELLED,
     STATES,
     TOGETHER,
     Gallery,
@@ -26,8 +26,9 @@ from lookalike.search.calibration.trials import (
     shuffled,
 )
 from lookalike.search.classifying import readable
+from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Item, Vectors
-from lookalike.search.quality import Quality, Trial
+from lookalike.search.quality import POOLED, Quality, Trial
 from lookalike.search.queries import means
 from lookalike.search.stores import Store, complete
 
@@ -53,6 +54,11 @@ class Calibrated:
     calibration: Calibration
     quality: Quality
     compared: Sequence[Trial]
+
+
+def named(thing: str | None) -> Filter:
+    """The items that are of a thing, or have a label where there are no things."""
+    return (Condition(thing or "label", "!=", (None,)),)
 
 
 def queries_of(entries: Sequence[Entry], store: Store, encode: Encode, progress: Progress | None) -> Queries:
@@ -90,27 +96,35 @@ def run(
     seen_in_training: bool,
     stage: Stage,
     plain: bool = False,
+    thing: str | None = None,
 ) -> Calibrated:
-    """Compare plain search with flipped queries, keep what gains, and measure chances with that.
+    """Compare plain search with flipped queries and with pooled photos, keep what gains, and measure chances with that.
 
-    `listed` are the labelled items of the index, in the order of their ids.
+    `listed` are the labelled items of the index, in the order of their ids; `thing`: the column that labels came from,
+    where it has things.
     """
     places = {item.id: place for place, item in enumerate(listed)}
     names = {name: code for code, name in enumerate(dict.fromkeys(str(item.label) for item in listed))}
     classes = np.array([names[str(item.label)] for item in listed], np.int64)
     gallery = Gallery(classes, lambda rows: store.vectors([listed[row].id for row in rows]), store.identity.geometry)
 
-    def asked(vectors: Vectors, name: str) -> list[TrialBatch]:
-        near = neighbours(store, vectors, queries, places, names, stage(name))
-        return draw(near, gallery)
+    def asked(vectors: Vectors, name: str) -> TrialNeighbours:
+        return neighbours(store, vectors, queries, places, names, stage(name), named(thing))
 
-    batches = asked(queries.vectors, "asking every image")
+    near = asked(queries.vectors, "asking every image")
+    batches = draw(near, gallery)
     compared, quality = [], Quality()
     if queries.flipped is not None:
-        flipped = asked(queries.flipped, "asking with mirror images")
+        mirrored = asked(queries.flipped, "asking with mirror images")
+        flipped = draw(mirrored, gallery)
         compared = compare(batches, flipped)
         if compared[-1].kept and not plain:
-            batches, quality = flipped, Quality(flip=True)
+            near, batches, quality = mirrored, flipped, Quality(flip=True)
+    if thing is not None:
+        pooling = compare_pooling(near, gallery)
+        compared = [*compared, *pooling]
+        if pooling and pooling[-1].kept and not plain:
+            quality = replace(quality, pooled=POOLED)
     calibration = calibrate(
         batches,
         precision,
@@ -130,6 +144,7 @@ def neighbours(
     places: Mapping[str, int],
     names: Mapping[str, int],
     progress: Progress | None,
+    labelled: Filter,
 ) -> TrialNeighbours:
     """The first hits of every query, and of vectors that look like nothing; an answer of all shards."""
     strangers = shuffled(vectors, store.identity.geometry)
@@ -139,7 +154,7 @@ def neighbours(
     known = [codes.setdefault(label, len(codes)) for label in queries.labels]
     similarities = np.full((len(every), DEPTH + 1), -np.inf)
     found = np.zeros((len(every), DEPTH + 1), np.int64)
-    where = LABELLED if store.count(LABELLED) < store.count() else ()
+    where = labelled if store.count(labelled) < store.count() else ()
     for start in range(0, len(every), TOGETHER):
         answers = complete(store.search(every[start : start + TOGETHER], DEPTH + 1, where))
         for row, answer in enumerate(answers, start):

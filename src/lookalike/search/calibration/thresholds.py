@@ -4,7 +4,8 @@
 on what the first hits say (evidence.py), fitted to trials in which classes are absent, have one photo, three, or all
 (trials.py). A label can be right only where its class is there: chance = match · P(right | there), calibrated again.
 `sure` is the lowest chance from which on the share of right answers reaches the target on other classes too
-(reliability.py). `unknown` lies below the match that all but 5 % of the trials have whose class is there.
+(reliability.py). `unknown` is a query whose match is lower, or whose first hits are less similar, than those of nearly
+all trials whose class is there: similarities to the nearest items tell strangers apart (Sun, Ming, Zhu, Li, ICML 2022).
 """
 
 from collections.abc import Sequence
@@ -12,11 +13,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from lookalike.errors import check
 from lookalike.search.calibration import logistic
-from lookalike.search.calibration.evidence import AHEAD, BEST, IN_0_2_0, Rule, SeenHits, read
+from lookalike.search.calibration.evidence import AHEAD, BEST, FIRST, IN_0_2_0, ITEMS, SIZE, Rule, SeenHits, read
 from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
 from lookalike.search.calibration.trials import STATES, TrialBatch, Trials, best_rule, judged
 from lookalike.search.items import Verdict
@@ -24,10 +25,16 @@ from lookalike.search.items import Verdict
 LEAST = 5  # classes: fewer show nothing
 GROWTH = 1.5  # an index this many times as large needs a new calibration
 FARTHEST = 4.0  # growth that chances still account for
-FALSE_ALARMS = 0.05  # of the queries whose class is there, called unknown
+FALSE_ALARMS = 0.05  # of the queries whose class is there, at most so many are called unknown
+FEW = 3  # photos of a class
+TAKEN = 0.04  # of the trials, so that other classes keep to it
+EVEN = 0.5  # a match: what is there as likely as not is not called unknown
+STEPS = 9  # shares that are tried for each of two thresholds
 STRANGERS = 0.1  # their weight beside the trials, where `match` is fitted
 USUAL = 0.95
 LEVELS = (USUAL, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)  # promises that are tried where none is asked for
+USEFUL = 0.25  # the share of answerable queries that a promise should reach
+FIRM = 0.8  # a promise is not lowered beyond this to reach more of them
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,10 @@ class Models:
     match: Sequence[float]
     given: Sequence[float]  # the label is right, if the class is there
     either: Sequence[float]  # the label or the next one is
-    line: tuple[float, float]  # through the logit of match · given
+    line: tuple[float, ...]  # through the logit of match · given, and what labels of one photo and of few add
     unknown: float  # of match
     familiar: float  # the similarity that all but few best hits have where the class is there
+    usual: tuple[float, float] | None = None  # the least similarity of first hits, over the logarithm of the items
 
     @property
     def rule(self) -> Rule:
@@ -50,7 +58,8 @@ class Models:
     @staticmethod
     def from_json(content: dict[str, Any]) -> "Models":
         lists = {name: tuple(content[name]) for name in ("match", "given", "either", "line")}
-        return Models(**{**content, **lists})
+        usual = content.get("usual")
+        return Models(**{**content, **lists, "usual": None if usual is None else tuple(usual)})
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,7 @@ class JudgedLabel:
     chance: float | None
     match: float | None = None
     either: float | None = None
+    strange: bool = False  # nothing in the index is like it
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,7 @@ class Calibration:
     by_similarity: tuple[float | None, float] | None = None  # sure and maybe, for hits without labels
     models: Models | None = None
     doubling: float = 0.0  # the share of labels that half as many classes get right beyond these
+    reason: str = ""  # why this level, where none was asked for
 
     def judge(self, seen: SeenHits) -> JudgedLabel:
         """The label of one query by its labelled hits, and the chances of it."""
@@ -97,15 +108,16 @@ class Calibration:
         near = SeenHits(seen.similarities, seen.labels, seen.sizes, seen.mutual, np.minimum(seen.items, self._largest))
         reading = read(near, self.models.rule)
         match, chance, either = chances(reading.evidence, self.models)
+        strange = bool(looks_strange(reading.evidence, match, self.models)[0])
         return JudgedLabel(
-            int(reading.place[0]), int(reading.second[0]), float(chance[0]), float(match[0]), float(either[0])
+            int(reading.place[0]), int(reading.second[0]), float(chance[0]), float(match[0]), float(either[0]), strange
         )
 
     @property
     def _largest(self) -> float:
         return FARTHEST * max(self.items, 1)
 
-    def verdict(self, similarity: float, chance: float | None = None, match: float | None = None) -> Verdict:
+    def verdict(self, similarity: float, chance: float | None = None, strange: bool = False) -> Verdict:
         """By the chances; without them by the similarity of the best hit, which tells less."""
         value, sure, maybe = similarity, self.sure, self.maybe
         if chance is not None:
@@ -114,8 +126,8 @@ class Calibration:
             sure, maybe = self.by_similarity
         if sure is not None and value >= sure:
             return "sure"
-        if match is not None and self.models is not None:
-            return "unknown" if match < self.models.unknown else "maybe"
+        if chance is not None and self.models is not None:
+            return "unknown" if strange else "maybe"
         return "maybe" if value >= maybe else "unknown"
 
     def meaning(self, verdict: Verdict, chance: float | None = None) -> str:
@@ -137,8 +149,7 @@ class Calibration:
         if self.target < USUAL:
             least = round(USUAL / (1 - USUAL))
             bound = f"{self.classes:,} classes can promise at most {most:.0%}; {USUAL:.0%} takes at least {least}"
-            highest = "" if self.sure is None else f" (the highest level that {self.classes:,} classes support)"
-            more = f" ({bound})" if most < USUAL else highest
+            more = f" ({bound})" if most < USUAL else f" ({self.reason})" if self.reason else ""
         if self.sure is None:
             return (
                 f"No answer is called sure: {self.classes:,} classes like these do not promise {self.target:.0%}{more}."
@@ -179,9 +190,20 @@ def chances(
 ) -> tuple[Float64[np.ndarray, " n"], Float64[np.ndarray, " n"], Float64[np.ndarray, " n"]]:
     """match, chance, and the chance that the label or the next one is right; no label is likelier than a match."""
     match = logistic.chance(_with_strangeness(rows, models.familiar), models.match)
-    chance = _lined(match * logistic.chance(rows, models.given), models.line)
+    chance = _lined(match * logistic.chance(rows, models.given), rows, models.line)
     either = match * logistic.chance(rows, models.either)
     return match, np.minimum(chance, match), np.maximum(either, np.minimum(chance, match))
+
+
+def looks_strange(
+    rows: Float64[np.ndarray, "n evidence"], match: Float64[np.ndarray, " n"], models: Models
+) -> Bool[np.ndarray, " n"]:
+    """Which queries have nothing like them in the index."""
+    low = match < models.unknown
+    if models.usual is None:
+        return np.asarray(low)
+    slope, offset = models.usual
+    return np.asarray(low | (rows[:, FIRST] < slope * rows[:, ITEMS] + offset) & (match < EVEN))
 
 
 def _with_strangeness(rows: Float64[np.ndarray, "n evidence"], familiar: float) -> Float64[np.ndarray, "n more"]:
@@ -189,8 +211,17 @@ def _with_strangeness(rows: Float64[np.ndarray, "n evidence"], familiar: float) 
     return np.column_stack([rows, np.minimum(rows[:, BEST] + rows[:, AHEAD] - familiar, 0.0)])
 
 
-def _lined(product: Float64[np.ndarray, " n"], line: tuple[float, float]) -> Float64[np.ndarray, " n"]:
-    return logistic.logistic(line[0] * logistic.logit(product) + line[1])
+def _lined(
+    product: Float64[np.ndarray, " n"], rows: Float64[np.ndarray, "n evidence"], line: tuple[float, ...]
+) -> Float64[np.ndarray, " n"]:
+    slope, offset, *added = line  # without the last ones where small classes were not told apart
+    return logistic.logistic(slope * logistic.logit(product) + offset + _small(rows)[:, : len(added)] @ added)
+
+
+def _small(rows: Float64[np.ndarray, "n evidence"]) -> Float64[np.ndarray, "n 2"]:
+    """Whether the label has one photo, or two or three."""
+    photos = np.exp(rows[:, SIZE]).round()
+    return np.column_stack([photos == 1, (photos > 1) & (photos <= FEW)]).astype(np.float64)
 
 
 def fitted(trials: Trials, strangers: Trials, rule: Rule) -> tuple[Models, Float64[np.ndarray, " n"]]:
@@ -212,10 +243,45 @@ def fitted(trials: Trials, strangers: Trials, rule: Rule) -> tuple[Models, Float
     of_label = logistic.chance(trials.evidence, given)
     of_label[there] = crossed_given
     product = crossed_match * of_label
-    line = logistic.line(logistic.logit(product), right, weights)
-    unknown = _quantile(crossed_match[whole], weights[whole], FALSE_ALARMS)
-    chance = np.minimum(_lined(product, line), crossed_match)
-    return Models(rule.sharpness, rule.evenness, match, given, either, line, unknown, familiar), chance
+    line = _line(product, trials)
+    unknown, usual = unlike_anything(trials, crossed_match)
+    chance = np.minimum(_lined(product, trials.evidence, line), crossed_match)
+    return Models(rule.sharpness, rule.evenness, match, given, either, line, unknown, familiar, usual), chance
+
+
+def _line(product: Float64[np.ndarray, " n"], trials: Trials) -> tuple[float, ...]:
+    """Through the trials and, as for a promise, one more class like them all of whose answers are wrong."""
+    more = trials.weights / len(set(trials.classes.tolist()))
+    return logistic.line(
+        np.tile(logistic.logit(product), 2),
+        np.append(trials.right, np.zeros(len(more), bool)),
+        np.append(trials.weights, more),
+        np.tile(_small(trials.evidence), (2, 1)),
+    )
+
+
+def unlike_anything(trials: Trials, match: Float64[np.ndarray, " n"]) -> tuple[float, tuple[float, float]]:
+    """The match and the similarity of the first hits (a line over the logarithm of the items) that few fall below.
+
+    Together they have few false alarms, whatever the size of the class. A larger index has something more similar for
+    everybody; trials in its halves tell how much.
+    """
+    near, logs = trials.evidence[:, FIRST], trials.evidence[:, ITEMS]
+    sizes = [trials.present & (trials.photos == size) for size in STATES[1:]]
+    whole, halves = ([size & some for size in sizes] for some in (trials.whole, ~trials.whole))
+    rises = [
+        (np.quantile(near[all_], TAKEN) - np.quantile(near[half], TAKEN)) / (logs[all_].mean() - logs[half].mean())
+        for all_, half in zip(whole, halves, strict=True)
+        if all_.any() and half.any()
+    ]
+    slope = max(0.0, float(np.mean(rises))) if rises else 0.0
+    short = near - slope * logs
+    asked = [(match[size], short[size]) for size in whole if size.any()]
+    for share in np.linspace(TAKEN, TAKEN / 2, STEPS):  # the half of it each is never too much
+        low, far = (float(min(np.quantile(pair[which], share) for pair in asked)) for which in (0, 1))
+        if max(float(((a < low) | (b < far)).mean()) for a, b in asked) <= TAKEN:
+            break
+    return low, (slope, far)
 
 
 def _quantile(values: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, " n"], share: float) -> float:
@@ -239,7 +305,7 @@ def calibrate(batches: Sequence[TrialBatch], target: float | None = None, **fact
     models, chance = fitted(trials, every.take(every.classes < 0), rule)
     whole = trials.take(trials.whole)
     curve = Curve.of(Judgements(whole.classes, whole.answers, whole.present, whole.weights), chance[trials.whole])
-    level, sure, place = _promised(curve, target)
+    level, sure, place, reason = _promised(curve, target)
     nearest = Curve.of(Judgements(whole.classes, whole.nearest, whole.present, whole.weights), whole.similarities)
     strange = _quantile(whole.similarities[whole.present], whole.weights[whole.present], FALSE_ALARMS)
     spread = 1.96 * curve.deviation[place]
@@ -258,18 +324,27 @@ def calibrate(batches: Sequence[TrialBatch], target: float | None = None, **fact
         by_similarity=(lowest_reliable(nearest, level)[0], strange),
         models=models,
         doubling=max(0.0, _right(trials.take(~trials.whole)) - _right(whole)),
+        reason=reason,
         **facts,
     )
 
 
-def _promised(curve: Curve, target: float | None) -> tuple[float, float | None, int]:
-    """The level, its threshold and the place of that on the curve."""
+def _promised(curve: Curve, target: float | None) -> tuple[float, float | None, int, str]:
+    """The level, its threshold, the place of that on the curve, and why this level."""
     levels = LEVELS if target is None else (target,)
-    for level in levels:
-        sure, place = lowest_reliable(curve, level, floor=level)  # a sure answer is as likely as it promises
-        if sure is not None:
-            return level, sure, place
-    return levels[-1], None, 0
+    found = [(level, *lowest_reliable(curve, level, floor=level)) for level in levels]  # as likely as it promises
+    reached = [(level, sure, place) for level, sure, place in found if sure is not None]
+    if not reached:
+        return levels[-1], None, 0, ""
+    if target is not None:
+        return (*reached[0], "")
+    useful = [one for one in reached if curve.coverage[one[2]] >= USEFUL and one[0] >= FIRM]
+    if useful:
+        return (*useful[0], f"the highest level with {USEFUL:.0%} of what can be answered, or more")
+    firm = [one for one in reached if one[0] >= FIRM]
+    if firm:
+        return (*firm[-1], f"no level from {FIRM:.0%} on has {USEFUL:.0%} of what can be answered; this one has most")
+    return (*reached[0], f"the highest level that {curve.classes:,} classes support")
 
 
 def _right(trials: Trials) -> float:

@@ -14,12 +14,10 @@ from jaxtyping import Bool, Float32, Float64, Int64
 
 from lookalike.geometry import Geometry
 from lookalike.search.calibration.evidence import HITS, Evidence, Rule, SeenHits, densities, mutual_similarities, read
-from lookalike.search.filters import Condition
 from lookalike.search.items import Vectors
 
 TOGETHER = 64  # queries scored at once
 DEPTH = 300  # hits among which those of a reduced gallery are
-LABELLED = (Condition("label", "!=", (None,)),)
 ALL = 10**9
 STATES = (0, 1, 3, ALL)  # photos of a class
 TURNS = (*STATES, ALL, ALL, ALL, ALL)

@@ -18,8 +18,9 @@ from lookalike.errors import UserError
 from lookalike.search.log import shown
 from lookalike.search.serve import feedback_routes, item_routes, page_routes, schema
 from lookalike.search.serve.engine import Engine
-from lookalike.search.serve.forms import checked_text, search_of
+from lookalike.search.serve.forms import checked_text, search_of, why_of
 from lookalike.search.serve.guard import Guard
+from lookalike.search.serve.item_routes import item_named
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.refusals import Refusal, internal, of_mistake
 from lookalike.search.serve.routes import as_json, body, errors
@@ -146,6 +147,20 @@ def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
         query = await search_of(request, settings)
         answer, times = await engine.search(query)
         return as_json(answer_form(answer, engine.items, times, query.name))
+
+    described_why = body(
+        ("multipart/form-data", schema.WHY_FORM), ("application/json", schema.WhyRequest.model_json_schema())
+    )
+
+    @app.post("/v1/why", response_model=schema.WhyForm, responses=errors(404, 415), openapi_extra=described_why)
+    async def why(request: Request) -> Response:
+        """How much of a hit's similarity comes from which places of both pictures; it all adds up."""
+        engine.check_free()
+        asked, item = await why_of(request)
+        for name in (item, asked):
+            if isinstance(name, str):
+                await asyncio.to_thread(item_named, engine.index.store, name)
+        return as_json(schema.WhyForm(**(await engine.why(asked, item)).as_json()))
 
 
 def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Meters) -> None:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from lookalike.models.encoding import computed, evaluating
 from lookalike.models.model import Model
 from lookalike.search.asking import Question
 from lookalike.search.filters import Filter
+from lookalike.search.heat import Why
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.log import LogEntry, subject_of
@@ -31,12 +32,13 @@ from lookalike.search.serve.canaries import canaries, same
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
 from lookalike.search.serve.meters import Meters
-from lookalike.search.serve.pictures import Upload, inputs_of, kept_picture
+from lookalike.search.serve.pictures import Upload, decoded, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.stages import SlowError, Stage
 from lookalike.search.serve.watcher import Watcher
 from lookalike.search.stores import GenerationError, StorageError
+from lookalike.search.why import explained, seen
 
 TOGETHER = 16  # pictures that go through the network at once
 QUERIES = 32  # that share one pass over the index
@@ -113,6 +115,7 @@ class Engine:
         self._decoders = Decoders(settings.pixels)
         self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
         self._searching: Stage[Question, Answer] = Stage("search", self._answers, QUERIES, settings.searching)
+        self._explaining: Stage[Callable[[], Why], Why] = Stage("why", lambda jobs: [jobs[0]()], 1)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
@@ -131,7 +134,7 @@ class Engine:
         return self._searching.hangs
 
     def stop(self) -> None:
-        ended = [stage.stop() for stage in (self._embedding, self._searching, self._writing)]
+        ended = [stage.stop() for stage in (self._embedding, self._searching, self._explaining, self._writing)]
         self._decoders.stop()
         if all(ended):  # a search that hangs still has its connection
             self.index.close()
@@ -235,6 +238,25 @@ class Engine:
         self.meters.stages(times.of)
         self.watcher.answered(query.name, asked[0][None] if asked else None, answer)
         return answer, times.of
+
+    async def why(self, asked: Upload | str, item: str) -> Why:
+        """What the similarity of a picture, or of an item, and a hit is made of."""
+
+        async def explain(network: LoadedModel | None) -> Why:
+            assert network is not None
+            picture, box = None, None
+            if isinstance(asked, Upload):
+                picture, box = await self._decoders.do(decoded, replace(asked, box=None)), asked.box
+            flip = self._flip and picture is not None
+
+            def job() -> Why:
+                model = network.model
+                query = seen(model, self.index.picture(str(asked)) if picture is None else picture, box, flip)
+                return explained(query, seen(model, self.index.picture(item)), network.identity.geometry)
+
+            return await self._explaining.do(job)
+
+        return await self._within_a_generation(explain, needs_network=True)
 
     async def add(self, item: Item, upload: Upload, who: str) -> None:
         """Embed a picture and keep it; returns when it is on the disk."""

@@ -20,7 +20,7 @@ from lookalike.search.queries import Box
 from lookalike.search.serve.engine import Query
 from lookalike.search.serve.pictures import Upload
 from lookalike.search.serve.refusals import Refusal, of_mistake, shortened
-from lookalike.search.serve.schema import FeedbackRequest, SearchRequest
+from lookalike.search.serve.schema import FeedbackRequest, SearchRequest, WhyRequest
 from lookalike.search.serve.settings import Settings
 
 FIELDS, FILES, LONGEST = 200, 40, 100_000  # of one form; bytes of a field that is not a file
@@ -242,6 +242,19 @@ def _fits(value: Any) -> bool:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(text)
+
+
+async def why_of(request: Request) -> tuple[Upload | str, str]:
+    """The picture, or the id of the item, that was searched for, and the id of the hit."""
+    if kind_of(request) == "application/json":
+        ids = await json_of(request, WhyRequest)
+        return checked_text(ids.query_item, "query_item"), checked_text(ids.item, "item")
+    async with form_of(request) as fields:
+        fields.check("image", "box", "item")
+        image, item, box = await fields.file("image"), fields.text("item"), box_of(fields.text("box"))
+    if image is None or item is None:
+        raise Refusal(422, "Send the picture that was searched for as the field image, and the id of the hit as item.")
+    return Upload(image, box), item
 
 
 async def feedback_of(request: Request) -> tuple[FeedbackRequest, Upload | None]:

@@ -27,9 +27,16 @@ class ItemForm(BaseModel):
     added: str | None
 
 
-class HitForm(BaseModel):
+class PhotoForm(BaseModel):
     item: ItemForm
     similarity: float
+
+
+class HitForm(BaseModel):
+    item: ItemForm = Field(description="Where things are searched for, the best photo of one.")
+    similarity: float
+    thing: Value = Field(default=None, description="What the thing is called; none where photos are searched for.")
+    photos: list[PhotoForm] = Field(default=[], description="The photos that speak for the thing, the best first.")
 
 
 class Milliseconds(BaseModel):
@@ -41,7 +48,7 @@ class Milliseconds(BaseModel):
 class AnswerForm(BaseModel):
     hits: list[HitForm]
     match: float | None = Field(description="The chance that an item of the same label is in the index.")
-    label: str | None = Field(description="What the hits say it is.")
+    label: str | None = Field(description="What the hits say it is; in an index of things, which of them.")
     second: str | None = Field(description="The next label among the hits.")
     chance: float | None = Field(description="The chance that the label is right.")
     verdict: Literal["sure", "maybe", "unknown"] | None = Field(description="None: nothing is calibrated.")
@@ -53,6 +60,18 @@ class AnswerForm(BaseModel):
     missing: list[str] = Field(
         default=[], description="Shards that did not answer: their items are not among the hits."
     )
+
+
+class HeatForm(BaseModel):
+    values: list[list[float]] = Field(description="Row by row, what each place gives to the similarity.")
+    view: list[float] = Field(description="x, y, width, height of the places, in shares of the picture.")
+
+
+class WhyForm(BaseModel):
+    similarity: float
+    words: str = Field(description="The picture in one sentence.")
+    query: HeatForm
+    hit: HeatForm
 
 
 class MarkedForm(BaseModel):
@@ -108,6 +127,7 @@ class LimitsForm(BaseModel):
 class IndexForm(BaseModel):
     name: str
     items: int
+    thing: str | None = Field(description="The column by which photos are things; none: photos answer.")
     classes: int
     labels: list[LabelForm] = Field(description="The first ones; GET /v1/labels has the others.")
     columns: list[ColumnForm]
@@ -115,6 +135,7 @@ class IndexForm(BaseModel):
     sample: ItemForm | None
     calibration: CalibrationForm | None
     read_only: bool
+    why: bool = Field(description="Whether there is a model to ask why.")
     feedback: int
     limits: LimitsForm
 
@@ -178,8 +199,16 @@ class SearchRequest(BaseModel):
     item: list[str] | str = Field(default_factory=list, description="Ids of items that are meant.")
     not_item: list[str] | str = Field(default_factory=list, description="Ids of items that are not meant.")
     where: list[str] | str = Field(default_factory=list, description="Conditions: brand=x, price<20.")
-    group: str | None = Field(None, description="A column: the best item of each of its values.")
+    group: str | None = Field(None, description="A column: things by its values; id: photos.")
     k: int = Field(12, ge=1, le=200, description="How many hits.")
+
+
+class WhyRequest(BaseModel):
+    """Why an item was found, searching by another item."""
+
+    model_config = ConfigDict(extra="forbid")
+    query_item: str = Field(description="The item that was searched for.")
+    item: str = Field(description="The id of the hit.")
 
 
 class FeedbackRequest(BaseModel):
@@ -204,13 +233,13 @@ SEARCH_FORM = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "image": many(binary()) | {"description": "JPEG, PNG, WebP or GIF."},
+        "image": many(binary()) | {"description": "JPEG, PNG, WebP or GIF; several are of one thing."},
         "not_image": many(binary()) | {"description": "Pictures that are not meant."},
         "item": many(TEXT) | {"description": "Ids of items that are meant."},
         "not_item": many(TEXT) | {"description": "Ids of items that are not meant."},
         "box": TEXT | {"pattern": r"^\d{1,6},\d{1,6},\d{1,6},\d{1,6}$", "description": "x,y,width,height in pixels."},
         "where": many(TEXT) | {"description": "Conditions: brand=x, price<20."},
-        "group": TEXT | {"description": "A column: the best item of each of its values."},
+        "group": TEXT | {"description": "A column: things by its values; id: photos."},
         "k": {"type": "integer", "minimum": 1, "maximum": 200, "default": 12, "description": "How many hits."},
     },
 }
@@ -223,6 +252,16 @@ ITEM_FORM = {
         "id": TEXT | {"minLength": 1, "maxLength": 500, "description": "Its name; without one it gets one."},
         "label": TEXT | {"description": "Its class."},
         "columns": TEXT | {"description": "A JSON object of texts and numbers."},
+    },
+}
+WHY_FORM = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["image", "item"],
+    "properties": {
+        "image": binary() | {"description": "The picture that was searched for."},
+        "box": SEARCH_FORM["properties"]["box"],  # type: ignore[index]
+        "item": TEXT | {"description": "The id of the hit."},
     },
 }
 FEEDBACK_FORM = {

@@ -25,6 +25,7 @@ from lookalike.search.serve.schema import (
     LabelsForm,
     LimitsForm,
     Milliseconds,
+    PhotoForm,
     ValueForm,
 )
 from lookalike.search.serve.settings import Settings
@@ -53,7 +54,8 @@ def item_form(item: Item) -> ItemForm:
 
 
 def hit_form(hit: Hit) -> HitForm:
-    return HitForm(item=item_form(hit.item), similarity=hit.similarity)
+    photos = [PhotoForm(item=item_form(photo.item), similarity=photo.similarity) for photo in hit.photos]
+    return HitForm(item=item_form(hit.item), similarity=hit.similarity, thing=hit.thing, photos=photos)
 
 
 def answer_form(answer: Answer, items: int, times: dict[str, float], query: str) -> AnswerForm:
@@ -116,6 +118,7 @@ class Overview:
         return IndexForm(
             name=name_of(self.settings.place),
             items=store.count(),
+            thing=self.index.thing,
             classes=named.distinct,
             labels=labels,
             columns=[column_form(name, column) for name, column in summary.columns.items()],
@@ -123,6 +126,7 @@ class Overview:
             sample=largest[0].example if largest else next(iter(newest), None),  # to try: it has company in its class
             calibration=self._calibration(),
             read_only=self.settings.read_only,
+            why=self.index.identity.fingerprint is not None,
             feedback=store.marks.count(),
             limits=LimitsForm(body=self.settings.body, pixels=self.settings.pixels, k=self.settings.hits),
         )

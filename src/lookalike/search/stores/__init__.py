@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from lookalike.errors import UserError, unknown
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Mark, Value, Vectors
+from lookalike.search.items import Answer, Identity, Item, Mark, Nearest, Value, Vectors
 from lookalike.search.log import LogEntry
 
 
@@ -200,13 +200,17 @@ class Store(Protocol):
         """
         ...
 
-    def search(
-        self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
-    ) -> list[Answer]:
+    def search(self, queries: Vectors, k: int, where: Filter = (), leave_out: Sequence[str] = ()) -> list[Answer]:
         """The k nearest items of every query, exactly: falling similarity, then rising id.
 
-        With `group` the nearest of each value of that column; items named in `leave_out` are not looked at.
+        Items named in `leave_out` are not looked at.
         """
+        ...
+
+    def nearest(
+        self, queries: Vectors, k: int, column: str, where: Filter = (), leave_out: Sequence[str] = ()
+    ) -> list[Nearest]:
+        """The same items by their ids, with what one column says of them: sooner than all that is known of each."""
         ...
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
@@ -236,7 +240,7 @@ class Store(Protocol):
     def count(self, where: Filter = ()) -> int: ...
 
     def columns(self) -> Mapping[str, Kind]:
-        """The columns that filters and groups may name."""
+        """The columns that filters and things may name."""
         ...
 
     def know(self, kinds: Mapping[str, Kind]) -> None:

@@ -18,7 +18,8 @@ from lookalike.search.stores import Store
 
 FACT = "copy"  # where an unfinished copy has come to
 COPIED = "copied"  # the digest of a finished one: what it holds may be replaced by a later copy
-FACTS = ("calibration", "quality", "reference")
+THING = "thing"  # the column that says which thing a photo shows
+FACTS = ("calibration", "quality", "reference", THING)
 BATCH = 1_000  # items of one change
 Progress = Callable[[int, int], None]
 Stage = Callable[[str], Progress | None]

@@ -178,7 +178,7 @@ def test_grouping_gives_the_best_of_each(page):
     Select(page.one("#group")).select_by_visible_text("label")
     page.wait("return document.querySelectorAll('.card').length < 12")
     assert sorted(page.labels()) == sorted([*NAMES, HOSTILE])
-    assert "best of each label" in page.text("#summary")
+    assert "things by label among" in page.text("#summary")
     page.open(f"{ITEM}&group=brand", until=ANSWERED)
     assert page.run("return document.getElementById('group').value") == "brand"
     assert len(page.labels()) == 4

@@ -84,6 +84,7 @@ function posted(fields, lists) {
 }
 
 export const search = (fields, signal) => ask("/v1/search", { ...posted(fields, ["item", "not_item", "where"]), signal });
+export const whyOf = (fields) => ask("/v1/why", posted(fields, []));
 export const mark = (fields) => ask("/v1/feedback", posted(fields, []));
 export const unmark = (mark) => ask(`/v1/feedback/${mark}`, { method: "DELETE" });
 export const marksOf = (query) => ask(`/v1/feedback?${new URLSearchParams({ query })}`);

@@ -13,6 +13,7 @@ import { endBusy, showAnswer, showBusy, showNothing } from "./results.js";
 import { fetchItems, hasPhotos, keepPhoto, queryFields, remember, searchFields, sources } from "./sources.js";
 import { findClasses, showFacts, showReturn, showStart, suggest } from "./start.js";
 import { asAddress, FIRST, fromAddress, nothing, oneOf, positive } from "./state.js";
+import { showWhy } from "./why.js";
 
 const NEED = "One example has to say what it looks like.";
 let index = null;
@@ -123,6 +124,18 @@ async function receive(files, before = []) {
   scrollTo(0, 0);
 }
 
+/** A request that belongs to one hit; where it is refused, the page stays as it is. */
+async function beside(work, failed = "") {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    toast(`${failed}${error.message}`);
+  }
+}
+
+const marking = (work) => beside(work, "The mark was not kept. ");
+
 const act = {
   home: () => go(nothing()),
   moreLike: (item) => start({ examples: [{ item: item.id, not: false }], box: null, k: FIRST }, item),
@@ -136,6 +149,7 @@ const act = {
   drop: (place) => change(state.examples.filter((_, at) => at !== place)),
   box: (box) => go({ box, k: FIRST }, { focus: null }),
   where: (where) => go({ where }, { focus: null }),
+  why: (item) => beside(async () => showWhy(item, await queryFields(state), positive(state)[0], sources)),
   mark: (item, right) => marking(async () => setMark({ query: answer.query, asked: await queryFields(state), item }, right, drawMarks)),
 };
 
@@ -151,15 +165,6 @@ function change(examples, focus = null) {
 }
 
 const drawMarks = () => answer && showMarks(find("cards"), answer.query);
-
-async function marking(work) {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    toast(`The mark was not kept. ${error.message}`);
-  }
-}
 
 /** A class by its name, an item by its id, or the classes with this in their names. */
 async function look(text) {

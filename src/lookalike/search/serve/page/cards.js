@@ -6,6 +6,7 @@ import { markOf } from "./marks.js";
 import { thumbnail } from "./pictures.js";
 
 const COLUMNS = 3; // of an item's columns that a card shows
+const PHOTOS = 4; // of a thing, beside its best one
 export const nameOf = (item) => item.label ?? item.path ?? item.id;
 export const ICONS = { sure: "right", maybe: "maybe", unknown: "unknown" };
 
@@ -22,8 +23,10 @@ function meter(similarity, best) {
     make("span", { class: "value" }, make("span", { class: "unseen" }, "Similarity "), similarity.toFixed(3)));
 }
 
-function facts(item) {
-  const shown = Object.entries(item.columns ?? {}).filter(([, value]) => value !== null);
+/** Columns of an item; those of a thing with its label, and without the column that is its name. */
+function facts(item, thing) {
+  const known = Object.entries(item.columns ?? {}), named = thing === null ? known : [["label", item.label], ...known];
+  const shown = named.filter(([, value]) => value !== null && value !== thing);
   return make("dl", { class: "facts" }, ...shown.slice(0, COLUMNS).map(([column, value]) =>
     make("div", {}, make("dt", {}, column), make("dd", {}, String(value)))));
 }
@@ -41,11 +44,18 @@ function markedWords({ right, by, at }) {
   return `Marked ${right ? "right" : "wrong"}${by ? ` by ${by}` : ""}${when}`;
 }
 
-/** `place` counts from 0; `act` has moreLike, add and mark; without `marks` the index takes no feedback. */
+/** The photos that speak for a thing beside the best one, which is the card's own. */
+const otherPhotos = ({ photos = [] }) => (photos.length > 1 ? make("ul", { class: "photos" }, ...photos.slice(1, 1 + PHOTOS).map((photo) =>
+  make("li", {}, thumbnail(photo.item, `Another photo of it, similarity ${photo.similarity.toFixed(3)}`)))) : null);
+
+/** The hit that the verdict is about: the thing that the answer names, else the first. */
+const judgedPlace = ({ hits, label }) => Math.max(0, hits.findIndex(({ thing }) => thing !== null && String(thing) === label));
+
+/** `place` counts from 0; `act` has moreLike, add, mark and, where it can be asked, why; without `marks` the index takes no feedback. */
 export function card(hit, place, answer, act, marks) {
   const { item, similarity } = hit;
-  const name = nameOf(item);
-  const verdict = place === 0 ? answer.verdict : null;
+  const name = hit.thing === null ? nameOf(item) : String(hit.thing);
+  const verdict = place === judgedPlace(answer) ? answer.verdict : null;
   const said = [`More like ${name}`, `hit ${place + 1}`, `similarity ${similarity.toFixed(3)}`, ...(verdict ? [verdict] : [])];
   const picture = button(thumbnail(item), () => act.moreLike(item), {
     class: "picture", "aria-label": said.join(", "), tabindex: place === 0 ? "0" : "-1",
@@ -55,12 +65,13 @@ export function card(hit, place, answer, act, marks) {
   const words = make("div", { class: "words" },
     make("h2", { class: "label" }, make("span", { title: name }, name), verdict ? badge(verdict, answer.meaning) : null),
     meter(similarity, answer.hits[0].similarity),
-    facts(item));
+    facts(item, hit.thing), otherPhotos(hit));
   const tools = make("div", { class: "tools", role: "group", "aria-label": `What to do with ${name}` });
   if (marks) {
     tools.append(tool(`${name} is right`, "Right", "right", () => act.mark(item, true), { "aria-pressed": "false", "aria-keyshortcuts": "y" }),
       tool(`${name} is wrong`, "Wrong", "wrong", () => act.mark(item, false), { "aria-pressed": "false", "aria-keyshortcuts": "n" }));
   }
+  if (act.why) tools.append(tool(`Why ${name} was found`, "Why", "why", () => act.why(item), { "aria-haspopup": "dialog" }));
   tools.append(make("span", { class: "gap" }),
     tool(`Add ${name} as an example`, "More", "plus", () => act.add(item, false)),
     tool(`Not like ${name}`, "Less", "minus", () => act.add(item, true)));

@@ -103,10 +103,11 @@ export function showChips(where, change) {
   if (where.length > 1) find("chips").append(make("li", {}, button("Remove all", () => change([]), { class: "plain" })));
 }
 
-/** What hits can be grouped by. */
+/** By which column hits are things; an index of things begins with its own, and photos are the other choice. */
 export function showGroups(index, chosen) {
-  const names = [...(index.labels.length ? [LABEL] : []), ...index.columns.map(({ name }) => name)];
+  const names = [...(index.labels.length ? [LABEL] : []), ...index.columns.map(({ name }) => name)].filter((name) => name !== index.thing);
   const option = (value, text) => make("option", { value, selected: value === chosen }, text);
-  find("group").replaceChildren(option("", "nothing"), ...names.map((name) => option(name, name)));
+  const first = index.thing ? [option("", index.thing), option("id", "nothing")] : [option("", "nothing")];
+  find("group").replaceChildren(...first, ...names.map((name) => option(name, name)));
   find("group").value = chosen;
 }

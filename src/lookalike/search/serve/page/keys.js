@@ -35,7 +35,7 @@ export function focusCard(place, options = {}) {
 export function listenToKeys(act) {
   find("cards").addEventListener("focusin", (event) => makeCurrent(event.target.closest(".card")));
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || find("why").open) return;
     if (event.key === "Escape") return escape(event, act);
     if (typing(event.target)) return;
     if (event.key === "/") {

@@ -11,7 +11,7 @@ let large = ""; // which example that is
 
 const keyOf = (example) => JSON.stringify(example.item ?? example.photo);
 
-function imageOf(example, sources, alt) {
+export function imageOf(example, sources, alt) {
   if ("item" in example) return thumbnail(sources.items.get(example.item), alt);
   const image = make("img", { alt, src: sources.photos.get(example.photo).url, draggable: "false" });
   image.addEventListener("error", () => image.replaceWith(make("span", { class: "lost" }, "No picture")), { once: true });

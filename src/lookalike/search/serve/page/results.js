@@ -24,10 +24,11 @@ function showVerdict(answer) {
 }
 
 /** How many and how fast; a screen reader also says the verdict here, because only this place is announced. */
-function showSummary(answer, state) {
+function showSummary(answer, state, index) {
   const time = Object.values(answer.milliseconds ?? {}).reduce((sum, part) => sum + part, 0);
-  const hits = plural(answer.hits.length, "hit");
-  const found = state.group ? `${hits}, the best of each ${state.group},` : hits;
+  const column = state.group || index.thing;
+  const things = column && column !== "id";
+  const found = things ? `${plural(answer.hits.length, "thing")} by ${column}` : plural(answer.hits.length, "hit");
   const words = `${found} among ${plural(answer.items, "item")} in ${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
   const said = answer.verdict && answer.hits.length ? `. ${answer.verdict}: ${headline(answer)}. ${answer.meaning}` : "";
   find("summary").replaceChildren(words, make("span", { class: "unseen" }, said));
@@ -73,10 +74,11 @@ const judged = (answer, state) => (state.examples.length === 1 ? answer
 
 export function showAnswer(given, state, index, act) {
   const answer = judged(given, state);
+  const may = index.why && state.examples.length === 1 ? act : { ...act, why: null };
   endBusy();
   showVerdict(answer);
-  showSummary(answer, state);
-  find("cards").replaceChildren(...answer.hits.map((hit, place) => card(hit, place, answer, act, !index.read_only)));
+  showSummary(answer, state, index);
+  find("cards").replaceChildren(...answer.hits.map((hit, place) => card(hit, place, answer, may, !index.read_only)));
   showMarks(find("cards"), answer.query);
   find("empty").hidden = answer.hits.length > 0;
   if (!answer.hits.length) showEmpty(state, act);

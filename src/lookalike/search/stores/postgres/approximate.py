@@ -37,7 +37,7 @@ COUNTED = 60.0  # seconds for which the size of a filter is believed
 FILTERS = 1000  # whose sizes are remembered
 LEAST = 16  # candidates at least
 SPARE = 6  # candidates beyond the hits that are sent: float32 and float64 may order them otherwise
-MORE = 4  # times as many for each of a filter and groups
+MORE = 4  # times as many for a filter
 MOST = 300  # hits: beyond them the graph is no faster
 SAMPLE, NEIGHBOURS = 100, 10
 AGREEMENT = 0.99  # recall that a graph must reach
@@ -58,10 +58,9 @@ class HnswGraph:
 
     def candidates(self, search: "TableSearch") -> int:
         """How many the graph names."""
-        if search.plain:
+        if not search.filtered:
             return min(2 * search.k + 20, max(self.width, search.k + SPARE))
-        more = (MORE if search.filtered else 1) * (MORE if search.group is not None else 1)
-        return more * max(LEAST, search.k + search.k // 2)
+        return MORE * max(LEAST, search.k + search.k // 2)
 
     def __str__(self) -> str:
         text = (
@@ -147,12 +146,11 @@ def candidates(
     """The best that the graph names, nothing where it gave up early; None where the index is not as it was known."""
     what, operator, _ = indexed(search.snapshot.identity)
     number = graph.candidates(search)
-    sent = min(number, search.k + SPARE) if search.plain else number
-    name = "id" if search.group is None else f"({search.group} IS NULL, coalesce({search.group}, {search.empty}))::text"
+    sent = number if search.filtered else min(number, search.k + SPARE)
     point = "%s" if what == "vector" else f"%s::halfvec({search.snapshot.identity.dim})"
     near = f"""SELECT *, {search.score} AS score FROM {search.table} WHERE {search.allowed}
                ORDER BY ({what}) {operator} {point} LIMIT {number}"""
-    best = f"""SELECT score, {name} AS name, vector_send(vector), {search.columns} FROM ({near}) AS near
+    best = f"""SELECT score, vector_send(vector), {search.columns} FROM ({near}) AS near
                ORDER BY score DESC LIMIT {sent}"""
     named = search.asked(best, (query, *search.left_out_values, query))
     return named if named is None or len(named) == sent else []

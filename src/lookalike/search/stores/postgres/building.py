@@ -118,7 +118,7 @@ def _measured(snapshot: Snapshot, steps: Steps) -> HnswGraph:
         binary=True,
     ).fetchall()
     sample = [vector for (vector,) in drawn]
-    search = TableSearch(snapshot, NEIGHBOURS + 1, "true", (), None, "''")
+    search = TableSearch(snapshot, NEIGHBOURS + 1, "true", ())
     today, best = datetime.now(UTC).date().isoformat(), HnswGraph(0, 0.0, total, "")
     exact = [_similarities(search, vector, None) for vector in steps.each(sample, 1)]
     for number, width in enumerate(WIDTHS, start=2):

@@ -27,8 +27,8 @@ UNIT = 2.0**-24  # rounding of a float32, relative
 TINY = 1e-30  # what underflow can swallow
 Query = Float32[np.ndarray, " d"]
 LEAST = 16  # candidates of a first statement
-Row = tuple[Any, ...]  # score of the server, name of the group, vector as it is sent, then the columns of the item
-VECTOR, COLUMNS, ID = 2, 3, 4
+Row = tuple[Any, ...]  # score of the server, vector as it is sent, then the columns of the item
+VECTOR, COLUMNS, ID = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -53,24 +53,17 @@ class Slack:
 
 @dataclass(frozen=True)
 class TableSearch:
-    """One search: k hits under a condition, one for each value of a column with `group`."""
+    """One search: k hits under a condition."""
 
     snapshot: Snapshot
     k: int
     condition: str
     leave_out: Sequence[str]
-    group: str | None  # where that column is in the table
-    empty: str  # what stands for a missing value of it
     filtered: bool = False  # whether the condition leaves out items
 
     @property
     def spherical(self) -> bool:
         return self.snapshot.identity.geometry == "sphere"
-
-    @property
-    def plain(self) -> bool:
-        """Whether the nearest of all items are meant."""
-        return not self.filtered and self.group is None
 
     @property
     def score(self) -> str:
@@ -87,47 +80,31 @@ class TableSearch:
 
     def _exact(self, query: Query) -> Answer | None:
         slack, number = Slack.of(self.snapshot, query), max(LEAST, self.k + self.k // 2)
-        named = self._named(query, slack, number, None)
+        named = self._named(query, number, None)
         if named is None:
             return None
         best = self._best(named, query)
-        if len({row[1] for row in named}) < number or _reached(named, slack) < best[-1][0]:
+        if len(named) < number or _reached(named, slack) < best[-1][0]:
             return self._worded(best, certified=True)
         last = best[-1][0]
-        named = self._named(query, slack, self.k, last - 2 * slack.at(last))
+        named = self._named(query, self.k, last - 2 * slack.at(last))
         best = [] if named is None else self._best(named, query)
         # the first statement may have seen items that are gone now: then this one has not named all
         return self._worded(best, certified=False) if len(best) == self.k and best[-1][0] >= last else None
 
-    def _named(self, query: Query, slack: Slack, number: int, floor: float | None) -> list[Row] | None:
+    def _named(self, query: Query, number: int, floor: float | None) -> list[Row] | None:
         """The best by the server's scores, or all from a floor on, no more than so many with the same vector."""
         which, floors = (f"ORDER BY score DESC LIMIT {number}", []) if floor is None else ("WHERE score >= %s", [floor])
-        if self.group is not None:
-            rounding = (2 * slack.absolute, 2 * slack.relative)
-            return self.asked(self._groups(which), (query, *self.left_out_values, *floors, *rounding))
         source = f"{self.score} AS score FROM {self.table} WHERE {self.allowed}"
         if floor is None:
-            named = f"""SELECT score, id AS name, vector_send(vector), {self.columns}
+            named = f"""SELECT score, vector_send(vector), {self.columns}
                         FROM (SELECT ctid AS place, {source} {which}) AS near
                         JOIN {self.table} ON {self.table}.ctid = place"""
         else:
-            named = f"""SELECT score, id AS name, vector_send(vector), {self.columns} FROM (SELECT *, row_number() OVER
+            named = f"""SELECT score, vector_send(vector), {self.columns} FROM (SELECT *, row_number() OVER
                             (PARTITION BY vector ORDER BY id) AS rank FROM (SELECT *, {source}) AS scored {which})
                             AS ranked WHERE rank <= {number}"""
         return self.asked(named, (query, *self.left_out_values, *floors))
-
-    def _groups(self, which: str) -> str:
-        """The best of each group by the server's scores, and whatever rounding may have put behind it."""
-        return f"""WITH scored AS MATERIALIZED (SELECT key, {self.group} IS NULL AS missing,
-                       coalesce({self.group}, {self.empty}) AS value, {self.score} AS own FROM {self.table}
-                       WHERE {self.allowed}),
-                   best AS (SELECT * FROM (SELECT missing, value, max(own) AS score FROM scored
-                       GROUP BY missing, value) AS groups {which}),
-                   near AS (SELECT key, score, missing, value FROM best JOIN scored USING (missing, value)
-                       WHERE own >= score - %s - %s * abs(score))
-                   SELECT score, name, vector_send(vector), {self.columns} FROM
-                       (SELECT *, (missing, value)::text AS name, row_number() OVER (PARTITION BY vector, missing, value
-                       ORDER BY id) AS rank FROM near JOIN {self.table} USING (key)) AS ranked WHERE rank = 1"""
 
     def asked(self, statement: str, parameters: Sequence[Any]) -> list[Row] | None:
         """What a statement names, or None where the index is not as it was known when it looked."""
@@ -156,16 +133,13 @@ class TableSearch:
         return ", ".join(rows.columns_of(self.snapshot))
 
     def _best(self, named: Sequence[Row], query: Query) -> list[tuple[float, Row]]:
-        """The k best in float64 with their scores, one of each group."""
+        """The k best in float64 with their scores."""
         if not named:
             return []
         vectors = wire.vectors([row[VECTOR] for row in named], self.snapshot.identity.dim)
         scores = scan.exact_scores(vectors, query, self.spherical)
         ranked = sorted(zip(scores.tolist(), named, strict=True), key=lambda pair: (-pair[0], pair[1][ID]))
-        first: dict[str, tuple[float, Row]] = {}
-        for score, row in ranked:
-            first.setdefault(row[1], (score, row))
-        return list(first.values())[: self.k]
+        return ranked[: self.k]
 
     def _worded(self, best: Sequence[tuple[float, Row]], certified: bool) -> Answer:
         own = list(fields.own_columns(self.snapshot.names))
@@ -184,18 +158,20 @@ def search(
     queries: Vectors,
     k: int,
     where: Filter,
-    group: str | None,
     leave_out: Sequence[str],
     memory: SearchMemory,
+    column: str = "id",
 ) -> list[Answer] | None:
-    """One answer for each query; None where the index has changed in between, which it cannot in a transaction."""
+    """One answer for each query; None where the index has changed in between, which it cannot in a transaction.
+
+    A `column` that there is not is refused.
+    """
     k = fields.checked_k(k)
     queries = fields.checked(queries, len(queries), snapshot.identity.dim)
-    column = None if group is None else fields.physical(snapshot.names, group)
-    empty = "''" if group is None or snapshot.names[group][1] == "text" else "0"
+    fields.physical(snapshot.names, column)
     if leave_out:
         rows.check_known(snapshot, leave_out, {item.id for item in rows.items(snapshot, leave_out)})
-    one = TableSearch(snapshot, k, memory.clause(snapshot, where), leave_out, column, empty, bool(where))
+    one = TableSearch(snapshot, k, memory.clause(snapshot, where), leave_out, bool(where))
     graph = approximate.graph_for(one, memory)
     answers = []
     with plans_kept(snapshot.connection):

@@ -7,9 +7,10 @@ A server that restarts is waited for. Needs the extra `pgvector`.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Value, Vectors
+from lookalike.search.items import Answer, Identity, Item, Near, Nearest, Value, Vectors
 from lookalike.search.stores import Forgotten, Summary, copying, fields
 from lookalike.search.stores.postgres import (
     approximate,
@@ -79,10 +80,24 @@ class PostgresStore:
     def forget(self, ids: Sequence[str]) -> Forgotten:
         return forgetting.forget(self.database, ids)
 
-    def search(
-        self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
-    ) -> list[Answer]:
-        question = (queries, k, where, group, leave_out, self._memory)
+    def search(self, queries: Vectors, k: int, where: Filter = (), leave_out: Sequence[str] = ()) -> list[Answer]:
+        return self._search(queries, k, where, leave_out, self._memory)
+
+    def nearest(
+        self, queries: Vectors, k: int, column: str, where: Filter = (), leave_out: Sequence[str] = ()
+    ) -> list[Nearest]:
+        answers = self._search(queries, k, where, leave_out, self._memory, column)
+        return [
+            Nearest(
+                [Near(hit.id, hit.item.value(column), hit.similarity) for hit in answer.hits],
+                answer.certified,
+                answer.generation,
+            )
+            for answer in answers
+        ]
+
+    def _search(self, queries: Vectors, k: int, where: Filter, leave_out: Sequence[str], *rest: Any) -> list[Answer]:
+        question = (queries, k, where, leave_out, *rest)
         answers = self.database.glance(searching.search, *question) if len(queries) == 1 and not leave_out else None
         answers = self.database.read(searching.search, *question) if answers is None else answers
         assert answers is not None  # a transaction sees the index as of one moment
@@ -147,6 +162,11 @@ class PostgresStore:
 def _described(snapshot: Snapshot) -> dict[str, str]:
     size = "SELECT pg_total_relation_size(%s::regclass) / 1e6"
     parts = {"items": snapshot.table, "pictures": "pictures", "models": "models"}
-    sizes = [f"{what} {float(rows.one(snapshot, size, (table,))):,.1f} MB" for what, table in parts.items()]
+    sizes = {what: float(rows.one(snapshot, size, (table,))) for what, table in parts.items()}
+    count = max(1, int(rows.one(snapshot, f"SELECT count(*) FROM {snapshot.table}")))
     graph = approximate.graph_of(snapshot)
-    return {"answers": "exact" if graph is None else str(graph), "on disk": ", ".join(sizes)}
+    return {
+        "answers": "exact" if graph is None else str(graph),
+        "on disk": ", ".join(f"{what} {size:,.1f} MB" for what, size in sizes.items()),
+        "per photo": f"{1e6 * sizes['items'] / count:,.0f} bytes, with the graph where there is one",
+    }

@@ -5,27 +5,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from lookalike.search.items import Answer, Hit, Value
+from lookalike.search.items import Answer, Nearest
 
 
-def merged(answers: Sequence[Answer], k: int, group: str | None, missing: Sequence[str] = ()) -> Answer:
-    """The k best hits, ties by id; with `group` the best of each value."""
+def merged(answers: Sequence[Answer], k: int, missing: Sequence[str] = ()) -> Answer:
+    """The k best hits, ties by id."""
     hits = sorted((hit for answer in answers for hit in answer.hits), key=lambda hit: (-hit.similarity, hit.id))
-    if group is not None:
-        first: dict[Value, Hit] = {}
-        for hit in hits:
-            first.setdefault(value_of(hit, group), hit)
-        hits = list(first.values())
     certified = all(answer.certified for answer in answers)
     return replace(answers[0], hits=hits[:k], certified=certified, missing=tuple(missing))
 
 
-def value_of(hit: Hit, column: str) -> Value:
-    """What a column says of a hit."""
-    if column in ("id", "path", "label", "root", "added"):
-        value: Value = getattr(hit.item, column)
-        return value
-    return hit.item.columns.get(column)
+def merged_nearest(parts: Sequence[Nearest], k: int, missing: Sequence[str] = ()) -> Nearest:
+    """The k nearest items, ties by id."""
+    items = sorted((item for part in parts for item in part.items), key=lambda item: (-item.similarity, item.id))
+    return replace(parts[0], items=items[:k], certified=all(part.certified for part in parts), missing=tuple(missing))
 
 
 def summed(progress: Callable[[int, int], None] | None, count: int) -> list[Callable[[int, int], None] | None]:

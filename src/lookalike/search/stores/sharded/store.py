@@ -12,21 +12,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 
 from lookalike.errors import check
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Value, Vectors
+from lookalike.search.items import Answer, Identity, Item, Nearest, Value, Vectors
 from lookalike.search.stores import Approximating, Column, Forgotten, StorageError, Store, Summary
 from lookalike.search.stores.fields import check_batch, kinds_of
-from lookalike.search.stores.sharded.merging import merged, summed
+from lookalike.search.stores.sharded.merging import merged, merged_nearest, summed
 from lookalike.search.stores.sharded.parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedLog, ShardedMarks
 from lookalike.search.stores.sharded.shards import REST, FanOut, Shard
 
 BLOCK = 5_000
 ATTEMPTS = 5  # to find all shards in one generation
+Found = TypeVar("Found", Answer, Nearest)
 
 
 class ShardedStore:
@@ -90,20 +91,30 @@ class ShardedStore:
         rewritten = [f"{name}: {one}" for name, part in zip(names, parts, strict=True) for one in part.rewritten]
         return Forgotten(sum(part.items for part in parts), first.marks, rewritten, first.beyond)
 
-    def search(
-        self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
-    ) -> list[Answer]:
-        parts = self._ask.parts(leave_out)
-        own = [[leave_out[place] for place in places] for places in parts]
+    def search(self, queries: Vectors, k: int, where: Filter = (), leave_out: Sequence[str] = ()) -> list[Answer]:
+        parts, missing = self._asked(lambda store, own: store.search(queries, k, where, own), leave_out)
+        return [merged(each, k, missing) for each in zip(*parts, strict=True)]
+
+    def nearest(
+        self, queries: Vectors, k: int, column: str, where: Filter = (), leave_out: Sequence[str] = ()
+    ) -> list[Nearest]:
+        parts, missing = self._asked(lambda store, own: store.nearest(queries, k, column, where, own), leave_out)
+        return [merged_nearest(each, k, missing) for each in zip(*parts, strict=True)]
+
+    def _asked(
+        self, work: Callable[[Store, list[str]], list[Found]], leave_out: Sequence[str]
+    ) -> tuple[list[list[Found]], list[str]]:
+        """What shards of one generation find, each without its own of the ids to leave out; those that are down."""
+        own = [[leave_out[place] for place in places] for places in self._ask.parts(leave_out)]
         for _ in range(ATTEMPTS):
-            replies = self._ask.tried(lambda store, place: store.search(queries, k, where, group, own[place]))
-            answers = [reply for reply in replies if not isinstance(reply, StorageError)]
+            replies = self._ask.tried(lambda store, place: work(store, own[place]))
+            found = [reply for reply in replies if not isinstance(reply, StorageError)]
             pairs = zip(self.shards, replies, strict=True)
             problems = {shard.name: reply for shard, reply in pairs if isinstance(reply, StorageError)}
-            if problems and (self.complete or not answers):
+            if problems and (self.complete or not found):
                 raise next(iter(problems.values()))
-            if len({answer.generation for part in answers for answer in part}) <= 1:
-                return [merged(each, k, group, list(problems)) for each in zip(*answers, strict=True)]
+            if len({one.generation for part in found for one in part}) <= 1:
+                return found, list(problems)
             time.sleep(0.1)  # a switch is under way
         raise StorageError("the shards are between two generations: run lookalike index --new-generation to its end")
 

@@ -249,12 +249,12 @@ def _problem(file: Path) -> str | None:
         return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def sizes(folder: Path, truth: str) -> str:
-    """How much room an index takes, in words; the log of the truth counts with it."""
+def sizes(folder: Path, truth: str) -> dict[str, int]:
+    """How many bytes each part of an index takes; the log of the truth counts with it."""
     parts = {truth: 0, "cache": 0, "model": 0, "thumbnails": 0}
     for file in folder.rglob("*"):
         if file.is_file():
             name = file.relative_to(folder).parts[0]
             name = truth if name.startswith(truth) else name
             parts[name] = parts.get(name, 0) + file.stat().st_size
-    return ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size)
+    return parts

@@ -82,3 +82,7 @@ def first_of(connection: sqlite3.Connection, column: str, values: Sequence[Value
     known = [(value, key) for value, key in zip(values, keys, strict=True) if key is not None]
     oldest = rows.select(connection, np.array([key for _, key in known], np.int64))
     return {value: item for (value, _), item in zip(known, oldest, strict=True)}
+
+
+def bytes_of_models(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT coalesce(sum(length(content)), 0) FROM models").fetchone()[0])

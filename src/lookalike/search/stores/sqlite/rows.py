@@ -9,11 +9,11 @@ import numpy as np
 
 from lookalike.errors import UserError
 from lookalike.search.filters import Kind
-from lookalike.search.items import Item
+from lookalike.search.items import Item, Value
 from lookalike.search.log import LATEST
 from lookalike.search.stores import UnknownItemError, fields
 from lookalike.search.stores.fields import FIELDS, OWN, adapted, fields_of, item_of, kinds_of, own_columns
-from lookalike.search.stores.sqlite.cells import ITEM, VALUES, column_of, typed, vector_of
+from lookalike.search.stores.sqlite.cells import ITEM, PATH, TEXT, VALUES, column_of, typed, vector_of
 from lookalike.search.stores.sqlite.segments import Keys
 
 CHUNK = 500  # parameters of one statement
@@ -86,14 +86,24 @@ def select(connection: sqlite3.Connection, keys: Keys) -> list[Item]:
 def _item(added: float, row: Sequence[Any], columns: Sequence[str]) -> Item:
     if not 0 <= added <= LATEST:
         raise ValueError(f"an item was added at {added}")
-    path = os.fsdecode(row[1]) if isinstance(row[1], bytes) else row[1]
-    return item_of(added, (row[0], path, *row[2:]), columns)
+    return item_of(added, (row[0], _as_text(row[1]), *row[2:]), columns)
 
 
-def pairs(connection: sqlite3.Connection, physical: str, keys: Keys) -> list[tuple[str, Any]]:
+def _as_text(value: Any) -> Any:
+    """A path whose name is not UTF-8 as Python writes it; any other value as it is."""
+    return os.fsdecode(value) if isinstance(value, bytes) else value
+
+
+def pairs(connection: sqlite3.Connection, column: tuple[str, Kind], keys: Keys) -> list[tuple[str, Value]]:
     """The id of each key and what one column says of it."""
-    rows = {row[0]: row[1:] for row in _by_keys(connection, f"key, id, {physical}", keys)}
-    return _in_order(rows, keys)
+    physical, kind = column
+    kinds = PATH if physical == "path" else VALUES[kind]
+    found: dict[int, tuple[str, Value]] = {}
+    for key, id_, value in _by_keys(connection, f"key, id, {physical}", keys):
+        if not (isinstance(id_, str) and isinstance(value, kinds)):
+            typed((id_, value), TEXT, kinds)  # says which
+        found[key] = id_, _as_text(value) if physical == "path" else value
+    return _in_order(found, keys)
 
 
 def _in_order(found: Mapping[int, Row], keys: Keys) -> list[Row]:

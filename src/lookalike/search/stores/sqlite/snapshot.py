@@ -4,10 +4,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float32
 
-from lookalike.search.filters import Filter, as_sql
-from lookalike.search.items import Answer, Hit, Identity, Vectors
+from lookalike.search.filters import Filter, Kind, as_sql
+from lookalike.search.items import Answer, Hit, Identity, Near, Nearest, Vectors
 from lookalike.search.stores.fields import checked
 from lookalike.search.stores.sqlite import rows, segments
 from lookalike.search.stores.sqlite.cache import Cache
@@ -39,19 +38,15 @@ class SegmentSearch:
         hits = sorted(hits, key=lambda hit: (-hit.similarity, hit.id))[: self.k]
         return Answer(hits, certified=best.certified, generation=self.view.generation)
 
-    def grouped(self, query: Float32[np.ndarray, " d"], physical: str) -> Answer:
-        """The nearest item of each group: look at more and more items until k groups have come up."""
-        number = 4 * self.k
-        while True:
-            (best,) = self.candidates(query[None], number)
-            named = rows.pairs(self.connection, physical, best.keys)
-            first: dict[object, int] = {}
-            for place in sorted(range(len(named)), key=lambda place: (-best.scores[place], named[place][0])):
-                first.setdefault(named[place][1], place)
-            if len(first) >= self.k or number >= len(self.view):
-                chosen = list(first.values())[: self.k]
-                return self._answer(Candidates(best.keys[chosen], best.scores[chosen], best.certified))
-            number *= 4
+    def named(self, queries: Vectors, column: tuple[str, Kind]) -> list[Nearest]:
+        """The ids of the same items, with what a column says of each."""
+        return [self._named(best, column) for best in self.candidates(queries, self.k)]
+
+    def _named(self, best: Candidates, column: tuple[str, Kind]) -> Nearest:
+        named = rows.pairs(self.connection, column, best.keys)
+        items = [Near(*pair, score) for pair, score in zip(named, best.scores.tolist(), strict=True)]
+        items = sorted(items, key=lambda item: (-item.similarity, item.id))[: self.k]
+        return Nearest(items, best.certified, self.view.generation)
 
 
 def allowed(connection: sqlite3.Connection, where: Filter) -> Keys | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lookalike.errors import UserError, check, unknown
 from lookalike.search.filters import Filter, Kind
-from lookalike.search.items import Answer, Identity, Item, Value, Vectors
+from lookalike.search.items import Answer, Identity, Item, Nearest, Value, Vectors
 from lookalike.search.stores import Forgotten, GenerationError, Summary
 from lookalike.search.stores.fields import check_batch, checked, checked_k
 from lookalike.search.stores.sqlite import forgetting, listing, rows, schema, snapshot, soundness, upkeep
@@ -31,6 +31,7 @@ from lookalike.search.stores.sqlite.segments import SegmentView
 FILE = "index.sqlite"
 OWN = re.compile(rf"{re.escape(FILE)}|cache$|model$|\.")  # what the names in a folder begin with
 BLOCK = 10_000  # rows of one step of a scan
+OFFSET = 4  # bytes of one photo that a scan reads beside its numbers
 
 
 class SqliteStore:
@@ -109,21 +110,29 @@ class SqliteStore:
             self._refreshed(connection)
         return result
 
-    def search(
-        self, queries: Vectors, k: int, where: Filter = (), group: str | None = None, leave_out: Sequence[str] = ()
-    ) -> list[Answer]:
-        k = checked_k(k)
+    def search(self, queries: Vectors, k: int, where: Filter = (), leave_out: Sequence[str] = ()) -> list[Answer]:
         with self.database.reading() as connection:
-            view = self._refreshed(connection)
-            queries = checked(queries, len(queries), identity_of(connection).dim)
+            search, queries = self._searched(connection, queries, k, where, leave_out)
+            return search.answers(queries)
+
+    def nearest(
+        self, queries: Vectors, k: int, column: str, where: Filter = (), leave_out: Sequence[str] = ()
+    ) -> list[Nearest]:
+        with self.database.reading() as connection:
+            search, queries = self._searched(connection, queries, k, where, leave_out)
             names = rows.names_of(connection)
-            if group is not None and group not in names:
-                raise unknown("column", group, names)
-            left_out = list(rows.keys_of(connection, leave_out).values())
-            search = snapshot.SegmentSearch(connection, view, k, snapshot.allowed(connection, where), left_out)
-            if group is None:
-                return search.answers(queries)
-            return [search.grouped(query, names[group][0]) for query in queries]
+            if column not in names:
+                raise unknown("column", column, names)
+            return search.named(queries, names[column])
+
+    def _searched(
+        self, connection: sqlite3.Connection, queries: Vectors, k: int, where: Filter, leave_out: Sequence[str]
+    ) -> tuple[snapshot.SegmentSearch, Vectors]:
+        """A search within the snapshot of a connection, and its queries."""
+        k, view = checked_k(k), self._refreshed(connection)
+        queries = checked(queries, len(queries), identity_of(connection).dim)
+        left_out = list(rows.keys_of(connection, leave_out).values())
+        return snapshot.SegmentSearch(connection, view, k, snapshot.allowed(connection, where), left_out), queries
 
     def _refreshed(self, connection: sqlite3.Connection) -> SegmentView:
         """The segments as of a snapshot that begins here, so that no other thread is ahead of it."""
@@ -171,7 +180,14 @@ class SqliteStore:
         return self.database.read(listing.summary, columns, values, newest)
 
     def describe(self) -> dict[str, str]:
-        return {"on disk": sizes(self.folder, FILE)}
+        parts, count = sizes(self.folder, FILE), max(1, self.count())
+        models = self.database.read(listing.bytes_of_models)
+        truth, cache = ((parts[name] - less) / count for name, less in ((FILE, models), ("cache", 0)))
+        read = self.identity.dim + OFFSET
+        return {
+            "on disk": ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size),
+            "per photo": f"{truth:,.0f} bytes in {FILE}, {cache:,.0f} in the cache, of which a search reads {read:,}",
+        }
 
     def check(self) -> list[str]:
         """What is wrong with the truth, one line each."""

@@ -1,0 +1,77 @@
+"""`lookalike discover PHOTOS --out found.csv`: which photos show the same kind of thing?"""
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lookalike.cli.allocator import keep_memory
+from lookalike.cli.bars import bar
+from lookalike.errors import check
+from lookalike.files import printable
+
+EXAMPLE = "lookalike discover photos/ --out found.csv"
+
+
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="PHOTOS|INDEX", help="Photos (their folders do not count), or an index.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The .csv table: path, label, verdict, similarity, nearer.")],
+    model: Annotated[
+        Path | None, typer.Option("--model", help="A saved model; without it, a network trained on ImageNet.")
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option("--level", help="From 0 (coarse) to 1 (fine), not the suggested level.")
+    ] = None,
+    same: Annotated[
+        list[str] | None,
+        typer.Option("--same", help="Photos of one kind, as a.jpg,b.jpg,c.jpg: the finest level that joins them."),
+    ] = None,
+    least: Annotated[int, typer.Option("--least", min=2, help="Photos of a new group; fewer stay apart.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
+) -> None:
+    """Find groups of photos of one kind, without labels and without their number; what belongs nowhere stays apart.
+
+    Known classes of an index stay as they are: photos without a label join them, form new groups, or stay apart.
+    """
+    from lookalike.discover import photos, table
+    from lookalike.discover.grouping import hierarchy
+
+    keep_memory()
+    check(level is None or not same, "give --level or --same, not both")
+    with ExitStack() as shown:
+        given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)))
+    places = [[given.place_of(name) for name in group.split(",") if name] for group in same or []]
+    with bar("comparing photos") as progress:
+        merged = hierarchy(given.vectors, given.known, geometry=given.geometry, progress=progress)
+    if level is not None:
+        height = merged.level_of(level)
+    elif places:
+        height = min(merged.level_of_examples(group) for group in places)
+    else:
+        with bar("choosing the level") as progress:
+            height = merged.suggested(progress)
+    found = merged.at(height, least)
+    rows = table.rows_of(given, found)
+    table.write(rows, out)
+    for name, why in given.unreadable:
+        typer.echo(f"unreadable: {printable(name)}: {why}", err=True)
+    counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in ("known", "joined", "found")}
+    groups = len({row.label for row in rows if row.verdict == "found"})
+    apart = len(rows) - sum(counts.values())
+    if as_json:
+        summary = {"photos": len(rows), "groups": groups, **counts, "apart": apart, "level": found.fineness}
+        typer.echo(json.dumps(summary | {"file": str(out)}, indent=2))
+        return
+    typer.echo(f"{len(rows):,} photos: {_words(counts, groups)}{apart:,} apart, at level {found.fineness:.2f}: {out}")
+    typer.echo("Check a few pairs to know how pure the groups are: lookalike ask " + str(out))
+
+
+def _words(counts: dict[str, int], groups: int) -> str:
+    words = [f"{counts['found']:,} in {groups:,} new groups, "]
+    if counts["known"]:
+        words = [f"{counts['known']:,} of known classes, {counts['joined']:,} that join them, ", *words]
+    return "".join(words)

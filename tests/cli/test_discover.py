@@ -1,0 +1,102 @@
+"""Groups and questions on the command line: from photos without labels to a table that fit reads."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from lookalike import data
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Vectors of six kinds, 8 photos each; two of the kinds have a name for half of their items."""
+    from tests.cli.processes import Lookalike
+
+    place, draw = tmp_path_factory.mktemp("shop"), np.random.default_rng(0)
+    vectors = np.repeat(np.eye(6, 16), 8, 0) + 0.02 * draw.normal(size=(48, 16))
+    labels = np.array([f"kind {row // 8}" if row < 16 and row % 2 else "" for row in range(48)])
+    np.savez(
+        place / "v.npz", embeddings=vectors.astype(np.float32), labels=labels, ids=[f"{row:02d}" for row in range(48)]
+    )
+    completed = Lookalike(place)("index", "none", place / "v.npz", "--out", place / "shop.index")
+    assert completed.code == 0, completed.error
+    return place / "shop.index"
+
+
+def rows(table):
+    with table.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_items_of_an_index_join_known_classes_or_form_new_groups(lookalike, shop, tmp_path):
+    completed = lookalike("discover", shop, "--out", tmp_path / "found.csv")
+    assert completed.code == 0, completed.error
+    assert "8 of known classes, 8 that join them, 32 in 4 new groups, 0 apart" in completed.out
+    found = {row["path"]: row for row in rows(tmp_path / "found.csv")}
+    assert {found[f"{row:02d}"]["label"] for row in range(8)} == {"kind 0"}
+    assert [found[f"{row:02d}"]["verdict"] for row in range(2)] == ["joined", "known"]
+    assert len({found[f"{row:02d}"]["label"] for row in range(16, 48)}) == 4
+
+
+def test_photos_become_a_table_that_fit_reads(lookalike, finished, photos, tmp_path):
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for file in photos.rglob("*.png"):
+        shutil.copy(file, flat / f"{file.parent.name} {file.name}")
+    arguments = ("discover", flat, "--model", finished[0] / "model", "--json", "--out")
+    summary = json.loads(lookalike(*arguments, tmp_path / "found.csv").out)
+    assert summary["photos"] == 72 == summary["found"] + summary["apart"]
+    assert lookalike(*arguments, tmp_path / "again.csv").code == 0
+    assert (tmp_path / "found.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
+    table = data.load(str(tmp_path / "found.csv"))
+    assert len(table) == summary["found"]
+    assert len(table.label_names) == summary["groups"]
+    first = [row["path"] for row in rows(tmp_path / "found.csv")][:2]
+    joined = lookalike(*arguments, tmp_path / "same.csv", "--same", ",".join(first), "--least", 2)
+    assert joined.code == 0, joined.error
+    assert len({row["label"] for row in rows(tmp_path / "same.csv")[:2]} - {""}) == 1
+
+
+def test_answers_are_kept_and_promise_a_purity(lookalike, shop, tmp_path):
+    table = tmp_path / "found.csv"
+    assert lookalike("discover", shop, "--out", table).code == 0
+    assert "nothing is promised" in lookalike("ask", table).out
+    answers = [word for number in range(1, 31) for word in ("--answer", f"{number}=same")]
+    content = json.loads(lookalike("ask", table, *answers, "--json").out)
+    assert content["answers"] == content["same"] == 30
+    assert content["purity"] == pytest.approx(0.1 ** (1 / 30))
+    assert content["question"]["number"] == 31
+    with (tmp_path / "found.answers.jsonl").open("a") as file:
+        file.write('{"number": 31, "left"')  # a process that was killed while it wrote
+    content = json.loads(lookalike("ask", table, "--answer", "1=different", "--answer", "31=unsure", "--json").out)
+    assert (content["answers"], content["same"]) == (31, 29)
+    assert lookalike("discover", shop, "--out", table, "--level", 1, "--least", 2).code == 0
+    other = json.loads(lookalike("ask", table, "--json").out)
+    assert other["answers"] < 31  # those of other pairs say nothing about these groups
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--level", 2), "a level is a number from 0 (coarse) to 1 (fine), not 2"),
+        (("--same", "nobody.jpg,00"), "'nobody.jpg' is not among the 48 photos"),
+        (("--same", "00,01", "--level", 0.5), "give --level or --same, not both"),
+        (("--model", "somewhere"), "an index has its own vectors: leave out --model"),
+    ],
+)
+def test_mistakes_are_one_line(lookalike, shop, arguments, message, tmp_path):
+    completed = lookalike("discover", shop, "--out", tmp_path / "found.csv", *arguments)
+    assert completed.code == 2
+    assert message in completed.error
+    assert not (tmp_path / "found.csv").exists()
+
+
+def test_mistaken_answers_are_one_line(lookalike, shop, tmp_path):
+    table = tmp_path / "found.csv"
+    assert "write one with lookalike discover" in lookalike("ask", table).error
+    assert lookalike("discover", shop, "--out", table).code == 0
+    assert "'1' is no answer" in lookalike("ask", table, "--answer", "1").error
+    assert "there is no question 0" in lookalike("ask", table, "--answer", "0=same").error

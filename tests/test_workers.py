@@ -1,0 +1,61 @@
+"""Pieces of work by this process, by several, and without Ray; tests/test_cluster.py has the cluster."""
+
+import functools
+import operator
+import os
+import sys
+
+import pytest
+
+from lookalike.errors import UserError
+from lookalike.workers import Part, Workers
+
+
+def of(function, *given):
+    """What `Workers` takes, of functions that another process can import."""
+    return functools.partial(functools.partial, function, *given)
+
+
+@pytest.mark.parametrize("workers", [Workers(), Workers(2)], ids=["one", "two"])
+def test_results_come_in_the_order_of_the_pieces(workers):
+    assert list(workers.map(of(operator.mul, 3), range(20))) == [3 * number for number in range(20)]
+
+
+def test_several_processes_work_and_the_first_mistake_stops_them():
+    pieces = [(os.getpid, ()), (os.getpid, ()), (Part.of, ("5/3",)), *[(os.getpid, ())] * 50]
+    results = Workers(2).map(of(_apply), pieces)
+    assert os.getpid() not in {next(results), next(results)}
+    with pytest.raises(UserError, match="such as 3/40, not '5/3'"):
+        next(results)
+
+
+def test_a_killed_process_is_one_line():
+    with pytest.raises(UserError, match=r"ended from outside.* the same command continues"):
+        list(Workers(2).map(of(os._exit), [9]))
+
+
+def test_parts_divide_everything():
+    parts = [Part.of(f"{number}/4").chosen(range(10)) for number in range(1, 5)]
+    assert sorted(piece for part in parts for piece in part) == list(range(10))
+    assert Part.of(None).chosen("ab") == ["a", "b"]
+    for mistake in ("0/3", "4/3", "3", "a/b", "1/0", ""):
+        with pytest.raises(UserError, match="such as 3/40"):
+            Part.of(mistake)
+
+
+def test_without_ray_one_line_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match="--on needs Ray: pip install "):
+        list(Workers(on="ray://host:10001").map(of(abs), [1]))
+
+
+def test_an_address_without_a_cluster_is_one_line():
+    pytest.importorskip("ray", reason="the extra cluster is not installed")
+    for address in ("ray://127.0.0.1:1", "127.0.0.1:1", "ray://127.0.0.1:99999"):
+        with pytest.raises(UserError, match=f"no Ray cluster answers at {address} .*: start one with ray start --head"):
+            list(Workers(on=address).map(of(abs), [1]))
+
+
+def _apply(call):
+    function, given = call
+    return function(*given)
