@@ -43,7 +43,7 @@ def calls(monkeypatch):
     count(
         import_module("lookalike.evaluation.evaluate"),
         "measure_ranking",
-        lambda _1, _2, _3, sets, _4: len(sets.queries),
+        lambda _1, _2, _3, sets, *_: len(sets.queries),
     )
     return counts
 

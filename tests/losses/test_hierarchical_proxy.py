@@ -33,19 +33,14 @@ class TestHierarchicalProxy:
         value, expected = loss(z, torch.tensor(LABELS)), proxy_anchor(z, LABELS, loss.proxies)
         assert_same(value, expected, [z, loss.proxies, loss.coarse_proxies])
 
-    def test_clusters_are_those_of_the_nearest_unit_centroid(self):
+    def test_clusters_are_those_of_k_means_on_the_sphere_and_their_proxies_the_unit_means(self):
         loss = losses.HierarchicalProxy(classes=30, dim=4).double()
         loss.epoch_started(1, torch.Generator().manual_seed(0))
         assert loss.coarse_proxies.shape == (5, 4)  # round(√30)
         units = loss.proxies.detach() / loss.proxies.detach().norm(dim=1, keepdim=True)
-        centroids = loss.coarse_proxies.detach()
-        torch.testing.assert_close(centroids.norm(dim=1), torch.ones(5, dtype=torch.float64))
-        assert torch.equal((units @ centroids.T).argmax(1), loss.cluster)
-        for cluster in range(5):
-            members = units[loss.cluster == cluster]
-            if len(members):
-                mean = members.sum(0) / members.sum(0).norm()
-                torch.testing.assert_close(centroids[cluster], mean)
+        means = torch.stack([units[loss.cluster == cluster].mean(0) for cluster in range(5)])
+        assert torch.equal(torch.cdist(units, means).argmin(1), loss.cluster)
+        torch.testing.assert_close(loss.coarse_proxies.detach(), means / means.norm(dim=1, keepdim=True))
 
     def test_clusters_every_few_epochs_and_free_between(self):
         loss = losses.HierarchicalProxy(classes=9, dim=4, every=2)

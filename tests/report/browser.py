@@ -18,6 +18,7 @@ def requests(window: Any) -> list[str]:
 
 def check_quiet_alone_and_readable(window: Any, page: Path, width: int, scheme: str, least: int) -> None:
     """No complaint, no request but for itself, nothing wider than the window, all texts legible."""
+    window.get("about:blank")  # a page before it may still be loading its pictures
     requests(window)
     window.get_log("browser")
     show(window, page, width, scheme)

@@ -117,7 +117,7 @@ def test_a_shard_that_is_down_is_never_silently_missing(postgres, place, model, 
     with closed(postgres):
         index.ready()  # a server starts without it
         query = str(held_out / "figs" / "101.png")
-        output = cli_search._as_table(index, query, index.search(query))
+        output = cli_search._as_table(index, query, index.search(query), [])
         assert "shard 2 of 2 does not answer: its items are missing below" in output
         assert "figs" in output
         with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this takes all of them"):

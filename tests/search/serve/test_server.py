@@ -30,7 +30,8 @@ def test_a_single_worker_is_the_process_itself_and_believes_no_header_about_its_
     assert children(server.process.pid) == []
     forged = server("GET", "/v1/health?forged", X_Forwarded_For="192.0.2.7", X_Forwarded_Proto="https")
     assert "server" not in forged.headers
-    (line,) = (line for line in server.log_lines() if line["request"] == forged.headers["x-request-id"])
+    request = forged.headers["x-request-id"]
+    (line,) = server.wait_for(lambda: [one for one in server.log_lines() if one["request"] == request], "log line")
     assert line["client"] == "127.0.0.1"
 
 
