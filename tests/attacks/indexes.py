@@ -23,6 +23,7 @@ from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, item_form
 from lookalike.search.status import describe
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
+from lookalike.search.things import ThingSearch
 from tests.attacks.outcomes import Outcomes, right
 
 GEOMETRIES = ("sphere", "ball", "none")
@@ -78,21 +79,32 @@ class Truth:
         for name in ids:
             del self.rows[name]
 
-    def check(self, answer: Answer, query: np.ndarray, k: int, label: str | None = None, group: bool = False) -> None:
-        """Ids, order and scores are those of float64, to the bit."""
+    def check(self, answer: Answer, query: np.ndarray, k: int, label: str | None = None) -> None:
+        found = [(hit.id, hit.similarity) for hit in answer.hits]
+        self.compare(found, answer.certified, query, k, label)
+
+    def compare(
+        self,
+        found: list[tuple[str, float]],
+        certified: bool,
+        query: np.ndarray,
+        k: int,
+        label: str | None = None,
+        things: bool = False,
+    ) -> None:
+        """Ids, order and scores are those of float64, to the bit; `things`: of the best photo of each class."""
         every, exact = np.stack([row for row, _ in self.rows.values()]).astype(np.float64), query.astype(np.float64)
         scores = (every * exact).sum(1) if self.geometry == "sphere" else -np.square(every - exact).sum(1) / 2
         pairs = zip((-scores).tolist(), self.rows.items(), strict=True)
         ranked = sorted((score, name, own) for score, (name, (_, own)) in pairs if label in (None, own))
-        if group:
+        if things:
             best: dict[str | None, tuple[float, str, str | None]] = {}
             for each in ranked:
                 best.setdefault(each[2], each)
             ranked = list(best.values())
         expected = [(name, -score) for score, name, _ in ranked[:k]]
-        found = [(hit.id, hit.similarity) for hit in answer.hits]
         if found != expected:
-            right(False, f"{'certified' if answer.certified else 'completed'}: {found[:3]} is not {expected[:3]}")
+            right(False, f"{'certified' if certified else 'completed'}: {found[:3]} is not {expected[:3]}")
 
 
 def histories_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> None:
@@ -127,7 +139,7 @@ def history_trial(number: int, place: Path) -> None:
 
 
 def ask(chance: Chance, store: SqliteStore, truth: Truth, queries: Vectors) -> None:
-    """As they are, or far shorter or longer than what is in the index; with a condition, by group."""
+    """As they are, or far shorter or longer than what is in the index; with a condition, for things."""
     if not truth.rows:
         right(not store.search(queries[:1], 3)[0].hits, "hits in an empty index")
         return
@@ -136,10 +148,15 @@ def ask(chance: Chance, store: SqliteStore, truth: Truth, queries: Vectors) -> N
         queries = np.clip(factor * queries.astype(np.float64), -LONGEST, LONGEST).astype(np.float32)
     queries = np.concatenate([queries, truth.rows[chance.choice(list(truth.rows))][0][None]])
     k, label = chance.choice((1, 3, 10, 50, 400)), chance.choice((None, None, "class 1"))
-    group = chance.random() < 0.2
     where = filters.parse(None if label is None else f"label={label}")
-    for query, answer in zip(queries, store.search(queries, k, where, "label" if group else None), strict=True):
-        truth.check(answer, query, k, label, group)
+    if chance.random() < 0.2:
+        for query in queries:
+            found = ThingSearch(store, "label", query[None], k, where=where).found()
+            best = [(thing.photos[0].id, thing.score) for thing in found.things]
+            truth.compare(best, found.certified, query, k, label, things=True)
+        return
+    for query, answer in zip(queries, store.search(queries, k, where), strict=True):
+        truth.check(answer, query, k, label)
 
 
 def caches_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> None:

@@ -168,7 +168,7 @@ def test_processes_share_a_batch(train_images):
         (["model.dim=none"], "set model.dim"),
         (["model.unfreeze_epoch=1"], "keeps the backbone frozen"),
         (["model.hidden=8", "model.head=principal"], "cannot start as principal components"),
-        (['mixup.places=["block1"]'], "mixup.places is input"),
+        (['mixup.places=["block1"]'], "set mixup.places to input"),
     ],
 )
 def test_mistakes(train_images, settings, message):
