@@ -1,6 +1,6 @@
 """Groups of one kind at every level, from coarse to fine, and the level that the vectors themselves suggest.
 
-The neighbours of every item are exact; groups merge along them by their mean similarity ([math K-Groups]). Random pairs
+The neighbours of every item are exact; groups merge along them by their mean similarity ([math M-groups]). Random pairs
 say what no likeness is: a level below their mean plus two standard deviations is not suggested. Above it, the
 suggested level is the one at which most items are more similar to the others of their group than to any other nearby.
 """

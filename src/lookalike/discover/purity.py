@@ -3,7 +3,7 @@
 A photo is drawn from all that are in a group, and another one from its group. Where a group holds the share p_c of
 class c, the two are of one class with a chance of at most Σ p_c², which is at most the largest share. So the chance
 that a pair is of one kind is at most the purity, and a lower bound on it (Clopper and Pearson, Biometrika 1934, exact
-for every number of pairs) is one on the purity ([math K-Groups]).
+for every number of pairs) is one on the purity ([math M-groups]).
 """
 
 from dataclasses import dataclass
