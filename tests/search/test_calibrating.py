@@ -99,8 +99,8 @@ def test_few_classes_promise_less_and_say_so(tmp_path):
     ("noise", "level", "reason"),
     [
         (0.2, 0.95, ""),
-        (0.6, 0.9, " (the highest level with 25% of what can be answered, or more); "),
-        (0.8, 0.8, " (no level from 80% on has 25% of what can be answered; this one has most); "),
+        (0.6, 0.9, " (the highest level that covers 25% of the queries or more); "),
+        (0.8, 0.8, " (no level from 80% up covers 25% of the queries; this one covers most); "),
     ],
 )
 def test_the_default_level_is_one_that_answers_reach(noise, level, reason):
@@ -108,7 +108,7 @@ def test_the_default_level_is_one_that_answers_reach(noise, level, reason):
     calibration = calibrate(batches, **FACTS)
     assert calibration.target == level
     assert reason in calibration.promise
-    assert (calibration.coverage >= 0.25) == ("this one has most" not in reason)
+    assert (calibration.coverage >= 0.25) == ("this one covers most" not in reason)
     higher = [calibrate(batches, other, **FACTS) for other in (0.95, 0.9, 0.85) if other > level]
     assert all(one.sure is None or one.coverage < 0.25 for one in higher)
 

@@ -126,7 +126,7 @@ def test_what_calibration_promises_is_said(index, shop):
     assert (form.precision, form.coverage, form.date, form.stale) == (0.8, 0.75, "today", False)
     promise = (
         "At least 80% of the answers called sure are right (6 classes can promise at most 86%; 95% takes at least 19); "
-        "75% of what can be answered gets one."
+        "they cover 75% of the queries whose class is there."
     )
     assert form.meaning == promise
     grown = shown(replace(calibration, items=10))

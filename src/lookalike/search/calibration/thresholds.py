@@ -156,7 +156,7 @@ class Calibration:
             )
         return (
             f"At least {self.target:.0%} of the answers called sure are right{more}; "
-            f"{self.coverage:.0%} of what can be answered gets one."
+            f"they cover {self.coverage:.0%} of the queries whose class is there."
         )
 
     def stale(self, items: int, generation: int) -> str | None:
@@ -340,10 +340,10 @@ def _promised(curve: Curve, target: float | None) -> tuple[float, float | None, 
         return (*reached[0], "")
     useful = [one for one in reached if curve.coverage[one[2]] >= USEFUL and one[0] >= FIRM]
     if useful:
-        return (*useful[0], f"the highest level with {USEFUL:.0%} of what can be answered, or more")
+        return (*useful[0], f"the highest level that covers {USEFUL:.0%} of the queries or more")
     firm = [one for one in reached if one[0] >= FIRM]
     if firm:
-        return (*firm[-1], f"no level from {FIRM:.0%} on has {USEFUL:.0%} of what can be answered; this one has most")
+        return (*firm[-1], f"no level from {FIRM:.0%} up covers {USEFUL:.0%} of the queries; this one covers most")
     return (*reached[0], f"the highest level that {curve.classes:,} classes support")
 
 
