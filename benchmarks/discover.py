@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from benchmarks.verdicts import unit
-from lookalike.discover.grouping import Found, Grouping, hierarchy
+from lookalike.discover.grouping import FoundGroups, Grouping, hierarchy
 from lookalike.discover.purity import Checked, draw_pairs
 
 DRAWS, CHECKED = 50, 60
@@ -214,7 +214,7 @@ def _moved(node: int, groups: Any, total: Any, count: Any, sums: Any, sizes: Any
     return True
 
 
-def promise(found: Found, labels: np.ndarray) -> float:
+def promise(found: FoundGroups, labels: np.ndarray) -> float:
     """How often the purity is at least what checked pairs promise."""
     some = found.groups >= 0
     true = purity(found.groups[some], labels[some])
@@ -225,7 +225,7 @@ def promise(found: Found, labels: np.ndarray) -> float:
     return kept / DRAWS
 
 
-def covering(whole: Grouping, level: float, coverage: float) -> Found:
+def covering(whole: Grouping, level: float, coverage: float) -> FoundGroups:
     """Our groups at the suggested level, or at the finer one that leaves out as many photos as another method."""
     low, high = level, whole.finest
     if whole.at(low).coverage <= coverage:

@@ -61,8 +61,8 @@ def pipeline_trial(number: int, server: Server, photo: Path) -> None:
     """Hostile connections beside an ordinary search and a pipeline whose answers must come in order."""
     chance = random.Random(number)
     body, kind = multipart([("image", photo.read_bytes())])
-    search = (b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
-              % (kind.encode(), len(body))) + body  # fmt: skip
+    head = b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
+    search = head % (kind.encode(), len(body)) + body
     with ExitStack() as stack:
         for _ in range(chance.randrange(1, CONNECTIONS)):
             with suppress(OSError):

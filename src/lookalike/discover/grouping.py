@@ -26,7 +26,7 @@ BLOCK = 65_536  # pairs whose vectors are held at once
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundGroups:
     """The groups at one level.
 
     groups: a number per item, the largest group first, −1 for what belongs nowhere.
@@ -117,7 +117,7 @@ class Grouping:
                 progress(done, LEVELS)
         return result
 
-    def at(self, level: float, least: int = LEAST) -> Found:
+    def at(self, level: float, least: int = LEAST) -> FoundGroups:
         """The groups at a `level`; groups of fewer than `least` items are no groups, but known classes are."""
         groups = self._numbers(self._merges(level))
         own, other = self._similarities(groups)
@@ -130,7 +130,7 @@ class Grouping:
         inside = np.where(np.isfinite(own), own, 0.0)
         spread = self.finest - self.random
         fineness = min(max((level - self.random) / spread, 0.0), 1.0) if spread > 0 else 0.0
-        return Found(found, inside, np.where(np.isfinite(own), own - other, 0.0), level, fineness)
+        return FoundGroups(found, inside, np.where(np.isfinite(own), own - other, 0.0), level, fineness)
 
     def _roots(self) -> Int64[np.ndarray, " n"]:
         """Every item is its own group, but for those of known classes."""

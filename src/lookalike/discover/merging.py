@@ -13,14 +13,7 @@ from typing import no_type_check
 import numpy as np
 from numba import njit
 
-
-@njit(nogil=True, cache=True)
-@no_type_check
-def root_of(parent, item):
-    while parent[item] != item:
-        parent[item] = parent[parent[item]]
-        item = parent[item]
-    return item
+from lookalike.data.audit.hamming import root_of
 
 
 @njit(nogil=True, cache=True)

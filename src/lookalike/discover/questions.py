@@ -7,7 +7,7 @@ import numpy as np
 
 from lookalike.discover.answers import PairAnswer
 from lookalike.discover.purity import Checked, draw_pairs
-from lookalike.discover.table import Row
+from lookalike.discover.table import GroupedPhoto
 from lookalike.errors import check
 
 MOST = 1000  # pairs that can be asked for
@@ -23,7 +23,7 @@ class PairQuestion:
     label: str  # of the group they are in
 
 
-def questions(rows: Sequence[Row]) -> list[PairQuestion]:
+def questions(rows: Sequence[GroupedPhoto]) -> list[PairQuestion]:
     """The pairs of a table, always the same ones in the same order; photos that brought their label are left out."""
     new = [row for row in rows if row.verdict in ("found", "joined")]
     names, groups = np.unique([row.label for row in new], return_inverse=True)

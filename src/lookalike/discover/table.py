@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lookalike.data.formats.table import cells, guarded
-from lookalike.discover.grouping import APART, Found
+from lookalike.discover.grouping import APART, FoundGroups
 from lookalike.discover.photos import Photos
 from lookalike.errors import UserError, check
 from lookalike.files import printable, whole_file
@@ -20,7 +20,7 @@ NEW = "group"
 
 
 @dataclass(frozen=True)
-class Row:
+class GroupedPhoto:
     """A photo in a table of groups; `nearer`: by how much it is more similar to its own group than to the next."""
 
     path: str
@@ -30,7 +30,7 @@ class Row:
     nearer: float
 
 
-def rows_of(photos: Photos, found: Found) -> list[Row]:
+def rows_of(photos: Photos, found: FoundGroups) -> list[GroupedPhoto]:
     """One row per photo, in the order of the photos."""
     names = _names(photos, found)
     rows = []
@@ -39,11 +39,11 @@ def rows_of(photos: Photos, found: Found) -> list[Row]:
         new = label.startswith(f"{NEW} ") and label not in photos.classes
         verdict = "known" if own is not None else "unknown" if group == APART else "found" if new else "joined"
         near = min(float(found.nearer[place]), 9.0)  # no other group is near
-        rows.append(Row(photos.names[place], own or label, verdict, float(found.similarity[place]), near))
+        rows.append(GroupedPhoto(photos.names[place], own or label, verdict, float(found.similarity[place]), near))
     return rows
 
 
-def _names(photos: Photos, found: Found) -> dict[int, str]:
+def _names(photos: Photos, found: FoundGroups) -> dict[int, str]:
     """The known class of each group, or a number that no class has for a name."""
     result = {
         group: label
@@ -60,7 +60,7 @@ def _names(photos: Photos, found: Found) -> dict[int, str]:
     return result
 
 
-def write(rows: Sequence[Row], place: Path) -> None:
+def write(rows: Sequence[GroupedPhoto], place: Path) -> None:
     with whole_file(place, "w") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
@@ -69,13 +69,13 @@ def write(rows: Sequence[Row], place: Path) -> None:
             table.writerow([*names, f"{row.similarity:.6f}", f"{row.nearer:.6f}"])
 
 
-def read(place: Path) -> list[Row]:
+def read(place: Path) -> list[GroupedPhoto]:
     """The rows of a table that `write` wrote."""
     check(place.is_file(), f"there is no table '{place}': write one with lookalike discover PHOTOS --out {place.name}")
     lines = cells(place)
     header = next(lines, [])
     check(tuple(header) == COLUMNS, f"'{place.name}' is no table of lookalike discover: its first line is {header}")
     try:
-        return [Row(line[0], line[1], line[2], float(line[3]), float(line[4])) for line in lines if line]
+        return [GroupedPhoto(line[0], line[1], line[2], float(line[3]), float(line[4])) for line in lines if line]
     except (IndexError, TypeError, ValueError):
         raise UserError(f"'{place.name}' is damaged: write it again with lookalike discover") from None

@@ -9,6 +9,7 @@ their twins. What is extracted stays in the cache of features, where the run its
 import math
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -139,12 +140,16 @@ class _Rounds:
         rows = [row | {"chosen": row is taken} for row in made["rows"]]
         return made | {"rows": rows, "chosen": _cell(taken), "pooling": taken.get("pooling")}
 
+    @cached_property
+    def long(self) -> bool:
+        return are_long(self.train)
+
     def _with_twins(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """The cells that are left and their twins, once they are few and where photos are long."""
         left = [NetworkAtSize(*cell) for cell in made["left"]]
         if not made["rows"] or len(left) > FEW or made.get("twins"):
             return {}
-        others = [twin for cell in left for twin in twins(self.recipe, cell)] if are_long(self.train) else []
+        others = [twin for cell in left for twin in twins(self.recipe, cell)] if self.long else []
         return {"twins": True, "left": left + others}
 
     def _with_last_twins(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -152,7 +157,7 @@ class _Rounds:
         last = [row for row in made["rows"] if row["images"] == made["images"]]
         best = _cell(max(last, key=lambda row: row["metrics"]["map@r"]))
         new = [twin for twin in twins(self.recipe, best) if _row(made["rows"], twin) is None]
-        return {"twins": True, "left": [best, *new]} if new and are_long(self.train) else None
+        return {"twins": True, "left": [best, *new]} if new and self.long else None
 
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """How many images the next round has, and what computes their features; None: there is no next round."""

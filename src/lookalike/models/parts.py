@@ -22,7 +22,7 @@ from lookalike.models.readout import CentredFeatures
 SHORTEST = 1e-30  # of a vector that is divided by
 
 
-class Parts(NamedTuple):
+class EmbeddingParts(NamedTuple):
     """The parts of embeddings: `vectors.sum(1)` are the embeddings, in the model's geometry.
 
     vectors: one for every position, row by row.
@@ -34,7 +34,7 @@ class Parts(NamedTuple):
 
 
 @torch.no_grad()
-def parts_of(model: Model, inputs: Float[Tensor, "n c h w"]) -> Parts:
+def parts_of(model: Model, inputs: Float[Tensor, "n c h w"]) -> EmbeddingParts:
     """The parts of the embeddings of images that have been prepared."""
     embedder = model.embedder
     if not isinstance(embedder, Embedder):
@@ -46,7 +46,7 @@ def parts_of(model: Model, inputs: Float[Tensor, "n c h w"]) -> Parts:
         maps = embedder.backbone(images)
         columns = shares(maps, getattr(embedder.backbone, "prefix_tokens", 0))  # type: ignore[misc]
         parts = _read(embedder, columns.transpose(1, 2))
-    return Parts(placed(parts, model.geometry).cpu(), _grid(maps, parts.shape[1]))
+    return EmbeddingParts(placed(parts, model.geometry).cpu(), _grid(maps, parts.shape[1]))
 
 
 def placed(parts: Float[Tensor, "n p d"], geometry: Geometry) -> Float[Tensor, "n p d"]:

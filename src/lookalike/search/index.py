@@ -44,7 +44,7 @@ from lookalike.search.stores.copying import THING
 from lookalike.search.stores.places import Place
 from lookalike.search.things import called
 from lookalike.search.watching.reference import Reference, reference
-from lookalike.search.why import Seen, explained, seen
+from lookalike.search.why import SeenPicture, explained, seen
 from lookalike.values import checked
 from lookalike.workers import Workers
 
@@ -306,13 +306,13 @@ class Index:
         asked = cache(partial(self._seen, query, box, plain))
         return lambda item: self._why(asked(), item)
 
-    def _seen(self, query: Query, box: Box | None, plain: bool) -> Seen:
+    def _seen(self, query: Query, box: Box | None, plain: bool) -> SeenPicture:
         stored = isinstance(query, str) and box is None and self._is_item(query)
         picture = self.picture(query) if stored else pixels_of(query)
         return seen(self.model, picture, box, flip=not stored and not plain and self.quality.flip)
 
-    def _why(self, asked: Seen, item: str) -> Why:
-        return explained(asked, seen(self.model, self.picture(item)), self.identity.geometry)
+    def _why(self, query: SeenPicture, item: str) -> Why:
+        return explained(query, seen(self.model, self.picture(item)), self.identity.geometry)
 
     def picture(self, item: str) -> Tensor:
         """The picture of an `item` (its id), as it was embedded: 3 × h × w, uint8."""

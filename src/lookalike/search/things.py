@@ -30,7 +30,7 @@ Name = tuple[bool, Value]  # of a thing: whether it is a photo without one, then
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenThing:
     """The photos of one thing that were seen, for each of the query's photos, the nearest first."""
 
     photos: Sequence[Sequence[Near]]
@@ -73,7 +73,7 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundThings:
     """The nearest things, and how they were found; see `Answer`."""
 
     things: Sequence[Thing]
@@ -98,7 +98,7 @@ class ThingSearch:
     leave_out: Sequence[str] = ()
     start: int | None = None
 
-    def found(self, first: Sequence[Nearest] | None = None) -> Found:
+    def found(self, first: Sequence[Nearest] | None = None) -> FoundThings:
         """The k nearest things; `first` are the first photos of each query where they are known already."""
         number = first_photos(self.k, self.pooled) if self.start is None else self.start
         near = self._asked(number) if first is None else list(first)
@@ -107,7 +107,7 @@ class ThingSearch:
             things = self._reaching(near, whole)
             if whole or (len(things) == self.k and things[-1].order < self._bound(near)):
                 missing = dict.fromkeys(name for one in near for name in one.missing)
-                return Found(things, all(one.certified for one in near), near[0].generation, tuple(missing))
+                return FoundThings(things, all(one.certified for one in near), near[0].generation, tuple(missing))
             number *= MORE
             near = self._asked(number)
 
@@ -135,20 +135,20 @@ class ThingSearch:
                 return things
             things += [_thing(name, one) for name, one in self._whole(some)]
 
-    def _whole(self, names: Sequence[Name]) -> Iterator[tuple[Name, Seen]]:
+    def _whole(self, names: Sequence[Name]) -> Iterator[tuple[Name, SeenThing]]:
         """Things with all of their photos; those that are gone meanwhile are not among them."""
         for alone, column in ((False, self.column), (True, "id")):
             values = tuple(value for own, value in names if own == alone)
             if values:
                 yield from self._by_thing(self._asked(EVERY, (Condition(column, "=", values),))).items()
 
-    def _by_thing(self, near: Sequence[Nearest]) -> dict[Name, Seen]:
+    def _by_thing(self, near: Sequence[Nearest]) -> dict[Name, SeenThing]:
         photos: dict[Name, list[list[Near]]] = {}
         for place, one in enumerate(near):
             for photo in one.items:
                 name = (True, photo.id) if photo.name is None else (False, photo.name)
                 photos.setdefault(name, [[] for _ in near])[place].append(photo)
-        return {name: Seen(some, 1 if name[0] else self.pooled) for name, some in photos.items()}
+        return {name: SeenThing(some, 1 if name[0] else self.pooled) for name, some in photos.items()}
 
 
 def first_photos(k: int, pooled: int) -> int:
@@ -156,7 +156,7 @@ def first_photos(k: int, pooled: int) -> int:
     return pooled * max(FIRST, FOR_EACH * k)
 
 
-def _thing(name: Name, seen: Seen) -> Thing:
+def _thing(name: Name, seen: SeenThing) -> Thing:
     return Thing(None if name[0] else name[1], seen.score([-math.inf] * len(seen.photos)), seen.speaking)
 
 

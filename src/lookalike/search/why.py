@@ -19,7 +19,7 @@ from lookalike.search.queries import Box, pixels_of, views_of
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenPicture:
     """A picture as the network sees it: the parts of its vector, in a grid over a part of the picture."""
 
     vectors: Float[Tensor, "p d"]
@@ -27,12 +27,12 @@ class Seen:
     view: View
 
 
-def seen(model: Model, picture: Tensor, box: Box | None = None, flip: bool = False) -> Seen:
+def seen(model: Model, picture: Tensor, box: Box | None = None, flip: bool = False) -> SeenPicture:
     """A picture (3 × h × w), or the `box` of it; with `flip` together with its mirror image."""
     part = pixels_of(picture, box)
     inputs = torch.cat([prepare([view], model.preprocessing) for view in views_of(part, flip)])
     parts = parts_of(model, inputs)
-    return Seen(
+    return SeenPicture(
         _together(parts.vectors, parts.grid, model.geometry), parts.grid, _view(picture, part, box, model.preprocessing)
     )
 
@@ -52,7 +52,7 @@ def _together(vectors: Tensor, grid: tuple[int, int], geometry: Geometry) -> Flo
     return placed((vectors[:1].double() + mirrored.double()) / 2, geometry)[0]
 
 
-def explained(query: Seen, hit: Seen, geometry: Geometry) -> Why:
+def explained(query: SeenPicture, hit: SeenPicture, geometry: Geometry) -> Why:
     """What the similarity of two pictures is made of."""
     pairs = query.vectors @ hit.vectors.T
     if geometry != "sphere":

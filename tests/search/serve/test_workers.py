@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lookalike.errors import EXIT_CODE, UserError
-from lookalike.search.serve.workers import ENDS, Workers
+from lookalike.search.serve.workers import ENDS, WorkerProcesses
 from tests.cli.processes import SERVER, Forked
 from tests.search.serve import work
 
@@ -67,7 +67,7 @@ def meanwhile(act, number=signal.SIGTERM):
 
 
 def kept(count, job, file, **settings):
-    return Workers(count, partial(job, file), **{"grace": 20, "context": SERVER} | settings)
+    return WorkerProcesses(count, partial(job, file), **{"grace": 20, "context": SERVER} | settings)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

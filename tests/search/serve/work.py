@@ -1,4 +1,4 @@
-"""What workers do in tests: each is called with a number and with what says that it is ready, as `Workers` has it.
+"""Work for the `WorkerProcesses` of tests: called with a number, and with what says that the worker is ready.
 
 Every one notes its process as a line of a file: number, process id, seconds.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lookalike.errors import UserError
-from lookalike.search.serve.workers import Workers
+from lookalike.search.serve.workers import WorkerProcesses
 
 
 def note(file: Path, number: int) -> None:
@@ -61,4 +61,4 @@ def silent(file: Path, number: int, _: Callable[[], None]) -> None:
 
 def parent(work: Callable[[int, Callable[[], None]], None]) -> None:
     """A parent of one worker, in a process of its own."""
-    Workers(1, work, grace=20).keep()
+    WorkerProcesses(1, work, grace=20).keep()

@@ -21,7 +21,8 @@ def _bits(word):
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def _root(parent, node):
+def root_of(parent, node):
+    """The root of a node's tree; the path to it becomes shorter on the way."""
     while parent[node] != node:
         parent[node] = parent[parent[node]]
         node = parent[node]
@@ -39,9 +40,9 @@ def link(hashes, shapes, parent, bits, least):
         for other in range(row + 1, count):  # no branch in this loop, so that the compiler vectorises it
             near[other] = _bits(this ^ hashes[other]) <= np.uint64(bits)
         for other in range(row + 1, count):
-            if near[other] and _root(parent, row) != _root(parent, other):
+            if near[other] and root_of(parent, row) != root_of(parent, other):
                 product = np.float32(0)
                 for place in range(shapes.shape[1]):
                     product += shapes[row, place] * shapes[other, place]
                 if product >= least:
-                    parent[_root(parent, other)] = _root(parent, row)
+                    parent[root_of(parent, other)] = root_of(parent, row)

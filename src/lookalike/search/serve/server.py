@@ -14,7 +14,7 @@ from typing import Any, cast
 from lookalike.errors import UserError
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.settings import Settings
-from lookalike.search.serve.workers import Workers
+from lookalike.search.serve.workers import WorkerProcesses
 
 GRACE = 30  # seconds for what has begun, when the server is told to stop
 BACKLOG = 2048
@@ -50,7 +50,7 @@ def run(settings: Settings, announce: Callable[[str], None]) -> None:
     with tempfile.TemporaryDirectory(prefix="lookalike-") as folder:
         meters = Path(folder) / "meters"
         Meters.make(meters, settings.workers)
-        Workers(settings.workers, partial(answer, settings, listener, meters), GRACE + 5).keep()
+        WorkerProcesses(settings.workers, partial(answer, settings, listener, meters), GRACE + 5).keep()
 
 
 def answer(

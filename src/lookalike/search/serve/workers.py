@@ -66,7 +66,7 @@ class _Running:
                 self.ready, self.reason = self.ready or word == READY, word
 
 
-class Workers:
+class WorkerProcesses:
     """`count` processes that do one `work`; one that dies is replaced, unless none of them can ever be ready.
 
     `grace`: seconds that a worker has to end when it is told to; `pause`: seconds before one that died at once is
