@@ -56,7 +56,8 @@ def _small(model: Any, out: Path, precision: str, photos: str, most_lost: float)
     with bar("searching unseen classes") as progress:
         proof = export_small(model, images, out, precision, most_lost, progress)
     figures = ", ".join(
-        f"{name} {proof.file[name]:.3f} ({value:.3f} in float32)" for name, value in proof.model.items()
+        f"{gain.metric} {gain.value:.3f} ({gain.difference:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}] against float32)"
+        for gain in proof.gains
     )
     calibrated = f", calibrated on {proof.calibration:,} photos" if proof.calibration else ""
     return f"{precision}{calibrated}; {figures} on {proof.photos:,} photos of unseen classes."

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check, unknown
-from lookalike.evaluation import Result, evaluate
+from lookalike.evaluation import Result, compare, evaluate
+from lookalike.evaluation.statistics.paired import Difference
 from lookalike.features.embedding import embed
 from lookalike.models import Model
 from lookalike.models.encoding import batched
@@ -34,16 +35,25 @@ MOST_LOST = 0.005  # of recall@1: half a point
 class Proof:
     """What a small file is worth, beside the model in float32.
 
-    file: its figures by name, on photos of classes that the model was not trained on.
-    model: those of the model.
-    photos: how many were searched, each among all others.
+    file: its figures on photos of classes that the model was not trained on, each searched among all others.
+    model: those of the model, on the same photos.
     calibration: on how many photos the ranges were measured; 0: none are needed.
     """
 
-    file: dict[str, float]
-    model: dict[str, float]
-    photos: int
+    file: Result
+    model: Result
     calibration: int
+
+    @property
+    def photos(self) -> int:
+        """How many were searched."""
+        return len(self.file.labels)
+
+    @property
+    def gains(self) -> list[Difference]:
+        """The file's figures minus the model's, in pairs of photos, with 95 % intervals over classes."""
+        results = {"float32": self.model, "file": self.file}
+        return [part for part in compare(results, METRICS, over="classes").differences if part.name == "file"]
 
 
 def export_small(
@@ -86,7 +96,7 @@ def export_small(
             f"the {precision} file loses {100 * lost:.2f} points of recall@1 on {len(unseen):,} photos, more than "
             f"{100 * most_lost:g}: it was not written",
         )
-        proof = Proof(file, float32, len(unseen), 0 if calibration is None else len(calibration))
+        proof = Proof(file, float32, 0 if calibration is None else len(calibration))
         describe(onnx, small, model, precision=precision, **_facts(proof))
         onnx.save(small, str(partial))
     return proof
@@ -107,12 +117,11 @@ def _crops(model: Model, dataset: Dataset, at_once: int) -> Iterator[Float[Tenso
     return batched(crop, len(dataset), at_once)
 
 
-def _figures(model: Model, embeddings: Tensor, dataset: Dataset) -> dict[str, float]:
-    result: Result = evaluate(embeddings, dataset.labels, metrics=METRICS, normalise=model.geometry)
-    return {name: float(result[name]) for name in METRICS}
+def _figures(model: Model, embeddings: Tensor, dataset: Dataset) -> Result:
+    return evaluate(embeddings, dataset.labels, metrics=METRICS, normalise=model.geometry)
 
 
 def _facts(proof: Proof) -> dict[str, str]:
-    figures = {name: f"{value:.4f}" for name, value in proof.file.items()}
-    float32 = {f"{name} of float32": f"{value:.4f}" for name, value in proof.model.items()}
+    figures = {name: f"{proof.file[name]:.4f}" for name in METRICS}
+    float32 = {f"{name} of float32": f"{proof.model[name]:.4f}" for name in METRICS}
     return {**figures, **float32, "photos": str(proof.photos), "calibration": str(proof.calibration)}
