@@ -118,14 +118,7 @@ class Counter:
             self.kernel.hide_classes(scores, question.first[panel.rows], question.last[panel.rows], columns.start)
         else:
             self.listed_kernel.fill_listed(scores, panel.listed.columns, columns.start, -np.inf)
-        ignore = question.ignore
-        if ignore is None:
-            return
-        queries, items = question.queries[panel.rows], question.gallery[columns]
-        if ignore.query_groups is not None and ignore.gallery_groups is not None:
-            self.kernel.hide_groups(scores, ignore.query_groups[queries], ignore.gallery_groups[items])
-        else:
-            scores[ignore.hides(queries[:, None], items)] = -np.inf
+        hide_ignored(self.kernel, question, panel.rows, columns, scores)
 
     def sweep(self, panel: Panel, scores: Any, columns: slice, by_column: bool) -> bool:
         """Count what float32 decides and settle the rest one by one; False: there is too much to settle."""
@@ -159,3 +152,15 @@ class Counter:
         else:
             self.kernel.few_exact(scores, low, high, upto, over)
         panel.add(over, upto)
+
+
+def hide_ignored(kernel: Any, question: RankingTask, rows: slice, columns: slice, scores: Any) -> None:
+    """−∞ for what the queries of some rows ignore."""
+    ignore = question.ignore
+    if ignore is None:
+        return
+    queries, items = question.queries[rows], question.gallery[columns]
+    if ignore.query_groups is not None and ignore.gallery_groups is not None:
+        kernel.hide_groups(scores, ignore.query_groups[queries], ignore.gallery_groups[items])
+    else:
+        scores[ignore.hides(queries[:, None], items)] = -np.inf

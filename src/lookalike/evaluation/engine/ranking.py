@@ -6,7 +6,8 @@ queries and gallery are the same set, only the upper triangle of blocks is compu
 The relevant scores are float64 sums. A block score (float32) within rounding of the edge at which it starts to count as
 tied or above is computed again in float64, so ranks do not depend on block size, threads or hardware: they are those of
 the float64 scores of the vectors as they were given. Where a block holds too many such scores, the whole block is
-computed again in float64. Nothing is sorted but each query's own relevant scores.
+computed again in float64. Nothing is sorted but each query's own relevant scores; classes that are a good part of the
+gallery are ranked by `whole_rows` instead.
 """
 
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from lookalike.evaluation.engine.panel import BLOCKS, Blocks, Panel, partition, 
 from lookalike.evaluation.engine.question import RankingTask
 from lookalike.evaluation.engine.ranks import RelevantRanks
 from lookalike.evaluation.engine.space import Space
+from lookalike.evaluation.engine.whole_rows import RowSorter, sorted_ahead, suits
 from lookalike.progress import Progress
 
 FLOOR = 1e-12  # float64 sums of equal terms in another order differ by less; a tolerance of 0 means this
@@ -91,6 +93,9 @@ def rank(
     blocks: Blocks = BLOCKS,
 ) -> Iterator[RelevantRanks]:
     """The ranks of all queries with a relevant item, panel by panel; of their `most` best relevant items."""
+    if suits(question, gallery.vectors.device, most, blocks):
+        yield from rank_rows(RowSorter(question, queries, gallery, max(tolerance, FLOOR)), progress, blocks)
+        return
     counter = counter_for(question, queries, gallery, max(tolerance, FLOOR), most, blocks)
     groups = waves(question, partition(question, most, blocks), most, blocks)
     plans = [plan(question, rows, blocks) for rows in groups if rows]
@@ -119,6 +124,16 @@ def rank(
             for _ in pool.map(lambda task, panels=panels: work(panels, task), tasks):
                 pass
             yield from (panel.ranks(question) for panel in panels)
+
+
+def rank_rows(sorter: RowSorter, progress: Progress | None, blocks: Blocks) -> Iterator[RelevantRanks]:
+    """The ranks of huge classes, some rows at a time."""
+    total = len(sorter.pieces())
+    with workers(sorter.gallery.vectors.device) as (pool, threads):
+        for number, parts in enumerate(sorted_ahead(sorter, pool, threads, blocks.entries), start=1):
+            if progress is not None:
+                progress(number, total)
+            yield from parts
 
 
 def counter_for(

@@ -60,8 +60,9 @@ class RelevantRanks:
 
     def tied(self) -> NDArray[np.bool_]:
         """Whether a kept relevant item of the query is tied with an irrelevant one."""
-        owner = np.repeat(np.arange(len(self.kept)), self.kept)
-        return np.bincount(owner[self.over != self.upto], minlength=len(self.counts)) > 0
+        tied = np.flatnonzero(self.over != self.upto)
+        owner = np.searchsorted(np.cumsum(self.kept), tied, side="right")
+        return np.bincount(owner, minlength=len(self.counts)) > 0
 
 
 @dataclass(frozen=True)
@@ -95,20 +96,43 @@ class Order:
 
     def within(self, k: int) -> "Order":
         """Only the groups that begin among the first k: all that a metric at K ≤ k needs, and often far fewer."""
-        near = self.before < k
+        near = np.flatnonzero(self.before < k)
         query, before, hits = self.query[near], self.before[near], self.hits[near]
         gains = None if self.gains is None else self.gains[near]
         relevant, others = self.relevant[near], self.others[near]
         return Order(self.counts, self.size, query, before, hits, relevant, others, self.plain, gains, self.ideal)
 
+    @cached_property
+    def bounds(self) -> Codes:
+        """Where the groups of each query begin, and where the last ones end."""
+        return np.searchsorted(self.query, np.arange(len(self.counts) + 1))
+
+    def reach(self, k: int | Codes) -> Codes:
+        """Where the groups of each query end that begin among its first k: they are in order, so it is bisected."""
+        low, high = self.bounds[:-1], self.bounds[1:]
+        while (low < high).any():
+            middle = (low + high) // 2
+            inside = (low < high) & (self.before[np.minimum(middle, len(self.before) - 1)] < k)
+            low, high = np.where(inside, middle + 1, low), np.where(inside, high, np.minimum(middle, high))
+        return low
+
+    def precisions_within(self, k: int | Codes) -> Values:
+        """Σ of P@rank over the relevant items among the first k of each query, without ties."""
+        starts, ends = self.bounds[:-1], self.reach(k)
+        sums, some = np.zeros(len(starts)), ends > starts
+        if some.any():
+            cuts = np.stack((starts[some], ends[some]), 1).reshape(-1)
+            sums[some] = np.add.reduceat(self.precisions, cuts[:-1] if cuts[-1] == len(self.query) else cuts)[::2]
+        return sums
+
     def hits_within(self, k: int | Codes) -> Values:
         """Expected number of relevant items among the first k; k may differ from query to query."""
         if isinstance(k, int) and k in self.known:
             return self.known[k]
-        inside = (k if isinstance(k, int) else k[self.query]) - self.before
         if self.plain:
-            hits = np.bincount(self.query[inside > 0], minlength=len(self.counts)).astype(np.float64)
+            hits = (self.reach(k) - self.bounds[:-1]).astype(np.float64)
         else:
+            inside = (k if isinstance(k, int) else k[self.query]) - self.before
             members = self.relevant + self.others
             hits = self.per_query(np.clip(inside, 0, members).astype(np.float64) * (self.relevant / members))
         if isinstance(k, int):
@@ -136,7 +160,7 @@ def order(ranks: RelevantRanks, ties: Ties) -> Order:
         gains, ideal = ranks.gains.ordered(query, ties), ranks.gains.ideal(query)
     if ties != "expected":
         before: Codes = index + (ranks.upto if ties == "pessimistic" else ranks.over)
-        one, none = np.ones_like(index), np.zeros_like(index)
+        one, none = (np.broadcast_to(np.int64(each), index.shape) for each in (1, 0))
         return Order(ranks.counts, ranks.size, query, before, index, one, none, gains=gains, ideal=ideal)
     fresh = np.ones(len(query), np.bool_)
     fresh[1:] = (index[1:] == 0) | (ranks.over[1:] >= ranks.upto[:-1])

@@ -20,9 +20,9 @@ def precision_sum(order: Order, cap: int | Codes) -> Values:
     In a group of t relevant and m others after L items with A hits, rank L + j holds a relevant item with probability
     t / (t + m), and then A + 1 + (j − 1)(t − 1)/(t + m − 1) hits are expected up to it. Harmonic numbers sum over j.
     """
-    limit = cap if isinstance(cap, int) else cap[order.query]
     if order.plain:
-        return order.per_query(np.where(order.before < limit, order.precisions, 0.0))
+        return order.precisions_within(cap)
+    limit = cap if isinstance(cap, int) else cap[order.query]
     members = order.relevant + order.others
     reach = np.clip(limit - order.before, 0, members)
     harmonic = np.r_[0, np.cumsum(1 / np.arange(1, int((order.before + members).max()) + 1, dtype=np.longdouble))]
