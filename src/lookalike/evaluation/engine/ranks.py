@@ -18,6 +18,7 @@ from lookalike.evaluation.inputs import Codes
 
 Ties = Literal["pessimistic", "optimistic", "expected"]
 Values = NDArray[np.float64]
+LONG = 64  # groups of a query, on average
 
 
 def check_ties(ties: str) -> None:
@@ -107,6 +108,11 @@ class Order:
         """Where the groups of each query begin, and where the last ones end."""
         return np.searchsorted(self.query, np.arange(len(self.counts) + 1))
 
+    @property
+    def long(self) -> bool:
+        """Whether bisecting the groups of a query is cheaper than looking at each."""
+        return len(self.query) > LONG * len(self.counts)
+
     def reach(self, k: int | Codes) -> Codes:
         """Where the groups of each query end that begin among its first k: they are in order, so it is bisected."""
         low, high = self.bounds[:-1], self.bounds[1:]
@@ -118,6 +124,9 @@ class Order:
 
     def precisions_within(self, k: int | Codes) -> Values:
         """Σ of P@rank over the relevant items among the first k of each query, without ties."""
+        if not self.long:
+            limit = k if isinstance(k, int) else k[self.query]
+            return self.per_query(np.where(self.before < limit, self.precisions, 0.0))
         starts, ends = self.bounds[:-1], self.reach(k)
         sums, some = np.zeros(len(starts)), ends > starts
         if some.any():
@@ -129,10 +138,12 @@ class Order:
         """Expected number of relevant items among the first k; k may differ from query to query."""
         if isinstance(k, int) and k in self.known:
             return self.known[k]
-        if self.plain:
+        inside = None if self.plain and self.long else (k if isinstance(k, int) else k[self.query]) - self.before
+        if inside is None:
             hits = (self.reach(k) - self.bounds[:-1]).astype(np.float64)
+        elif self.plain:
+            hits = np.bincount(self.query[inside > 0], minlength=len(self.counts)).astype(np.float64)
         else:
-            inside = (k if isinstance(k, int) else k[self.query]) - self.before
             members = self.relevant + self.others
             hits = self.per_query(np.clip(inside, 0, members).astype(np.float64) * (self.relevant / members))
         if isinstance(k, int):

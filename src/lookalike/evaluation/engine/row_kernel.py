@@ -22,12 +22,11 @@ def buckets_of(row, slots, last):
     scale = (last - 1) / (high - low) if high > low else 0.0
     for j in range(row.shape[0]):
         slots[j] = np.int32(min(max((row[j] - low) * scale, -1.0), last - 1.0)) + 1 if scale > 0 else row[j] > -np.inf
-    return low
 
 
 @njit(nogil=True, cache=True)
 @no_type_check
-def in_order(row, first, last, slots, begins, values, marks):
+def in_order(row, first, last, slots, begins, values, marks):  # noqa: C901 - calls inside a loop cost
     """The scores of a row ascending, with whether each is of the columns first … last − 1; returns how many are −∞."""
     buckets_of(row, slots, begins.shape[0] - 2)
     begins[:] = 0
