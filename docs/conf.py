@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from docs.reference_pages import filled
@@ -28,6 +30,7 @@ autodoc_typehints = "signature"  # which has the shapes
 python_maximum_signature_line_length = 100
 
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)[^)]*\)")  # a file of the repository that is no page
+FIGURE = re.compile(r"[-+−±×/.,:;%\[\]()\d\s]{1,30}")
 SETTING = re.compile(r"(\w+): (.*)")
 DEFAULT = re.compile(r"\b([A-Z]\w*)\((?:[^()]|\(\))+\)")  # an object, with the values of its fields
 UNWRITABLE = re.compile(r"=?<(?:factory|function \S+(?: at \w+)?)>")
@@ -91,7 +94,15 @@ def escaped(text: str) -> str:
     return "".join(f"``{part}``" if place % 2 else part for place, part in enumerate(words))
 
 
+def unbroken(_app: Any, document: Any) -> None:
+    """Cells that hold a figure, such as "+0.009 ± 0.006", are not broken into lines."""
+    for cell in document.findall(nodes.entry):
+        if FIGURE.fullmatch(cell.astext()):
+            cell["classes"].append("short")
+
+
 def setup(app: Any) -> None:
+    app.connect("doctree-read", unbroken)
     app.connect("source-read", standing_alone)
     app.connect("autodoc-process-docstring", as_markup)
     app.connect("autodoc-process-signature", shortened)
