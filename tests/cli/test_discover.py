@@ -100,3 +100,17 @@ def test_mistaken_answers_are_one_line(lookalike, shop, tmp_path):
     assert lookalike("discover", shop, "--out", table).code == 0
     assert "'1' is no answer" in lookalike("ask", table, "--answer", "1").error
     assert "there is no question 0" in lookalike("ask", table, "--answer", "0=same").error
+
+
+def test_the_next_question_of_an_index_and_the_table_after_it(lookalike, shop, tmp_path):
+    index = tmp_path / "shop.index"
+    shutil.copytree(shop, index)
+    content = json.loads(lookalike("ask", index, "--json").out)
+    assert (content["answers"], content["question"]["number"]) == (0, 1)
+    assert json.loads(lookalike("ask", index, "--json").out) == content
+    answered = lookalike("ask", index, "--answer", "1=same")
+    assert answered.out.startswith("1 answers, 1 merges:"), answered.error
+    labels = {row["path"]: row["label"] for row in rows(tmp_path / "shop.index.review" / "labels.csv")}
+    assert labels[content["question"]["left"]] == labels[content["question"]["right"]]
+    again = lookalike("ask", index, "--answer", "1=same")
+    assert (again.code, "question 1 is not the next one, which is 2" in again.error) == (2, True)

@@ -1,16 +1,12 @@
-"""Answers of a person about a table of groups, beside it in a file that only grows.
+"""Answers of a person about a table of groups, beside it in a file that only grows."""
 
-A line is on disk before its answer counts; the last line of a process that was killed may be torn, and is left out.
-"""
-
-import json
-import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from lookalike.discover import journal
 from lookalike.errors import UserError, check
-from lookalike.files import cannot_write
 
 Word = Literal["same", "different", "unsure"]
 WORDS: tuple[Word, ...] = ("same", "different", "unsure")
@@ -32,26 +28,16 @@ def file_of(table: Path) -> Path:
 
 def append(table: Path, answer: PairAnswer) -> None:
     """Keep an answer: it is on disk when this returns."""
-    place = file_of(table)
-    try:
-        with place.open("ab+") as file:
-            torn = file.tell() > 0 and place.read_bytes()[-1:] != b"\n"
-            file.write((b"\n" if torn else b"") + json.dumps(asdict(answer)).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise cannot_write(place, error) from error
+    journal.append(file_of(table), asdict(answer))
 
 
 def read(table: Path) -> list[PairAnswer]:
     """All answers so far; of several to one question the last."""
-    place, result = file_of(table), dict[int, PairAnswer]()
-    for line in place.read_bytes().splitlines() if place.is_file() else []:
-        try:
-            answer = PairAnswer(**json.loads(line))
-        except (TypeError, ValueError):
-            continue
-        result[answer.number] = answer
+    result = dict[int, PairAnswer]()
+    for entry in journal.entries(file_of(table)):
+        with suppress(TypeError):
+            answer = PairAnswer(**entry)
+            result[answer.number] = answer
     return [result[number] for number in sorted(result)]
 
 

@@ -1,0 +1,102 @@
+"""Which question next? Groups of unseen classes after n answers of a simulated person who knows every class.
+
+python -m benchmarks.questions NAME=PLACE [NAME=PLACE …] [--answers 100] [--seeds 10] [--json FILE]
+
+A PLACE is what `python -m benchmarks.discover` takes. A seed draws two thirds of the photos; groups are those that
+`lookalike discover` suggests, and the three ways ask about the same groups: "gain" is what `lookalike ask` does,
+"uncertainty" asks where the same chance is nearest to one half, and "random" draws from the same candidates, which are
+neighbouring groups already: drawn from all pairs of groups, nearly every answer would be "different". Figures are ARI
+of all photos, each in no group counted as one of its own. "Needs": the answers after which a way is first as good as
+random questions are after all of theirs, as a share; the mean over seeds with a 95 % interval (Student's t).
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.discover import of_all, read
+from lookalike.discover.gain import Candidates, Judged, Likeness
+from lookalike.discover.grouping import hierarchy
+from lookalike.discover.mending import MendedGroups
+
+WAYS = ("gain", "uncertainty", "random")
+
+
+def chosen(way: str, found: Candidates, draw: np.random.Generator) -> int:
+    if way == "random":
+        return int(draw.integers(len(found.pairs)))
+    worth = found.gain if way == "gain" else -np.abs(found.chance - 0.5)
+    return int(worth.argmax())
+
+
+def asked(way: str, like: Likeness, groups: np.ndarray, labels: np.ndarray, answers: int, seed: int) -> list[float]:
+    """ARI before the first answer and after each."""
+    mended, judged, draw = MendedGroups(groups, {}), list[Judged](), np.random.default_rng(seed)
+    result = [of_all(mended.groups, labels)]
+    for _ in range(answers):
+        found = like.candidates(mended, judged)
+        if len(found.pairs):
+            place = chosen(way, found, draw)
+            left, right = found.pairs[place].tolist()
+            same = bool(labels[left] == labels[right])
+            mended.apply({"do": "same" if same else "different", "left": left, "right": right})
+            judged.append(Judged((float(found.seen[place, 0]), float(found.seen[place, 1])), same))
+        result.append(of_all(mended.groups, labels))
+    return result
+
+
+def one_seed(vectors: np.ndarray, labels: np.ndarray, answers: int, seed: int) -> dict[str, list[float]]:
+    rows = np.sort(np.random.default_rng(seed).permutation(len(vectors))[: 2 * len(vectors) // 3])
+    whole = hierarchy(vectors[rows])
+    level = whole.suggested()
+    like = Likeness(whole.vectors, whole.nearest, level, whole.random)
+    groups = whole.at(level).groups
+    return {way: asked(way, like, groups, labels[rows], answers, seed) for way in WAYS}
+
+
+def needs(curve: list[float], goal: float) -> float:
+    """The first share of all answers with the goal; 2 where it is never reached."""
+    reached = np.flatnonzero(np.array(curve) >= goal)
+    return float(reached[0]) / (len(curve) - 1) if len(reached) else 2.0
+
+
+def interval(values: list[float]) -> str:
+    from scipy import stats
+
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return f"{mean:.3f}"
+    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    return f"{mean:.3f} [{mean - half:.3f}, {mean + half:.3f}]"
+
+
+def shown(name: str, runs: list[dict[str, list[float]]]) -> None:
+    print(f"{name}: {len(runs)} seeds, ARI before any answer {interval([run['random'][0] for run in runs])}")
+    for way in WAYS:
+        share = interval([needs(run[way], run["random"][-1]) for run in runs])
+        half = interval([run[way][len(run[way]) // 2] for run in runs])
+        print(f"  {way:12} after half {half}  after all {interval([run[way][-1] for run in runs])}  needs {share}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("places", nargs="+", metavar="NAME=PLACE")
+    parser.add_argument("--answers", type=int, default=100)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results: dict[str, Any] = {}
+    for text in options.places:
+        name, place = text.split("=", 1)
+        vectors, labels = read(Path(place))
+        results[name] = [one_seed(vectors, labels, options.answers, seed) for seed in range(options.seeds)]
+        shown(name, results[name])
+        if options.json is not None:
+            options.json.write_text(json.dumps(results) + "\n")
+
+
+if __name__ == "__main__":
+    main()
