@@ -1,13 +1,15 @@
 """Which question next? Groups of unseen classes after n answers of a simulated person who knows every class.
 
-python -m benchmarks.questions NAME=PLACE [NAME=PLACE …] [--answers 100] [--seeds 10] [--json FILE]
+python -m benchmarks.questions NAME=PLACE [NAME=PLACE …] [--answers 100] [--seeds 10] [--recall] [--json FILE]
 
 A PLACE is what `python -m benchmarks.discover` takes. A seed draws two thirds of the photos; groups are those that
 `lookalike discover` suggests, and the three ways ask about the same groups: "gain" is what `lookalike ask` does,
 "uncertainty" asks where the same chance is nearest to one half, and "random" draws from the same candidates, which are
 neighbouring groups already: drawn from all pairs of groups, nearly every answer would be "different". Figures are ARI
 of all photos, each in no group counted as one of its own. "Needs": the answers after which a way is first as good as
-random questions are after all of theirs, as a share; the mean over seeds with a 95 % interval (Student's t).
+random questions are after all of theirs, as a share; the mean over seeds with a 95 % interval (Student's t). --recall
+also teaches a model, the whitening that `fit` begins with, by the groups before any answer, after half and after all,
+and asks it for the recall@1 of the other third of the photos.
 """
 
 import argparse

@@ -95,7 +95,7 @@ def _pairs(own: Int64[np.ndarray, " n"], nearest: Int64[np.ndarray, "n k"], coun
     """A number for every two groups with neighbours in each other."""
     left, right = np.repeat(own, nearest.shape[1]), own[nearest.ravel()]
     low, high = np.minimum(left, right), np.maximum(left, right)
-    return (low * count + high)[low != high]
+    return np.asarray((low * count + high)[low != high])
 
 
 def _spoken(names: np.ndarray, one: np.ndarray, other: np.ndarray, mended: MendedGroups, count: int) -> np.ndarray:
