@@ -1,4 +1,4 @@
-# The commands of the README. All of them set everything up by themselves.
+# The commands of the README. Each sets up what it needs.
 PYTHON ?= python3
 VENV := .venv
 
@@ -7,7 +7,7 @@ VENV := .venv
 demo: $(VENV)/demo-ready
 	$(VENV)/bin/lookalike fit --out demo --fresh
 	$(VENV)/bin/python -m scripts.demo demo
-	@echo "serve it, with a page to search on: $(VENV)/bin/lookalike serve"
+	@echo "To search with your own pictures: $(VENV)/bin/lookalike serve"
 
 test: $(VENV)/test-ready
 	scripts/check
@@ -24,7 +24,7 @@ reproduce: $(VENV)/test-ready
 
 docs: $(VENV)/docs-ready
 	$(VENV)/bin/sphinx-build -W -q -b html docs build/site
-	@echo "open build/site/index.html"
+	@echo "Open build/site/index.html"
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,6 +1,7 @@
 """What `lookalike fit` promises: always a model, none worse than the best baseline, in the time it is given.
 
-    python -m benchmarks.fit_promise DATA [--minutes 3 6 10] [--busy-minutes 3] [--only grocery,12] [--out FILE.json]
+    python -m benchmarks.fit_promise DATA [--minutes 3 6 10] [--busy-minutes 3] [--seeds 1] [--only Grocery]
+        [--out FILE.json]
 
 DATA holds CUB_200_2011, cars196, grocery and Omniglot's images_background and images_evaluation, unpacked. Every cell
 is one run of the command line with an empty cache, as a new user would start it; the busy ones have two processes
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -38,10 +40,12 @@ class Cell(NamedTuple):
     data: str
     minutes: float
     busy: bool
+    seed: int = 0
 
     @property
     def name(self) -> str:
-        return f"{self.data}, {self.minutes:g} min{', busy' if self.busy else ''}"
+        seed = f", seed {self.seed}" if self.seed else ""
+        return f"{self.data}, {self.minutes:g} min{', busy' if self.busy else ''}{seed}"
 
 
 def sources(data: Path, place: Path) -> dict[str, str]:
@@ -82,6 +86,7 @@ def measured(cell: Cell, source: str, place: Path) -> dict[str, Any]:
     """One run from an empty cache, and what its folder says."""
     out = place / "run"
     command = [sys.executable, "-m", "lookalike", "fit", source, "--out", str(out), "--minutes", f"{cell.minutes:g}"]
+    command += ["--set", f"seed={cell.seed}"] if cell.seed else []
     with neighbours(2 if cell.busy else 0):
         start = time.monotonic()
         done = subprocess.run(
@@ -151,14 +156,16 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--minutes", type=float, nargs="*", default=[3.0, 6.0, 10.0])
     parser.add_argument("--busy-minutes", type=float, nargs="*", default=[3.0])
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", default="", help="part of the names of the cells to run")
     parser.add_argument("--out", type=Path, default=Path("fit_promise.json"))
     settings = parser.parse_args()
     rows: dict[str, Any] = json.loads(settings.out.read_text()) if settings.out.is_file() else {}
     with TemporaryDirectory() as place:
         found = sources(settings.data.resolve(), Path(place))
-        todo = [Cell(data, minutes, busy) for busy, many in ((False, settings.minutes), (True, settings.busy_minutes))
-                for minutes in many for data in found]  # fmt: skip
+        runs = [*product([False], settings.minutes), *product([True], settings.busy_minutes)]
+        every = product(runs, found, range(settings.seeds))
+        todo = [Cell(data, minutes, busy, seed) for (busy, minutes), data, seed in every]
         cells = {cell.name: cell for cell in todo}
         for name, cell in cells.items():
             if name in rows or settings.only not in name:

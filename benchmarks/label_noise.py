@@ -1,4 +1,4 @@
-"""Wrong labels: are they found, is their share, and what does leaving them out bring?
+"""Wrong labels: are they found, and is their share?
 
 python -m benchmarks.label_noise NAME=PLACE [NAME=PLACE …] [--seeds 3] [--classes 40] [--json FILE]
 
@@ -7,8 +7,7 @@ at random or of one of the three classes that look most alike. Figures: the aver
 `lookalike audit --labels`, beside that of confident learning (Northcutt, Jiang, Chuang, JAIR 2021) as cleanlab ranks by
 default, self-confidence p(given label), with its usual probabilities: logistic regression, five folds, on 128 principal
 components of the same vectors; the share of wrong labels, between which bounds it is said to lie, and the share by the
-confident joint. "Lost": recall@1 on the other unseen classes that whitening on these labels loses against right ones,
-as given, and without the doubted labels.
+confident joint. What wrong labels cost a model, and what leaving doubts out brings: benchmarks.learning_from_noise.
 """
 
 import argparse
@@ -23,8 +22,6 @@ import torch
 from benchmarks.discover import read
 from benchmarks.verdicts import unit
 from lookalike.data.audit.label_noise import label_chances, wrong_labels
-from lookalike.data.audit.label_table import doubted
-from lookalike.models.whitening import whitening
 
 RATES = (0.1, 0.2, 0.4)
 ALIKE = 3  # classes that a wrong label is drawn from
@@ -67,16 +64,6 @@ def confident_learning(vectors: np.ndarray, labels: np.ndarray) -> tuple[np.ndar
     return own, float((confident.argmax(1) != labels)[counted].mean())
 
 
-def recall(vectors: np.ndarray, labels: np.ndarray, taught: np.ndarray, given: np.ndarray) -> float:
-    """Of unseen images, whitened on `taught` ones with the labels that were `given`."""
-    mean = taught.mean(0)
-    matrix = whitening(torch.from_numpy(taught - mean), torch.from_numpy(given)).numpy()
-    rows = unit((vectors - mean) @ matrix)
-    scores = rows @ rows.T
-    np.fill_diagonal(scores, -2)
-    return float((labels[scores.argmax(1)] == labels).mean())
-
-
 def measured(vectors: np.ndarray, labels: np.ndarray, rate: float, alike: bool, seed: int, classes: int) -> Any:
     from sklearn.metrics import average_precision_score
 
@@ -86,18 +73,12 @@ def measured(vectors: np.ndarray, labels: np.ndarray, rate: float, alike: bool, 
     wrong, tensors = given != true, (torch.from_numpy(rows), torch.from_numpy(given))
     chances, share = label_chances(*tensors), wrong_labels(*tensors)
     own, joint = confident_learning(rows, given)
-    kept = ~doubted(chances, tensors[1], share).numpy()
-    unseen, codes = vectors[~some], labels[~some]
-    right = recall(unseen, codes, rows, true)
     return {
         "precision": float(average_precision_score(wrong, -chances.own.numpy())),
         "confident learning": float(average_precision_score(wrong, -own)),
         "low": share.low,
         "high": share.high,
         "joint": joint,
-        "right": right,
-        "lost as given": right - recall(unseen, codes, rows, given),
-        "lost without doubts": right - recall(unseen, codes, rows[kept], given[kept]),
     }
 
 

@@ -24,12 +24,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psycopg
-from psycopg.types.numeric import Int4, Int8
 
+from benchmarks import plain_pgvector
 from benchmarks.search import vectors
 from lookalike.evaluation.table import aligned
 from lookalike.search import Index, filters
@@ -43,7 +42,6 @@ PART = 10_000  # items of one transaction
 FILTERS = {"all": None, "10 %": ("tenth", 3), "1 %": ("hundredth", 7)}
 # a graph that does not fit maintenance_work_mem is built many times slower; a million × 128 take 1.3 GB
 SETTINGS = ("shared_buffers=3GB", "maintenance_work_mem=3GB", "max_wal_size=8GB", "max_connections=40")
-PLAIN = """CREATE TABLE items (id bigserial PRIMARY KEY, embedding vector({width}), tenth integer, hundredth integer)"""
 SCANS = (("", 40, "off"), *((f", iterative, ef {width}", width, "strict_order") for width in (20, 40, 100, 200, 400)))
 CLOSE = 0.002  # of recall: no difference
 Ask = Callable[[np.ndarray, tuple[str, int] | None], Sequence[int]]
@@ -254,41 +252,24 @@ def started(count: int) -> Iterator[list[Server]]:
         yield [stack.enter_context(server(SETTINGS)) for _ in range(count)]
 
 
-def plain_pgvector(items: np.ndarray, queries: np.ndarray, truth: dict[str, list[set[int]]]) -> Iterator[Row]:
+def plain_server(items: np.ndarray, queries: np.ndarray, truth: dict[str, list[set[int]]]) -> Iterator[Row]:
     """pgvector as its README shows it: COPY, an index on the column of the filter, HNSW, iterative scans."""
     with started(1) as (running,), psycopg.connect(running.address, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
         wire.register(connection)
-        load = seconds("pgvector: loading", lambda: _load(connection, items))
-
-        def ask(query: np.ndarray, condition: tuple[str, int] | None) -> list[int]:
-            where = "" if condition is None else f"WHERE {condition[0]} = {condition[1]}"
-            statement = f"SELECT * FROM items {where} ORDER BY embedding <#> %s LIMIT {K}"
-            return [int(row[0]) for row in connection.execute(statement, (query,), binary=True)]
-
+        load = seconds("pgvector: loading", lambda: plain_pgvector.load(connection, items))
+        ask = plain_pgvector.asking(connection)
         costs = (load, 0.0, size([running], "public", items))
         yield from measure("pgvector, exact", len(items), costs, ask, queries, truth)
-        graph = "CREATE INDEX ON items USING hnsw (embedding vector_ip_ops)"
-        build = seconds("pgvector: building the graph", lambda: connection.execute(graph))
+        build = seconds("pgvector: building the graph", lambda: connection.execute(plain_pgvector.GRAPH))
         costs = (load, build, size([running], "public", items))
         for name, width, scan in SCANS:
             connection.execute(f"SET hnsw.ef_search = {width}; SET hnsw.iterative_scan = {scan}")
             yield from measure(f"pgvector, HNSW{name}", len(items), costs, ask, queries, truth)
 
 
-def _load(connection: Any, items: np.ndarray) -> None:
-    connection.execute(PLAIN.format(width=items.shape[1]))
-    columns = "id, embedding, tenth, hundredth"
-    with connection.cursor().copy(f"COPY items ({columns}) FROM STDIN (FORMAT binary)") as copy:
-        for row, vector in enumerate(items):
-            copy.write_row((Int8(row), vector, Int4(row % 10), Int4(row % 100)))
-    for column in ("tenth", "hundredth"):
-        connection.execute(f"CREATE INDEX ON items ({column})")
-    connection.execute("VACUUM ANALYZE items")
-
-
 ENGINES: dict[str, Callable[[np.ndarray, np.ndarray, dict[str, list[set[int]]]], Iterator[Row]]] = {
-    "folder": folder, "one": one_server, "two": two_servers, "plain": plain_pgvector,
+    "folder": folder, "one": one_server, "two": two_servers, "plain": plain_server,
 }  # fmt: skip
 STARTS = {"folder": "folder", "two": "PostgreSQL, two shards", "one": "PostgreSQL", "plain": "pgvector"}
 LAST = {"folder": "folder", "one": "approximate", "two": "approximate", "plain": SCANS[-1][0]}

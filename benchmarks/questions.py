@@ -8,8 +8,8 @@ A PLACE is what `python -m benchmarks.discover` takes. A seed draws two thirds o
 neighbouring groups already: drawn from all pairs of groups, nearly every answer would be "different". Figures are ARI
 of all photos, each in no group counted as one of its own. "Needs": the answers after which a way is first as good as
 random questions are after all of theirs, as a share; the mean over seeds with a 95 % interval (Student's t). --recall
-also teaches a model, the whitening that `fit` begins with, by the groups before any answer, after half and after all,
-and asks it for the recall@1 of the other third of the photos.
+also teaches a model, the whitening that `fit` delivers where nobody gave a label, by the groups before any answer,
+after half and after all, and measures the recall@1 of the other third of the photos among themselves.
 """
 
 import argparse
@@ -18,11 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from benchmarks.discover import of_all, read
 from lookalike.discover.gain import Candidates, Judged, Likeness
 from lookalike.discover.grouping import hierarchy
 from lookalike.discover.mending import MendedGroups
+from lookalike.evaluation import evaluate
+from lookalike.models.whitening import whitening
 
 WAYS = ("gain", "uncertainty", "random")
 
@@ -34,11 +37,13 @@ def chosen(way: str, found: Candidates, draw: np.random.Generator) -> int:
     return int(worth.argmax())
 
 
-def asked(way: str, like: Likeness, groups: np.ndarray, labels: np.ndarray, answers: int, seed: int) -> list[float]:
-    """ARI before the first answer and after each."""
+def asked(
+    way: str, like: Likeness, groups: np.ndarray, labels: np.ndarray, answers: int, seed: int
+) -> tuple[list[float], list[np.ndarray]]:
+    """ARI before the first answer and after each, and the groups before any answer, after half and after all."""
     mended, judged, draw = MendedGroups(groups, {}), list[Judged](), np.random.default_rng(seed)
-    result = [of_all(mended.groups, labels)]
-    for _ in range(answers):
+    result, kept = [of_all(mended.groups, labels)], [mended.groups.copy()]
+    for number in range(1, answers + 1):
         found = like.candidates(mended, judged)
         if len(found.pairs):
             place = chosen(way, found, draw)
@@ -47,16 +52,35 @@ def asked(way: str, like: Likeness, groups: np.ndarray, labels: np.ndarray, answ
             mended.apply({"do": "same" if same else "different", "left": left, "right": right})
             judged.append(Judged((float(found.seen[place, 0]), float(found.seen[place, 1])), same))
         result.append(of_all(mended.groups, labels))
-    return result
+        if number in (answers // 2, answers):
+            kept.append(mended.groups.copy())
+    return result, kept
 
 
-def one_seed(vectors: np.ndarray, labels: np.ndarray, answers: int, seed: int) -> dict[str, list[float]]:
-    rows = np.sort(np.random.default_rng(seed).permutation(len(vectors))[: 2 * len(vectors) // 3])
+def recall(vectors: np.ndarray, labels: np.ndarray, taught: np.ndarray, groups: np.ndarray) -> float:
+    """Of photos among themselves, whitened on the groups of others."""
+    grouped, mean = groups >= 0, taught.mean(0)
+    matrix = whitening(torch.from_numpy(taught[grouped] - mean), torch.from_numpy(groups[grouped]))
+    result = evaluate(torch.from_numpy(vectors - mean) @ matrix, torch.from_numpy(labels), metrics=("recall@1",))
+    return float(result["recall@1"])
+
+
+def one_seed(
+    vectors: np.ndarray, labels: np.ndarray, answers: int, seed: int, teach: bool = False
+) -> dict[str, list[float]]:
+    order = np.random.default_rng(seed).permutation(len(vectors))
+    rows, others = np.split(order, [2 * len(vectors) // 3])
+    rows = np.sort(rows)
     whole = hierarchy(vectors[rows])
     level = whole.suggested()
     like = Likeness(whole.vectors, whole.nearest, level, whole.random)
     groups = whole.at(level).groups
-    return {way: asked(way, like, groups, labels[rows], answers, seed) for way in WAYS}
+    result = {}
+    for way in WAYS:
+        result[way], kept = asked(way, like, groups, labels[rows], answers, seed)
+        if teach:
+            result[f"{way}, recall"] = [recall(vectors[others], labels[others], vectors[rows], each) for each in kept]
+    return result
 
 
 def needs(curve: list[float], goal: float) -> float:
@@ -81,6 +105,11 @@ def shown(name: str, runs: list[dict[str, list[float]]]) -> None:
         share = interval([needs(run[way], run["random"][-1]) for run in runs])
         half = interval([run[way][len(run[way]) // 2] for run in runs])
         print(f"  {way:12} after half {half}  after all {interval([run[way][-1] for run in runs])}  needs {share}")
+    for way in WAYS if "random, recall" in runs[0] else ():
+        figures = np.array([run[f"{way}, recall"] for run in runs])
+        half, whole = (interval((figures[:, at] - figures[:, 0]).tolist()) for at in (1, 2))
+        before = interval(figures[:, 0].tolist())
+        print(f"  {way:12} recall@1 before {before}, more after half {half}, after all {whole}")
 
 
 def main() -> None:
@@ -88,14 +117,17 @@ def main() -> None:
     parser.add_argument("places", nargs="+", metavar="NAME=PLACE")
     parser.add_argument("--answers", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--recall", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     results: dict[str, Any] = {}
     for text in options.places:
         name, place = text.split("=", 1)
         vectors, labels = read(Path(place))
-        results[name] = [one_seed(vectors, labels, options.answers, seed) for seed in range(options.seeds)]
-        shown(name, results[name])
+        runs = results.setdefault(name, [])
+        for seed in range(options.seeds):
+            runs.append(one_seed(vectors, labels, options.answers, seed, options.recall))
+        shown(name, runs)
         if options.json is not None:
             options.json.write_text(json.dumps(results) + "\n")
 

@@ -1,9 +1,12 @@
 """Search beside faiss, hnswlib, usearch and numpy, in one run: time per query, recall, build, load, memory, updates.
 
-python -m benchmarks.search [--rows 100000 1000000] [--width 128] [--queries 200] [--collapsed] [--no-graphs]
-                            [--graph-minutes 15] [--json FILE]
+python -m benchmarks.search [--rows 100000 1000000] [--width 128] [--queries 200] [--collapsed] [--photos FOLDER …]
+                            [--no-graphs] [--graph-minutes 15] [--json FILE]
 
 Every peer gets one thread; ours is shown with one and with two. Recall@10 is measured against float64 brute force.
+Vectors are drawn, or those of the photos in FOLDERs (EfficientNet-lite0, whitened on half of the classes) repeated as
+often as --rows needs, with half a difference of two photos of one class as noise; queries are photos that are not among
+them. Beyond 1,280 numbers the first ones come again, as a head beside features.
 Graphs (HNSW) take minutes to build at a million items: --no-graphs leaves them out, --graph-minutes bounds each one.
 What is measured is in FILE at once; a second call with the same FILE measures only what is missing there.
 """
@@ -24,7 +27,10 @@ from typing import Any
 
 import numpy as np
 import psutil
+import torch
 
+from benchmarks.verdicts import features, unit
+from lookalike.models.whitening import whitened_axes, whitening
 from lookalike.search.items import Identity, Item
 from lookalike.search.scan import rounded as scan
 from lookalike.search.stores.sqlite import segments
@@ -43,10 +49,40 @@ def vectors(rows: int, width: int, queries: int, collapsed: bool) -> tuple[np.nd
     push = 12 * np.ones(width, np.float32) if collapsed else np.zeros(width, np.float32)
 
     def unit(which: np.ndarray) -> np.ndarray:
-        points = centres[which] + 0.8 * draw.standard_normal((len(which), width), dtype=np.float32) + push
-        return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True), np.float32)
+        """In parts, so that ten million take little more memory than themselves."""
+        points = np.empty((len(which), width), np.float32)
+        for start in range(0, len(which), PART):
+            near = centres[which[start : start + PART]]
+            part = near + 0.8 * draw.standard_normal(near.shape, dtype=np.float32) + push
+            points[start : start + PART] = part / np.linalg.norm(part, axis=1, keepdims=True)
+        return points
 
     return unit(draw.integers(0, len(centres), rows)), unit(draw.integers(0, len(centres), queries))
+
+
+def repeated_photos(folders: Sequence[Path], rows: int, width: int, queries: int) -> tuple[np.ndarray, np.ndarray]:
+    """What many photos would give, from those there are."""
+    draw = np.random.default_rng(0)
+    read = [features(folder) for folder in folders]
+    points = np.concatenate([unit(own) for own, _ in read])
+    names = [f"{number} {label}" for number, (_, own) in enumerate(read) for label in own]
+    labels = np.unique(names, return_inverse=True)[1]
+    taught = np.isin(labels, draw.permutation(labels.max() + 1)[: (labels.max() + 1) // 2])
+    mean = points[taught].mean(0)
+    known, of = torch.from_numpy(points[taught] - mean), torch.from_numpy(labels[taught])
+    axes = whitened_axes(known, whitening(known, of), min(width, points.shape[1])).numpy()
+    real = unit((points - mean) @ axes.T)
+    real = unit(np.concatenate((real, real[:, : width - real.shape[1]]), axis=1))
+    order = draw.permutation(len(real))
+    by_class = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[by_class], np.arange(labels.max() + 2))
+    items = np.empty((rows, width), np.float32)
+    for start in range(0, rows, PART):
+        which = order[queries:][np.arange(start, min(start + PART, rows)) % (len(real) - queries)]
+        drawn = labels[draw.integers(0, len(real), len(which))]
+        one, other = (by_class[draw.integers(starts[drawn], starts[drawn + 1])] for _ in range(2))
+        items[start : start + PART] = unit(real[which] + 0.5 * (real[one] - real[other]))
+    return items, real[order[:queries]]
 
 
 def truth(items: np.ndarray, queries: np.ndarray) -> list[set[int]]:
@@ -269,11 +305,14 @@ def _line(row: dict[str, Any]) -> str:
     return "  ".join(parts + ([f"proven {row['certified']:.3f}"] if "certified" in row else []))
 
 
-def measure(rows: int, options: argparse.Namespace, done: dict[str, Any], keep: Callable[[], None]) -> None:
+def measure(rows: int, kind: str, options: argparse.Namespace, done: dict[str, Any], keep: Callable[[], None]) -> None:
     """Fill `done` with what is missing there, and keep it after every part."""
-    items, queries = vectors(rows, options.width, options.queries, options.collapsed)
+    if options.photos:
+        items, queries = repeated_photos(options.photos, rows, options.width, options.queries)
+    else:
+        items, queries = vectors(rows, options.width, options.queries, options.collapsed)
     right = truth(items, queries)
-    print(f"\n{rows:,} × {options.width}{', collapsed' if options.collapsed else ''}", flush=True)
+    print(f"\n{rows:,}{kind}", flush=True)
     done["peers"] = [row for row in done.get("peers", []) if "unfinished" not in row]  # they may have more time now
     options.known = {row["name"] for row in done["peers"]}
     with tempfile.TemporaryDirectory() as folder:
@@ -303,20 +342,21 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--collapsed", action="store_true")
+    parser.add_argument("--photos", type=Path, nargs="+", metavar="FOLDER", help="instead of drawn vectors")
     parser.add_argument("--no-graphs", action="store_true")
     parser.add_argument("--graph-minutes", type=float, default=15.0, help="the longest that one graph may be built")
     parser.add_argument("--json", type=Path, help="where results are kept, and read again by the next call")
     options = parser.parse_args()
     known = options.json is not None and options.json.is_file()
     results: dict[str, Any] = json.loads(options.json.read_text()) if known else {}
-    kind = f" × {options.width}{', collapsed' if options.collapsed else ''}"
+    kind = f" × {options.width}{', collapsed' * options.collapsed}{', photos' * bool(options.photos)}"
 
     def keep() -> None:
         if options.json is not None:
             options.json.write_text(json.dumps(results, indent=1) + "\n")
 
     for rows in options.rows:
-        measure(rows, options, results.setdefault(f"{rows}{kind}", {}), keep)
+        measure(rows, kind, options, results.setdefault(f"{rows}{kind}", {}), keep)
 
 
 if __name__ == "__main__":

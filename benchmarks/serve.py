@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO
@@ -59,13 +59,15 @@ def make(place: Path, rows: int) -> None:
 
 
 @contextmanager
-def serving(place: Path, workers: int) -> Iterator[tuple[int, psutil.Process]]:
+def serving(
+    place: Path, workers: int, environment: Mapping[str, str] = os.environ
+) -> Iterator[tuple[int, psutil.Process]]:
     """A server in its own process, ready: its port and its process."""
     words = ["serve", str(place), "--port", "0", "--no-log", "--workers", str(workers)]
     program = [sys.executable, "-c", "from lookalike.cli import main; main()", *words]
     with tempfile.TemporaryFile("w+") as errors:
         began = time.perf_counter()
-        process = subprocess.Popen(program, stderr=errors, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        process = subprocess.Popen(program, stderr=errors, env={**environment, "OMP_NUM_THREADS": "1"})
         try:
             port = 0
             while not port or not _ready(port):
@@ -115,10 +117,15 @@ def uploads() -> list[bytes]:
     for array in photos(32, 500):
         file = BytesIO()
         Image.fromarray(array[:375]).save(file, "JPEG", quality=85)
-        head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="image"; filename="a.jpg"\r\n\r\n'
-        body = head.encode() + file.getvalue() + f"\r\n--{BOUNDARY}--\r\n".encode()
-        result.append(_request(f"multipart/form-data; boundary={BOUNDARY}", body))
+        result.append(upload(file.getvalue()))
     return result
+
+
+def upload(picture: bytes) -> bytes:
+    """A search by the content of a file."""
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="image"; filename="a.jpg"\r\n\r\n'
+    body = head.encode() + picture + f"\r\n--{BOUNDARY}--\r\n".encode()
+    return _request(f"multipart/form-data; boundary={BOUNDARY}", body)
 
 
 def by_id(rows: int) -> list[bytes]:

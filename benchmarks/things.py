@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("places", nargs="*", metavar="NAME=FOLDER")
     parser.add_argument("--divisions", type=int, default=20)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--rows", type=int, help="measure the time of a search among so many drawn photos")
+    parser.add_argument("--rows", type=int, help="measure the time of a search among this many drawn photos")
     parser.add_argument("--at", type=Path, help="where that index is kept for another run")
     options = parser.parse_args()
     if options.rows:

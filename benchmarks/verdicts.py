@@ -8,16 +8,16 @@ calibrates it: the known ones. Then those of the other half are added, in turn w
 not at all, and asked; so are known ones, and photos of the other places, the strangers. Beside it stands the rule of
 version 0.2.0: the label of the nearest hit, judged by the same evidence on whole classes.
 
-Errors of calibration are root mean squares over ten bins of equal mass, less their variance over classes (Kumar, Liang,
-Ma, NeurIPS 2019; two trials depend on each other where they share a class, asked or answered), averaged over divisions
-before the root, with 95 % intervals by resampling the classes asked; groups are by how many photos the class has that
-answers. "Area" tells present from absent classes by a score; "caught" are the strangers below the score of all but 5 %
-of the queries whose class is there: candidates, of which one would know the best in hindsight only. The others are
-intervals over divisions.
+Errors of calibration are root mean squares over ten bins of equal mass, without bias: the mean product of the gaps of
+two trials in a bin that share no class, asked or answered, and so are independent (Kumar, Liang, Ma, NeurIPS 2019,
+subtract the variance, which few classes understate); averaged over divisions before the root, with 95 % intervals by
+resampling the classes asked; groups are by how many photos the class has that answers. "Area" tells present from
+absent classes by a score; "caught" are the strangers below the score of all but 5 % of the queries whose class is
+there: candidates, of which one would know the best in hindsight only. The others are intervals over divisions.
 "Sure kept": the share of divisions in which sure answers are right as often as was promised by default; 0.2.0 promises
 the same level. "Unanswered": among queries whose nearest hit is right, those that get no right answer at the precision
 that 0.2.0 has with all it calls sure or maybe. Absent classes have half of the weight, the three sizes a sixth each.
-What FILE holds already is not measured again.
+Every division is a line of FILE; what it holds already is not measured again.
 """
 
 import argparse
@@ -30,9 +30,11 @@ from typing import Any
 import numpy as np
 
 from lookalike.search.calibration import logistic
+from lookalike.search.calibration.chances import FALSE_ALARMS, chances, looks_strange
 from lookalike.search.calibration.evidence import IN_0_2_0
-from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
-from lookalike.search.calibration.thresholds import FALSE_ALARMS, Calibration, calibrate, chances, looks_strange
+from lookalike.search.calibration.foreign import Familiar, familiarity, pictures
+from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable, products
+from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import (
     ALL,
     DEPTH,
@@ -46,6 +48,7 @@ from lookalike.search.calibration.trials import (
     _ranks,
     draw,
     judged,
+    merged,
     shuffled,
 )
 
@@ -68,8 +71,10 @@ def nearest(vectors: np.ndarray, queries: np.ndarray, itself: np.ndarray, classe
     return TrialNeighbours(-np.take_along_axis(apart, places, 1).astype(np.float64), places, classes, itself)
 
 
-def calibrating(vectors: np.ndarray, codes: np.ndarray, generator: np.random.Generator) -> tuple[list[TrialBatch], Any]:
-    """The trials of the known half: as an index calibrates itself now, and as 0.2.0 did, with whole classes."""
+def calibrating(
+    vectors: np.ndarray, codes: np.ndarray, generator: np.random.Generator
+) -> tuple[list[TrialBatch], np.ndarray, Any]:
+    """Trials of the known half as an index calibrates itself now, who is asked in them, and trials as in 0.2.0."""
     chosen = np.sort(generator.permutation(len(vectors))[:MOST])
     strangers = shuffled(vectors, "sphere")
     itself = np.concatenate([chosen, np.full(len(strangers), -1)])
@@ -80,7 +85,7 @@ def calibrating(vectors: np.ndarray, codes: np.ndarray, generator: np.random.Gen
     earlier = list(_hits(near, gallery, every, known, True, ALL))
     for name in np.unique(codes):
         earlier += _hits(near, gallery, codes != name, known[codes[chosen] == name], True, 0)
-    return draw(near, gallery), judged(earlier, None)
+    return draw(near, gallery), chosen, judged(merged(earlier), None)
 
 
 def version_0_2_0(trials: Any, target: float) -> tuple[tuple[float, ...], float | None, float]:
@@ -130,11 +135,11 @@ def asked(
         photos = np.full(codes.max() + 1, KNOWN)
         photos[names] = np.array(STATES)[(np.arange(len(names)) + turn) % len(STATES)]
         kept = _ranks(codes, generator) < photos[codes]
-        batches += _asked(near, gallery, kept, photos, photos < KNOWN, True)
+        batches += _asked(near, gallery, kept, photos, photos < KNOWN, True, np.arange(len(classes)))
         share = np.flatnonzero(known[rows])[turn :: len(STATES)]
         batches += _hits(near, gallery, kept, share, True, KNOWN)
         batches += _hits(near, gallery, kept, np.flatnonzero(classes < 0)[turn :: len(STATES)], True, 0)
-    return batches, queries
+    return merged(batches), queries
 
 
 def weights_of(photos: np.ndarray) -> np.ndarray:
@@ -153,35 +158,27 @@ class Error:
 
     @staticmethod
     def of(chance: np.ndarray, true: np.ndarray, weights: np.ndarray, trials: Trials, copies: np.ndarray) -> "Error":
+        """Two trials of a bin without a common class are independent: the mean product of their gaps has no bias."""
         order = np.argsort(chance, kind="stable")
         mass = weights[order].cumsum() / weights.sum()
         bins = np.empty(len(order), int)
         bins[order] = np.minimum((mass * BINS).astype(int), BINS - 1)
-        total, drawn, drawn_mass = 0.0, np.zeros(len(copies)), np.zeros(len(copies))
+        times = np.concatenate([np.ones((1, copies.shape[1])), copies])
+        gaps, masses = np.zeros((2, len(times)))
         for some in (bins == number for number in range(BINS)):
-            if not some.any():
-                continue
-            here, gaps = weights[some], weights[some] * (chance[some] - true[some])
-            gap = gaps.sum() / here.sum()
-            variance = _between(gaps - gap * here, trials.classes[some], trials.answers[some]) / here.sum() ** 2
-            total += here.sum() * (gap**2 - variance)
-            each = copies[:, trials.classes[some]]
-            masses = each @ here
-            drawn += masses * ((each @ gaps / np.maximum(masses, 1e-12)) ** 2 - 2 * variance)
-            drawn_mass += masses
-        return Error(float(total / weights.sum()), (drawn / np.maximum(drawn_mass, 1e-12)).tolist())
+            here = times[:, trials.classes[some]] * weights[some]
+            own, answered = trials.classes[some], trials.answers[some]
+            gaps += products(here * (chance[some] - true[some]), own, answered)
+            masses += products(here, own, answered)
+        values = gaps / np.maximum(masses, 1e-12)
+        return Error(float(values[0]), values[1:].tolist())
 
 
-def _between(gaps: np.ndarray, own: np.ndarray, answered: np.ndarray) -> float:
-    """The variance of a sum of gaps around their mean, where trials depend that share a class, asked or answered."""
-    names, codes = np.unique(np.concatenate([own, answered]), return_inverse=True)
-    first, second = codes[: len(own)], codes[len(own) :]
-    wrong = first != second
-    sums = np.bincount(first, gaps, len(names)) + np.bincount(second[wrong], gaps[wrong], len(names))
-    pairs = np.minimum(first, second) * len(names) + np.maximum(first, second)
-    twice = np.bincount(np.unique(pairs[wrong], return_inverse=True)[1], gaps[wrong])
-    clusters = len(np.unique(own))
-    return max(0.0, float((sums**2).sum() - (twice**2).sum())) * clusters / max(clusters - 1, 1)
+def diagram(chance: np.ndarray, true: np.ndarray, weights: np.ndarray) -> list[float]:
+    """The mass, the chance and the share of right answers in every tenth of the chance, as sums one after another."""
+    bins = np.minimum((chance * BINS).astype(int), BINS - 1)
+    sums = (np.bincount(bins, weights * values, BINS) for values in (np.ones(len(bins)), chance, true))
+    return [float(value) for row in sums for value in row]
 
 
 def area(higher: np.ndarray, lower: np.ndarray) -> float:
@@ -193,14 +190,6 @@ def area(higher: np.ndarray, lower: np.ndarray) -> float:
 
 def share(some: np.ndarray, weights: np.ndarray) -> float:
     return float(np.average(some, weights=weights)) if len(some) else float("nan")
-
-
-def mahalanobis(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """The squared distance of queries from the distribution of rows."""
-    apart, away = rows - rows.mean(0), queries - rows.mean(0)
-    covariance = apart.T @ apart / len(rows)
-    covariance += 0.01 * np.trace(covariance) / len(covariance) * np.eye(len(covariance), dtype=covariance.dtype)
-    return np.asarray((away * np.linalg.solve(covariance, away.T).T).sum(1))
 
 
 def candidates(evidence: np.ndarray) -> dict[str, np.ndarray]:
@@ -216,12 +205,13 @@ def candidates(evidence: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed: int) -> Figures:
-    """The figures of one division."""
+def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, drawn: np.ndarray, seed: int) -> Figures:
+    """The figures of one division; `drawn`: the pictures of nothing that calibration sees, as vectors."""
     generator = np.random.default_rng(seed)
     known = np.isin(codes, generator.permutation(codes.max() + 1)[: (codes.max() + 1) // 2])
-    batches, before = calibrating(vectors[known], np.unique(codes[known], return_inverse=True)[1], generator)
-    calibration = calibrate(batches, **FACTS)
+    batches, some, before = calibrating(vectors[known], np.unique(codes[known], return_inverse=True)[1], generator)
+    familiar = Familiar.of(vectors[known][some], codes[known][some], drawn)
+    calibration = calibrate(batches, familiar=familiar, **FACTS)
     weights0, sure0, maybe0 = version_0_2_0(before, calibration.target)
     lost = strangers[generator.permutation(len(strangers))[:LOST]]
     worlds, queries = asked(vectors, codes, known, lost, generator)
@@ -231,14 +221,14 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed
     trials, plain = judged(worlds, models.rule), judged(worlds, None)
     match, chance, _ = chances(trials.evidence, models)
     inside = trials.classes >= 0
-    strange = looks_strange(trials.evidence, match, models)
+    strange = looks_strange(trials.evidence, match, chance, models, queries[trials.queries])
     result: Figures = {
         "strangers unknown": float(strange[~inside].mean()),
         "strangers likely": float((chance[~inside] >= 0.5).mean()),
         "strangers sure": float((chance[~inside] >= (np.inf if calibration.sure is None else calibration.sure)).mean()),
     }
     scores = candidates(trials.evidence)
-    far = {"match": match, "Mahalanobis": -mahalanobis(vectors[known], queries)[trials.queries]} | scores
+    far = {"match": match, "familiarity": familiarity(queries, models.direction)[trials.queries]} | scores
     for name, values in far.items():
         alarm = np.quantile(values[inside & trials.present], FALSE_ALARMS)
         result[f"caught by {name}"] = float((values[~inside] < alarm).mean())
@@ -270,6 +260,9 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, seed
     for name, (score, true, some) in errors.items():
         found = Error.of(rows[score][some], true[some], weights[some], trials.take(some), copies)
         result |= {name: found.value, f"{name}, copies": found.copies}
+    for name, (least, most) in GROUPS.items():
+        some = (size >= least) & (size <= most)
+        result[f"{name}, diagram"] = diagram(rows["chance"][some], right[some], weights[some])
     nearest_label = replace(plain, answers=plain.nearest)
     result["error, 0.2.0"] = Error.of(rows["chance0"], right0, weights, nearest_label, copies).value
     result["sharpness"] = float(
@@ -334,7 +327,7 @@ def _unanswered(
 def summary(rows: list[Figures]) -> dict[str, tuple[float, float, float]]:
     """Means over divisions with 95 % intervals; of squared errors the root."""
     found = {}
-    for name in (name for name in rows[0] if not name.endswith(", copies")):
+    for name in (name for name, value in rows[0].items() if not isinstance(value, list)):
         values = np.array([row[name] for row in rows], float)
         values = values[np.isfinite(values)]
         mean = float(values.mean()) if len(values) else float("nan")
@@ -356,16 +349,21 @@ def features(place: Path) -> tuple[np.ndarray, np.ndarray]:
     """Those of a folder of photos, from the cache where they are there."""
     from lookalike import data
     from lookalike.features import extract
-    from lookalike.models import Architecture, Model
 
     photos = data.load(str(place))
+    return extract(network(), photos, backend="auto").numpy(), photos.labels.numpy()
+
+
+def network() -> Any:
+    """EfficientNet-lite0 without a head, at 224 pixels."""
+    from lookalike.models import Architecture, Model
+
     model = Model.create(Architecture("efficientnet_lite0", dim=128, batch_norm="frozen_statistics"), "pretrained")
-    model = replace(model, preprocessing=model.preprocessing.sized(224, 256)).headless()
-    return extract(model, photos, backend="auto").numpy(), photos.labels.numpy()
+    return replace(model, preprocessing=model.preprocessing.sized(224, 256)).headless()
 
 
-def read_sets(places: dict[str, Path]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Vectors, classes and strangers of every set."""
+def read_sets(places: dict[str, Path]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Vectors, classes, strangers and pictures of nothing of every set."""
     import torch
 
     from lookalike import data
@@ -375,6 +373,7 @@ def read_sets(places: dict[str, Path]) -> dict[str, tuple[np.ndarray, np.ndarray
 
     raw = {name: features(place) for name, place in places.items() if not (place / "test.npz").is_file()}
     few = {name: rows[np.random.default_rng(1).permutation(len(rows))[:700]] for name, (rows, _) in raw.items()}
+    drawn = network().encode(pictures(), backend="auto").numpy() if raw else np.zeros((0, 0))
     result = {}
     for name, place in places.items():
         if name in raw:
@@ -383,8 +382,10 @@ def read_sets(places: dict[str, Path]) -> dict[str, tuple[np.ndarray, np.ndarray
             mean = unit(rows)[taught].mean(0)
             matrix = whitening(torch.from_numpy(unit(rows)[taught] - mean), torch.from_numpy(labels[taught])).numpy()
             strangers = np.concatenate([some for other, some in few.items() if other != name])
-            vectors, others = (unit((unit(some) - mean) @ matrix) for some in (rows[~taught], strangers))
-            result[name] = vectors, np.unique(labels[~taught], return_inverse=True)[1], others
+            vectors, others, nothing = (
+                unit((unit(some) - mean) @ matrix) for some in (rows[~taught], strangers, drawn)
+            )
+            result[name] = vectors, np.unique(labels[~taught], return_inverse=True)[1], others, nothing
         else:
             with np.load(place / "test.npz", allow_pickle=False) as content:
                 vectors, labels = unit(content["embeddings"].astype(np.float32)), content["labels"]
@@ -396,7 +397,8 @@ def read_sets(places: dict[str, Path]) -> dict[str, tuple[np.ndarray, np.ndarray
                         model, photos.subset(torch.arange(0, len(photos), len(photos) // 700)), backend="auto"
                     ).numpy()
                 )
-            result[name] = vectors, np.unique(labels, return_inverse=True)[1], unit(np.concatenate(seen))
+            nothing = unit(model.encode(pictures(), backend="auto").numpy())
+            result[name] = vectors, np.unique(labels, return_inverse=True)[1], unit(np.concatenate(seen)), nothing
     return result
 
 
@@ -408,23 +410,30 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     places = {name: Path(place) for name, place in (text.split("=", 1) for text in options.places)}
-    results = json.loads(options.json.read_text()) if options.json is not None and options.json.is_file() else {}
-    for name, (vectors, codes, strangers) in read_sets(places).items():
+    for name, (vectors, codes, strangers, drawn) in read_sets(places).items():
         if options.only and name not in options.only:
             continue
         print(
             f"\n{name}: {len(vectors):,} photos of {codes.max() + 1:,} classes, {options.divisions} divisions",
             flush=True,
         )
-        rows = results.setdefault(name, [])
-        for seed in range(len(rows), options.divisions):
-            rows.append(division(vectors, codes, strangers, seed))
-            print(f"\r{len(rows)}/{options.divisions} divisions", end="", file=sys.stderr, flush=True)
+        done = measured(options.json, name)
+        for seed in (seed for seed in range(options.divisions) if seed not in done):
+            done[seed] = division(vectors, codes, strangers, drawn, seed)
             if options.json is not None:
-                options.json.write_text(json.dumps(results) + "\n")
+                with options.json.open("a") as lines:
+                    lines.write(json.dumps({"set": name, "seed": seed, "figures": done[seed]}) + "\n")
+            print(f"\r{len(done)}/{options.divisions} divisions", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
-        for figure, (value, low, high) in summary(rows).items():
+        for figure, (value, low, high) in summary(list(done.values())).items():
             print(f"{figure:32} {value:.3f} [{low:.3f}, {high:.3f}]", flush=True)
+
+
+def measured(file: Path | None, name: str) -> dict[int, Figures]:
+    """The divisions of a set that a file holds already, by their seeds."""
+    lines = file.read_text().splitlines() if file is not None and file.is_file() else []
+    rows = [json.loads(line) for line in lines]
+    return {row["seed"]: row["figures"] for row in rows if row["set"] == name}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -19,9 +20,11 @@ exclude_patterns = ["search.md"]  # whose name is that of the page on which the 
 html_theme, html_title = "furo", "lookalike"
 html_show_sphinx = html_copy_source = False
 html_static_path, html_css_files = ["static"], ["narrow.css"]
+highlight_language = "none"  # of what has no language: commands and what they print
 smartquotes = False  # which would turn the two hyphens of an option into a dash
 myst_heading_anchors = 4
-myst_enable_extensions = ["deflist", "html_image"]
+myst_enable_extensions = ["deflist", "dollarmath", "html_image"]
+html_math_renderer = "mathml"  # which browsers draw themselves: nothing is loaded from elsewhere
 # pages link to each other by anchors in HTML, which MyST does not know; tests/docs/test_site.py follows every link
 suppress_warnings = ["myst.xref_missing"]
 autodoc_member_order = "bysource"
@@ -30,22 +33,28 @@ autodoc_typehints = "signature"  # which has the shapes
 python_maximum_signature_line_length = 100
 
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)[^)]*\)")  # a file of the repository that is no page
-FIGURE = re.compile(r"[-+−±×/.,:;%\[\]()\d\s]{1,30}")
+FIGURE = re.compile(r"[-+−±×/.,:;%\[\]()\d\s]{1,30}(?:ms|s|[kMGT]B)?")
+LONG = 60  # characters of a cell
 SETTING = re.compile(r"(\w+): (.*)")
 DEFAULT = re.compile(r"\b([A-Z]\w*)\((?:[^()]|\(\))+\)")  # an object, with the values of its fields
+FRACTION = re.compile(r"\\frac(\w)(\w?)")  # without braces, as TeX allows
 UNWRITABLE = re.compile(r"=?<(?:factory|function \S+(?: at \w+)?)>")
 
 
-def standing_alone(_app: Any, page: str, source: list[str]) -> None:
+def standing_alone(app: Any, page: str, source: list[str]) -> None:
     """A link to a file of the repository that is no page becomes its name; the guide to search has another."""
+    written = source[0]
     if page == "searching":
         source[0] = (Path(__file__).parent / "search.md").read_text(encoding="utf-8")
     if page == "index":
         source[0] += unlisted(source[0])
     source[0] = filled(source[0])
+    if source[0] != written:
+        app.env.note_reread()  # what it shows may change without its file
     if "/" not in page:
         source[0] = OUTSIDE.sub(
-            lambda link: link[1] if link[1].strip("`") == link[2] else f"{link[1]} (`{link[2]}`)", source[0]
+            lambda link: link[1] if link[1].strip("`") in (link[2], Path(link[2]).stem) else f"{link[1]} (`{link[2]}`)",
+            source[0],
         )
     source[0] = source[0].replace("](search.md", "](searching.md").replace("](../search.md", "](../searching.md")
 
@@ -95,13 +104,24 @@ def escaped(text: str) -> str:
 
 
 def unbroken(_app: Any, document: Any) -> None:
-    """Cells that hold a figure, such as "+0.009 ± 0.006", are not broken into lines."""
+    """Cells that hold a figure, such as "+0.009 ± 0.006", are not broken into lines; those with sentences get room."""
     for cell in document.findall(nodes.entry):
         if FIGURE.fullmatch(cell.astext()):
             cell["classes"].append("short")
+        elif len(cell.astext()) > LONG:
+            cell["classes"].append("long")
+
+
+def formula(translator: Any, node: Any) -> None:
+    """TeX as MathML, whose braces and bars stay as high as the line."""
+    tex = FRACTION.sub(lambda found: rf"\frac{{{found[1]}}}" + (f"{{{found[2]}}}" if found[2] else ""), node.astext())
+    drawn = tex2mathml(tex.replace(r"\dots", r"\ldots"))
+    translator.body.append(re.sub(r"<mo>(?=[{}‖])", '<mo stretchy="false">', drawn))
+    raise nodes.SkipNode
 
 
 def setup(app: Any) -> None:
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.connect("doctree-read", unbroken)
     app.connect("source-read", standing_alone)
     app.connect("autodoc-process-docstring", as_markup)

@@ -42,7 +42,7 @@ def formula(text: str) -> str:
 
 
 def catalogue() -> str:
-    lines = ["| loss | paper | geometry | formula |", "|---|---|---|---|"]
+    lines = ["| loss | paper | what it does | formula |", "|---|---|---|---|"]
     for name in losses.names():
         member: Any = losses.MEMBERS[name]
         text = sys.modules[member.__module__].__doc__ or ""

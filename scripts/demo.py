@@ -1,14 +1,15 @@
 """The last step of `make demo`: searches among characters that the model never saw, on one page.
 
-Every sixth test character is left out of the index: a search for one of them has no right answer. Of every other one,
-two images are kept out of the index and asked for. The page shows some queries of every verdict, drawn at
-random and not picked for being right, and how often the answers of all queries were right.
+Every sixth test character is left out of the index: a search for one of them has no right answer. Two images of every
+other character are left out too, and are the queries. The page shows answers drawn at random, then the mistakes that
+looked most convincing, and counts how often the answers to all queries were right.
 
     python -m scripts.demo demo
 """
 
 import argparse
 import random
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,17 +26,18 @@ from lookalike.search import Answer, Index
 from lookalike.search.pages import answer_card
 from lookalike.search.pictures import as_jpeg
 
-ABSENT = 6  # one character in so many is not in the index
-HELD_OUT = 2  # images of every other character that are asked for
-ASKED = 400
-SHOWN = 3  # queries of one verdict on the page
+ABSENT = 6  # one character in six is not in the index
+HELD_OUT = 2  # images of every other character that are queries
+QUERIES = 400
+SHOWN = 3  # queries in one section of the page
 HITS = 5
 SIDE = 64  # pixels of a picture: more than the model reads, for the eye
+VERDICTS = ("sure", "maybe", "unknown")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A query, what it shows, whether the index has that, and the answer."""
+class Query:
+    """An image, the character it shows, whether the index has that character, and the answer."""
 
     row: int
     label: str
@@ -44,18 +46,26 @@ class Asked:
 
     @property
     def right(self) -> bool:
-        return bool(self.answer.hits) and self.answer.hits[0].label == self.label
+        return self.present and self.answer.label == self.label
 
     @property
-    def outcome(self) -> str:
-        """In words, for the title of its section."""
-        if not self.present:
-            return f"{self.label}, which the index does not have"
-        return f"{self.label}, found" if self.right else f"{self.label}, taken for {self.answer.hits[0].label}"
+    def title(self) -> str:
+        """What the picture shows, and what it was mistaken for."""
+        if self.right or self.answer.label is None or self.answer.verdict == "unknown":
+            return named(self.label)
+        return f"{named(self.label)}, taken for {named(self.answer.label)}"
+
+
+def named(character: str) -> str:
+    """
+    >>> named("Ӭ")
+    'Ӭ (cyrillic capital letter e with diaeresis)'
+    """
+    return f"{character} ({unicodedata.name(character, 'a character without a name').lower()})"
 
 
 def divided(dataset: Dataset) -> tuple[list[int], list[int], list[int]]:
-    """Rows to index, rows to ask for whose character is indexed, rows to ask for whose character is not."""
+    """Rows to index, queries whose character is indexed, queries whose character is not."""
     indexed: list[int] = []
     present: list[int] = []
     absent: list[int] = []
@@ -69,10 +79,9 @@ def divided(dataset: Dataset) -> tuple[list[int], list[int], list[int]]:
     return indexed, present, absent
 
 
-def ask(index: Index, dataset: Dataset, rows: Sequence[int], present: bool) -> list[Asked]:
-    """What the index answers to these rows."""
+def search(index: Index, dataset: Dataset, rows: Sequence[int], present: bool) -> list[Query]:
     return [
-        Asked(row, dataset.label_names[int(dataset.labels[row])], present, index.search(pixels(dataset, row), HITS))
+        Query(row, dataset.label_names[int(dataset.labels[row])], present, index.search(pixels(dataset, row), HITS))
         for row in rows
     ]
 
@@ -81,56 +90,69 @@ def pixels(dataset: Dataset, row: int) -> np.ndarray:
     return dataset.images.open(row).decode().permute(1, 2, 0).numpy()
 
 
-def by_verdict(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
-    """The queries of every verdict, the most trusted verdict first."""
-    groups: dict[str, list[Asked]] = {}
-    for each in sorted(asked, key=lambda each: -(each.answer.chance or 0.0)):
-        groups.setdefault(each.answer.verdict, []).append(each)
-    return groups
-
-
-def table(asked: Sequence[Asked]) -> list[list[str]]:
+def table(queries: Sequence[Query]) -> list[list[str]]:
     """How many queries got which verdict, and how many of those answers were right."""
-    rows = [["verdict", "in the index", "of these right", "not in the index"]]
-    for verdict, some in by_verdict(asked).items():
-        present = [each for each in some if each.present]
-        right = sum(each.right for each in present)
-        share = f"{right} ({right / len(present):.0%})" if present else "0"
-        rows.append([verdict, str(len(present)), share, str(len(some) - len(present))])
+    rows = [["verdict", "character in the index", "of these right", "character not in the index"]]
+    for verdict in VERDICTS:
+        some = [each for each in queries if each.answer.verdict == verdict]
+        present, right = sum(each.present for each in some), sum(each.right for each in some)
+        share = f"{right} ({right / present:.0%})" if present else "0"
+        rows.append([verdict, str(present), share, str(len(some) - present)])
     return rows
 
 
-def shown(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
-    """Some queries of every verdict whose character is in the index, then some whose character is not."""
+def shown(queries: Sequence[Query]) -> dict[str, list[Query]]:
+    """The sections of the page: at random what was called sure, what was not, and what cannot be found; mistakes."""
     lots = random.Random(0)
-    groups = by_verdict([each for each in asked if each.present])
-    groups["not in the index"] = [each for each in asked if not each.present]
-    return {title: lots.sample(some, min(SHOWN, len(some))) for title, some in groups.items()}
+    present = [each for each in queries if each.present]
+    mistakes = [each for each in queries if not each.right and each.answer.verdict != "unknown"]
+
+    def some(of: Sequence[Query]) -> list[Query]:
+        return lots.sample(of, min(SHOWN, len(of)))
+
+    return {
+        "Sure": some([each for each in present if each.answer.verdict == "sure"]),
+        "Maybe": some([each for each in present if each.answer.verdict == "maybe"]),
+        "Not in the index": some([each for each in queries if not each.present]),
+        "Fooled": sorted(mistakes, key=lambda each: -(each.answer.chance or 0.0))[:SHOWN],
+    }
 
 
-def demo_page(index: Index, dataset: Dataset, asked: Sequence[Asked]) -> str:
-    """The queries with their pictures, by verdict, and the table of all queries."""
+SAID = {
+    "Not in the index": "These characters were kept out of the index: the right answer is that nothing is like them.",
+    "Fooled": "Of all wrong answers, those that it was most confident about.",
+}
+
+
+def demo_page(index: Index, dataset: Dataset, queries: Sequence[Query]) -> str:
+    """Some queries with their pictures, and the table of all of them."""
     sections = [
-        Section(title.replace(" ", "-"), title.capitalize(), join(*(_query(index, dataset, each) for each in some)))
-        for title, some in shown(asked).items()
+        Section(
+            title.replace(" ", "-").lower(),
+            title,
+            join(*([note(SAID[title])] if title in SAID else []), *(_query(index, dataset, each) for each in some)),
+        )
+        for title, some in shown(queries).items()
+        if some
     ]
-    head, *rows = table(asked)
+    head, *rows = table(queries)
     counted = element(
         "table", element("thead", element("tr", *(element("th", cell) for cell in head))),
         element("tbody", *(element("tr", *(element("td", cell) for cell in row)) for row in rows)),
     )  # fmt: skip
-    words = note(
-        "The model was trained on other characters. No query is in the index. Those above were drawn at random."
+    words = note("The queries above were drawn at random, except those that fooled it.")
+    counts = Section("all", f"All {len(queries):,} queries", join(words, element("div", counted, class_="scroll")))
+    subtitle = (
+        f"The model has never seen any of these characters. It looks for each query among {len(index):,} other "
+        "images, and says how far to trust the answer."
     )
-    sections.append(
-        Section("all", f"All {len(asked):,} queries", join(words, element("div", counted, class_="scroll")))
+    return page(
+        "What looks like this?", subtitle, [*sections, counts], footer="All pictures are embedded in this page."
     )
-    subtitle = f"{len(index):,} images of characters that the model never saw in training"
-    return page("What looks like this?", subtitle, sections, footer="This page holds its pictures itself.")
 
 
-def _query(index: Index, dataset: Dataset, asked: Asked) -> Html:
-    return join(element("h3", asked.outcome), answer_card(index, as_jpeg(pixels(dataset, asked.row)), asked.answer))
+def _query(index: Index, dataset: Dataset, query: Query) -> Html:
+    return join(element("h3", query.title), answer_card(index, [as_jpeg(pixels(dataset, query.row))], query.answer))
 
 
 def main() -> None:
@@ -144,14 +166,15 @@ def main() -> None:
     index = Index.create(place, run / "model")
     index.add(dataset.subset(indexed))
     lots = random.Random(0)
-    asked = [
-        *ask(index, dataset, lots.sample(present, min(ASKED, len(present))), True),
-        *ask(index, dataset, lots.sample(absent, min(ASKED // 4, len(absent))), False),
+    queries = [
+        *search(index, dataset, lots.sample(present, min(QUERIES, len(present))), True),
+        *search(index, dataset, lots.sample(absent, min(QUERIES // 4, len(absent))), False),
     ]
-    print("\n".join(aligned(table(asked))))
-    files.write_text(run / "search.html", demo_page(index, dataset, asked))
+    print(f"\n{len(queries)} searches among {len(index):,} images of characters the model never saw:\n")
+    print("\n".join(aligned(table(queries))))
+    files.write_text(run / "search.html", demo_page(index, dataset, queries))
     index.close()
-    print(f"queries with their answers    {run / 'search.html'}")
+    print(f"\nOpen {run / 'search.html'} to see queries with their answers, and what fooled it.")
 
 
 if __name__ == "__main__":

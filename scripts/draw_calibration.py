@@ -13,10 +13,8 @@ from lookalike import files
 from lookalike.search import Index
 from lookalike.search.items import Item
 from lookalike.search.pages import calibration_page
-from scripts import draw_report
+from scripts.draw_report import save
 from tests.fixtures.chromium import chromium, lacking, show
-
-FOLDER = Path(__file__).parents[1] / "docs" / "pictures" / "search"
 
 
 def page(folder: Path, vectors: np.ndarray, labels: np.ndarray) -> str:
@@ -31,16 +29,14 @@ def page(folder: Path, vectors: np.ndarray, labels: np.ndarray) -> str:
 def main(folder: Path) -> None:
     if lacking():
         sys.exit(lacking())
-    FOLDER.mkdir(parents=True, exist_ok=True)
     with np.load(folder / "test.npz", allow_pickle=False) as content:
         vectors, labels = content["embeddings"].astype(np.float32), content["labels"].astype(str)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     with tempfile.TemporaryDirectory() as name, chromium() as window:
         file = Path(name) / "calibration.html"
         files.write_text(file, page(Path(name), vectors, labels))
-        draw_report.FOLDER = FOLDER
         show(window, file)
-        draw_report.save(window, "calibration", (0, 0, 1280, 1000))
+        save(window, "search/calibration", (0, 0, 1280, 1000))
 
 
 if __name__ == "__main__":

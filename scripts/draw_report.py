@@ -1,6 +1,6 @@
-"""Takes the pictures of docs/report.md: `python -m scripts.draw_report RUN` photographs RUN/report.html in Chromium.
+"""Takes the pictures of docs/report.md and of a search: `make demo`, then `python -m scripts.draw_report demo`.
 
-The run of the pictures: `lookalike fit glyphs --out run --set train.steps=240`.
+The map is by t-SNE where openTSNE is installed when the report is written.
 """
 
 import base64
@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.fixtures.chromium import chromium, lacking, show
 
-FOLDER = Path(__file__).parents[1] / "docs" / "pictures" / "report"
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 HOVER = """
 const canvas = document.getElementById("map-canvas");
 canvas.scrollIntoView({ block: "center" });
@@ -28,7 +28,7 @@ def save(window: Any, name: str, box: tuple[float, float, float, float]) -> None
     clip = {"x": x, "y": y, "width": width, "height": height, "scale": 1}
     shot = window.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
     image = Image.open(BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
-    image.save(FOLDER / f"{name}.png", optimize=True)
+    image.save(PICTURES / f"{name}.png", optimize=True)
 
 
 def box_of(window: Any, selector: str) -> tuple[float, float, float, float]:
@@ -41,21 +41,23 @@ def box_of(window: Any, selector: str) -> tuple[float, float, float, float]:
     return box[0] - 12, box[1] - 6, box[2] + 24, box[3] + 12
 
 
-def main(page: Path) -> None:
+def main(run: Path) -> None:
     if lacking():
         sys.exit(lacking())
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    page = run / "report.html"
     with chromium() as window:
         show(window, page)
-        save(window, "top", (0, 0, 1280, 990))
+        save(window, "report/top", (0, 0, 1280, 990))
         x, y, width, _ = box_of(window, "#queries")
-        save(window, "queries", (x, y, width, 960))
+        save(window, "report/queries", (x, y, width, 960))
         window.execute_script(HOVER)
         time.sleep(0.5)
-        save(window, "map", box_of(window, "#figure-map"))
+        save(window, "report/map", box_of(window, "#figure-map"))
         show(window, page, 390, "dark")
-        save(window, "phone", (0, 0, 390, 1250))
+        save(window, "report/phone", (0, 0, 390, 1250))
+        show(window, run / "search.html")
+        save(window, "search", (0, 0, 1280, 1010))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) / "report.html")
+    main(Path(sys.argv[1]))

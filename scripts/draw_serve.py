@@ -60,10 +60,10 @@ def make_large_index(folder: Path) -> Path:
 
 
 @contextmanager
-def served(place: Path) -> Iterator[str]:
-    """The address of a server of the index."""
-    words = [sys.executable, "-m", "lookalike", "serve", str(place), "--port", "0", "--no-log"]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+def served(verb: str, place: Path, *options: str) -> Iterator[str]:
+    """The address of a server of an index, or of the review of a folder."""
+    words = [sys.executable, "-m", "lookalike", verb, place.name, "--port", "0", *options]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=place.parent) as server:
         try:
             assert server.stderr is not None
             address = next(match[0] for line in server.stderr if (match := re.search(r"http://[^ ,]+", line)))
@@ -85,23 +85,23 @@ def resize(window: Any, width: int, height: int) -> None:
     window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
-def open_page(window: Any, address: str, width: int, height: int, scheme: str) -> None:
+def open_page(window: Any, address: str, width: int, height: int, scheme: str, shown: str = "start") -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     resize(window, width, height)
     window.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": width < 500})
     window.get("about:blank")
     window.get(address)
-    wait(window, "return !document.getElementById('start').hidden")
+    wait(window, f"return !document.getElementById('{shown}').hidden")
 
 
-def save(window: Any, name: str) -> None:
+def save(window: Any, place: Path) -> None:
     window.execute_script("document.activeElement.blur()")
     wait(window, LOADED)
     time.sleep(0.5)  # what fades has faded
     shot = window.execute_cdp_cmd("Page.captureScreenshot", {})
     image = Image.open(BytesIO(base64.b64decode(shot["data"]))).convert("RGB")
-    image.save(FOLDER / f"{name}.png", optimize=True)
+    image.save(place, optimize=True)
 
 
 def mark(window: Any) -> None:
@@ -123,31 +123,31 @@ def main() -> None:
         folder = Path(name)
         place = make_index(folder)
         photo(4, 51).save(folder / "lamp.jpg")
-        with served(place) as address:
+        with served("serve", place, "--no-log") as address:
             for _ in range(2):  # the first one also loads the network
                 open_page(window, address, 1280, 760, "light")
                 window.find_element("css selector", "#start .choose").send_keys(str(folder / "lamp.jpg"))
                 wait(window, ANSWERED)
-            save(window, "results")
+            save(window, FOLDER / "results.png")
             window.find_elements("css selector", ".card .why")[1].click()
             wait(window, "return document.getElementById('why').open")
-            save(window, "why")
+            save(window, FOLDER / "why.png")
             window.find_element("css selector", "#why button").click()
             resize(window, 1280, 1120)
             mark(window)
-            save(window, "marked")
+            save(window, FOLDER / "marked.png")
             open_page(window, address, 390, 844, "light")
             window.find_element("css selector", "#start .choose").send_keys(str(folder / "lamp.jpg"))
             wait(window, f"{ANSWERED} && document.querySelector('.is-right')")
             window.execute_script("document.querySelector('.verdict').scrollIntoView()")
-            save(window, "phone-marks")
+            save(window, FOLDER / "phone-marks.png")
             open_page(window, address, 390, 844, "dark")
-            save(window, "phone")
-        with served(make_large_index(folder)) as address:
+            save(window, FOLDER / "phone.png")
+        with served("serve", make_large_index(folder), "--no-log") as address:
             open_page(window, address, 1280, 760, "light")
             window.find_element("css selector", "#find-field").send_keys("99\n")
             wait(window, "return document.getElementById('classes-note').textContent.includes('99')")
-            save(window, "classes")
+            save(window, FOLDER / "classes.png")
 
 
 if __name__ == "__main__":

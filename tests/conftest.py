@@ -23,6 +23,14 @@ settings.register_profile("lookalike", deadline=None, derandomize=True, max_exam
 settings.load_profile("lookalike")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """What a test writes need not outlive the machine: `os.fsync` is called, and does nothing in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def window() -> Iterator[Any]:
     """A real browser."""

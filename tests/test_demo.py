@@ -1,4 +1,4 @@
-"""The last step of `make demo` asks for what is not in the index, and counts what it shows."""
+"""The last step of `make demo` searches for what is not in the index, and counts what it shows."""
 
 from pathlib import Path
 from runpy import run_path
@@ -23,13 +23,28 @@ def test_no_query_is_in_the_index():
     assert len(absent) == DEMO.HELD_OUT * 12 // DEMO.ABSENT
 
 
-def asked(label: str, answer: str, present: bool, verdict: str, chance: float) -> Any:
-    return DEMO.Asked(0, label, present, Answer([Hit(Item("one", label=answer), 0.9)], verdict, chance))
+def query(label: str, answer: str, present: bool, verdict: str, chance: float, first: str = "z") -> Any:
+    hits = [Hit(Item("one", label=first), 0.9)]
+    return DEMO.Query(0, label, present, Answer(hits, verdict, chance, label=answer))
 
 
-def test_counts_by_verdict_whatever_it_is_called():
-    some = [asked("a", "b", True, "doubtful", 0.4), asked("c", "b", False, "doubtful", 0.3),
-            asked("a", "a", True, "certain", 0.9)]  # fmt: skip
-    assert DEMO.table(some)[1:] == [["certain", "1", "1 (100%)", "0"], ["doubtful", "1", "0 (0%)", "1"]]
-    assert list(DEMO.shown(some)) == ["certain", "doubtful", "not in the index"]
-    assert [each.outcome for each in some] == ["a, taken for b", "c, which the index does not have", "a, found"]
+RIGHT, WRONG = query("a", "a", True, "sure", 0.9), query("a", "b", True, "maybe", 0.4)
+ABSENT, REFUSED = query("c", "b", False, "maybe", 0.6), query("c", "b", False, "unknown", 0.0)
+
+
+def test_what_the_answer_says_is_counted_and_not_its_first_hit():
+    assert DEMO.table([RIGHT, WRONG, ABSENT, REFUSED])[1:] == [
+        ["sure", "1", "1 (100%)", "0"],
+        ["maybe", "1", "0 (0%)", "1"],
+        ["unknown", "0", "0", "1"],
+    ]
+    a, b, c = (f"{letter} (latin small letter {letter})" for letter in "abc")
+    titles = [each.title for each in (RIGHT, WRONG, ABSENT, REFUSED)]
+    assert titles == [a, f"{a}, taken for {b}", f"{c}, taken for {b}", c]
+
+
+def test_the_mistakes_it_believed_most_come_first():
+    sections = DEMO.shown([RIGHT, WRONG, ABSENT, REFUSED])
+    assert sections["Fooled"] == [ABSENT, WRONG]
+    assert sections["Sure"] == [RIGHT]
+    assert sections["Maybe"] == [WRONG]

@@ -91,7 +91,7 @@ def test_the_lock_of_a_killed_process_is_free_at_once(tmp_path):
         assert mine
 
 
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore:flock not supported")
 def test_without_locks_in_the_filesystem_a_second_process_is_refused(tmp_path, monkeypatch):
     import fcntl
 
@@ -157,6 +157,15 @@ def test_damaged_content_is_a_value_error(tmp_path):
     assert files.read_array(tmp_path / "small.npy").tolist() == [0, 0, 0]
     file.write_text('{"a": [1]}')
     assert files.read_json(file) == {"a": [1]}
+
+
+def test_a_small_file_fills_no_memory(tmp_path, monkeypatch):
+    """Zeros take a thousandth of their room in a file."""
+    np.savez_compressed(tmp_path / "a.npz", a=np.zeros(4 << 20, np.uint8))
+    assert len(files.read_arrays(tmp_path / "a.npz")["a"]) == 4 << 20
+    monkeypatch.setattr(files, "ROOM", 1 << 20)
+    with pytest.raises(ValueError, match="unpacks to 4,194,432 bytes"):
+        files.read_arrays(tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link", "broken link"])

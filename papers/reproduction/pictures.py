@@ -190,7 +190,7 @@ def course(find: Find, name: str) -> Chart | None:
 
 
 def write(find: Find, folder: Path = FOLDER) -> None:
-    """Every picture as a file; what is not drawn any more goes."""
+    """Every picture as a file; what is no longer drawn goes."""
     drawn = {f"{chart.name}.svg": svg.standalone(layout.drawing(chart)) for chart in charts(find)}
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):

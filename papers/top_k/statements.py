@@ -39,7 +39,7 @@ class Rankings:
         return (~self.relevant).gather(1, nearest).sum(1)
 
     def missing(self) -> Integer[Tensor, " n"]:
-        """(k − n+)_+: so many of the k nearest are irrelevant at best."""
+        """(k − n+)_+: how many of the k nearest are irrelevant at best."""
         return (self.k - self.relevant.sum(1)).clamp(min=0)
 
     def separated(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Deep metric learning: embeddings in which look-alikes are neighbours.
+"""Deep metric learning and visual search: embeddings in which look-alikes are neighbours.
 
 >>> import torch
 >>> from lookalike import evaluate, losses

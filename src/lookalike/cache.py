@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lookalike import files
 from lookalike.errors import UserError
 from lookalike.files import UnwritableError, lock, remove_leftovers, whole_folder
 
@@ -37,12 +38,7 @@ def cache_folder() -> Path:
 
 def make_folder(folder: Path) -> None:
     """A folder of the cache, with those above it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot write the cache {folder} ({error.strerror}): set {VARIABLE} to another folder"
-        ) from None
+    files.make_folder(folder, f"set {VARIABLE} to another folder")
 
 
 def built(kind: str, key: str, build: Callable[[Path], None]) -> Path:

@@ -11,6 +11,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Any
 from unicodedata import category
@@ -20,6 +21,7 @@ import numpy as np
 from lookalike.errors import UserError
 
 PARTIAL = ".partial"  # ends the name of everything that is not finished
+ROOM, GROWTH = 1 << 30, 100  # bytes that an .npz file may unpack to, or as many times as it has itself
 LARGEST_TEXT = 1 << 28  # bytes; the log of a very long run has some millions
 
 
@@ -34,7 +36,7 @@ def whole_file(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     >>> note.read_text()
     'kept'
     """
-    partial = _beside(path)
+    partial = beside(path)
     try:
         with partial.open(mode, encoding=None if "b" in mode else "utf-8") as file:
             yield file
@@ -64,13 +66,13 @@ def write_once(path: Path, text: str) -> bool:
     >>> write_once(note, "first"), write_once(note, "second"), note.read_text()
     (True, False, 'first')
     """
-    partial = _beside(path)
+    partial = beside(path)
     try:
         with partial.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        _link(partial, path)
+        link(partial, path)
         sync_folder(path.parent)
     except FileExistsError:
         return False
@@ -82,7 +84,7 @@ def write_once(path: Path, text: str) -> bool:
     return True
 
 
-def _link(partial: Path, path: Path) -> None:
+def link(partial: Path, path: Path) -> None:
     """The name `path` for a finished file; a FileExistsError where it is taken, which a renaming would not say."""
     try:
         os.link(partial, path)
@@ -96,7 +98,7 @@ def _link(partial: Path, path: Path) -> None:
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """An empty folder to fill, which takes the place of `path` when the block ends without an error."""
-    partial = _beside(path)
+    partial = beside(path)
     try:
         partial.mkdir(parents=True)
         yield partial
@@ -189,11 +191,28 @@ def read_arrays(path: Path) -> dict[str, Any]:
     """The arrays of an .npz file, compared with its checksums; whatever is wrong is an OSError or a ValueError."""
     try:
         with open_regular(path) as file, np.load(file, allow_pickle=False) as content:
+            size = sum(part.file_size for part in content.zip.infolist())
+            if size > max(ROOM, GROWTH * os.fstat(file.fileno()).st_size):
+                raise ValueError(f"it unpacks to {size:,} bytes, far more than it has itself")
             return dict(content)
     except (OSError, ValueError):
         raise
     except Exception as error:  # zip files and headers of arrays can be broken in many ways
         raise ValueError(str(error) or type(error).__name__) from error
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's content, as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def make_folder(folder: Path, advice: str = "choose another --out") -> None:
+    """A folder, with those above it; one that cannot be is a line that ends in the `advice`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {folder} ({error.strerror}): {advice}") from None
 
 
 def printable(name: str) -> str:
@@ -220,7 +239,7 @@ def remove_leftovers(folder: Path, name: str = "*") -> None:
             left.unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> Path:
+def beside(path: Path) -> Path:
     """A name that no other writer uses: readers skip it, `remove_leftovers` knows it."""
     return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}{PARTIAL}")
 
@@ -279,3 +298,17 @@ def lock(path: Path, seconds: float = -1.0) -> Iterator[bool]:
         yield True
     finally:
         holder.release()
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """One process at a time, of those that ask; no file is left behind. Where the system has no such lock, no wait."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 CHUNK = 2**23  # entries of a chunk: a few buffers of this size are alive at once
 
-# the exponential of anything less is not a normal number any more, and up to 40 times slower to compute
+# the exponential of anything less is no longer a normal number, and up to 40 times slower to compute
 SMALLEST_EXPONENT = {dtype: math.ceil(math.log(torch.finfo(dtype).tiny)) for dtype in (torch.float32, torch.float64)}
 
 

@@ -160,7 +160,7 @@ class Triplets:
     def listed(triplets: Listed, *, rows: int, columns: int | None = None) -> "Triplets":
         """`triplets` given one by one as (anchor, positive, negative), of a batch of `rows` samples.
 
-        With `columns`, positive and negative count so many candidates instead.
+        With `columns`, positive and negative are indices into that many candidates instead.
 
         >>> Triplets.listed([(0, 2, 1)], rows=3).negative
         tensor([1])

@@ -21,6 +21,7 @@ COUNTS = {
     "files": 1, "models": 1, "runs": 1, "kills": 40, "servers": 20,
     "histories": 1_000, "caches": 5_000, "strangers": 200, "writers": 100,
     "pictures": 1_000, "pipelines": 100, "postgres_writers": 40,
+    "upgrades": 20, "postgres_upgrades": 20, "reviews": 100,
 }  # fmt: skip
 
 MODULES = {
@@ -28,6 +29,7 @@ MODULES = {
     "files": "damage", "models": "damage", "runs": "damage", "kills": "kills", "servers": "servers",
     "histories": "indexes", "caches": "indexes", "strangers": "indexes", "writers": "writers",
     "pictures": "pictures", "pipelines": "pipelines", "postgres_writers": "writers",
+    "upgrades": "upgrades", "postgres_upgrades": "upgrades", "reviews": "reviews",
 }  # fmt: skip
 
 ANYWHERE = (
@@ -38,6 +40,9 @@ ANYWHERE = (
     "pictures",
     "pipelines",
     "postgres_writers",
+    "upgrades",
+    "postgres_upgrades",
+    "reviews",
 )  # what is tried is new every time
 
 
@@ -45,7 +50,7 @@ def main() -> None:
     reader = argparse.ArgumentParser(prog="scripts/attack", description=__doc__)
     reader.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(COUNTS)}; all of them by default")
     reader.add_argument("--count", type=int, help="trials of each part, instead of all")
-    reader.add_argument("--minutes", type=float, default=float("inf"), help="stop each part after so many")
+    reader.add_argument("--minutes", type=float, default=float("inf"), help="stop each part after this many")
     reader.add_argument(
         "--first",
         type=int,

@@ -20,6 +20,7 @@ from lookalike.models import Architecture, Model, Preprocessing, Readout
 from tests.attacks.outcomes import Outcomes, SilentError, WrongError, right
 from tests.cli.photos import folder
 from tests.cli.processes import Lookalike
+from tests.fixtures.png import png
 from tests.models.test_tampered import DRAWINGS, TEXTS, mutants
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "TGA", "ICO")
@@ -61,23 +62,11 @@ def special(root: Path) -> Iterator[Path]:
         "new\nline.jpg": lambda path: path.write_bytes(encoded("JPEG")),
         "strip.png": lambda path: path.write_bytes(encoded("PNG", (30_000, 1))),
         "one.png": lambda path: path.write_bytes(encoded("PNG", (1, 1))),
-        "bomb.png": lambda path: path.write_bytes(bomb()),
+        "bomb.png": lambda path: path.write_bytes(png(60_000, 60_000)),
     }
     for name, make in makers.items():
         make(root / name)
         yield root / name
-
-
-def bomb() -> bytes:
-    """A header that promises 60,000 × 60,000 pixels."""
-    import struct
-    import zlib
-
-    def part(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", header) + part(b"IDAT", zlib.compress(bytes(1000))) + part(b"IEND", b"")
 
 
 def files_hold(outcomes: Outcomes, first: int, _: int, place: Path) -> None:

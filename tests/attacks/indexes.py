@@ -1,12 +1,17 @@
 """Indexes: histories against float64 at every scale, flipped bits over whole caches, indexes that a stranger made."""
 
 import json
+import math
 import os
 import random
 import shutil
 import sqlite3
+import struct
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
-from functools import lru_cache
+from dataclasses import asdict, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +27,18 @@ from lookalike.search.quality import Quality
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, item_form
 from lookalike.search.status import describe
+from lookalike.search.stores.copying import UPGRADE
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from lookalike.search.things import ThingSearch
+from lookalike.search.upgrading import hits
+from lookalike.search.upgrading.choice import MapChoice
 from tests.attacks.outcomes import Outcomes, right
+from tests.models.test_tampered import VALUES, with_value
+from tests.models.test_tampered import places as ways
 
 GEOMETRIES = ("sphere", "ball", "none")
 KINDS = ("random", "clustered", "collapsed", "duplicated", "plateau", "mixed lengths", "one-hot", "few values")
+DIMS = (1, 2, 5, 16, 33, 64)
 POWERS = (-44, -30, -25, -21, -18, -9, -3, 0, 0, 3, 9, 13)  # of ten: how long vectors are
 LONGEST = 9e14  # longer ones are refused
 TOGETHER = 100  # trials that damage copies of the same cache
@@ -35,6 +46,19 @@ ODD = [np.full(4, value, np.float32).tobytes() for value in (np.nan, np.inf, 3e3
 HOSTILE = (*ODD, ODD[0][:4], None, "", "../../own", "/", "own\0", "[" * 5000, '{"sure": [1e999]}', b"", b"\xff\xfe",
            bytes(64), -1, 0, 7, 2**63 - 1, -(2**63), 1e308, float("inf"), "sphere", "ball", "ab" * 16,
            "x" * 100_000)  # fmt: skip
+BESIDE = ("-wal", "-shm", "-journal")  # what SQLite looks for beside a file
+ENDLESS = "WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more) SELECT n FROM more"
+PROGRAMS = (
+    f"CREATE VIEW later AS {ENDLESS}",
+    f"CREATE TRIGGER t AFTER INSERT ON items BEGIN {ENDLESS}; END",
+    f"CREATE TRIGGER log_no_more BEFORE INSERT ON log BEGIN {ENDLESS}; END",
+    "CREATE VIRTUAL TABLE more USING fts5(content)",
+    "CREATE TABLE more AS SELECT 1 AS key",
+    "CREATE TABLE more (key INTEGER CHECK (length(hex(zeroblob(key))) > 0))",
+    "ALTER TABLE items ADD COLUMN c9 AS (hex(zeroblob(key)))",
+    "CREATE INDEX more ON items (hex(zeroblob(key)))",
+    "CREATE INDEX more ON items (key) WHERE hex(zeroblob(key)) > 0",
+)
 
 
 class Chance(random.Random):
@@ -66,18 +90,36 @@ class Chance(random.Random):
 
 
 class Truth:
-    """What an index must answer, the slow way."""
+    """What an index must answer, the slow way, and the items whose vectors are mapped."""
 
     def __init__(self, geometry: str) -> None:
         self.geometry = geometry
         self.rows: dict[str, tuple[np.ndarray, str | None]] = {}
+        self.mapped: set[str] = set()
 
     def put(self, items: list[Item], vectors: Vectors) -> None:
+        self.remove([item.id for item in items if item.id in self.rows])
         self.rows |= {item.id: (row, item.label) for item, row in zip(items, vectors, strict=True)}
 
     def remove(self, ids: list[str]) -> None:
         for name in ids:
             del self.rows[name]
+            self.mapped.discard(name)
+
+    def switch(self, vectors: Mapping[str, np.ndarray], mapped: set[str]) -> None:
+        """Another generation answers."""
+        self.rows = {name: (vectors[name], label) for name, (_, label) in self.rows.items()}
+        self.mapped = mapped & self.rows.keys()
+
+    def settle(self, vectors: Mapping[str, np.ndarray]) -> None:
+        """Some vectors are not mapped any more."""
+        self.rows |= {name: (row, self.rows[name][1]) for name, row in vectors.items()}
+        self.mapped -= vectors.keys()
+
+    def check_kept(self, store: SqliteStore) -> None:
+        found = [item.id for item in store.generations.mapped(len(self.rows) + 1)]
+        right(found == sorted(self.mapped), "other items are mapped than should be")
+        right(store.generations.mapped_count() == len(found), "the mapped items are counted wrong")
 
     def check(self, answer: Answer, query: np.ndarray, k: int, label: str | None = None) -> None:
         found = [(hit.id, hit.similarity) for hit in answer.hits]
@@ -112,21 +154,24 @@ def histories_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> N
 
 
 def history_trial(number: int, place: Path) -> None:
-    """Items are added, replaced and removed, the index is opened again and asked in between."""
+    """Items are added, replaced, removed, mapped to another model, the index is opened again and asked in between."""
     chance = Chance(number)
     shutil.rmtree(place, ignore_errors=True)
-    geometry, kind, dim = chance.choice(GEOMETRIES), chance.choice(KINDS), chance.choice((1, 2, 5, 16, 33, 64))
+    geometry, kind, dim = chance.choice(GEOMETRIES), chance.choice(KINDS), chance.choice(DIMS)
     size, scale = chance.choice((5, 40, 200, 700, 3000)), 10.0 ** chance.choice((*POWERS, chance.uniform(-30, 14)))
     truth = Truth(geometry)
     SqliteStore.create(place, Identity(None, geometry, dim)).close()  # type: ignore[arg-type]
     for step in range(1, chance.randint(2, 7)):
         with closing(SqliteStore(place)) as store:
-            for what in chance.choices(("add", "add", "replace", "rescale", "remove", "remove most"), k=2):
+            for what in chance.choices(("add", "add", "replace", "rescale", "remove", "remove most", "upgrade"), k=2):
                 if what.startswith("remove"):
                     share = 0.95 if what == "remove most" else 0.3
                     ids = chance.sample(list(truth.rows), int(share * len(truth.rows)))
                     store.remove(ids)
                     truth.remove(ids)
+                elif what == "upgrade":
+                    dim = chance.choice(DIMS)
+                    upgraded(chance, store, truth, dim, partial(chance.vectors, kind, dim=dim, scale=scale))
                 else:
                     scale *= 10.0 ** chance.uniform(-15, 15) if what == "rescale" else 1.0
                     start = 0 if what == "replace" else len(truth.rows)
@@ -135,7 +180,32 @@ def history_trial(number: int, place: Path) -> None:
                     vectors = chance.vectors(kind, len(items), dim, scale)
                     store.put(items, vectors)
                     truth.put(items, vectors)
+                truth.check_kept(store)
                 ask(chance, store, truth, chance.vectors(kind, chance.choice((1, 2, 9)), dim, scale))
+
+
+def upgraded(chance: Chance, store: SqliteStore, truth: Truth, dim: int, vectors_of: Callable[[int], Vectors]) -> None:
+    """Another generation, whose vectors are mapped in part, answers; half of those are settled, some at a time."""
+    names = sorted(truth.rows)
+    rows = dict(zip(names, vectors_of(len(names)) if names else (), strict=True))
+    new = store.generations.begin(replace(store.identity, dim=dim))
+    real = set(chance.sample(names, chance.randint(0, len(names))))
+    for some, mapped in ((sorted(real), False), (sorted(rows.keys() - real), True)):
+        for part in parts(some):
+            vectors = np.stack([rows[name] for name in (*part, part[0])])
+            store.generations.fill(new, [*store.items(part), Item("gone")], vectors, mapped)
+    right(store.generations.filled(new)[0] == sorted(real), "mapped items are taken for embedded ones")
+    right(store.generations.switch(new.generation) == 0, "items have no vector after all were filled")
+    truth.switch(rows, rows.keys() - real)
+    for part in parts(chance.sample(sorted(truth.mapped), len(truth.mapped) // 2)):
+        settled = dict(zip(part, vectors_of(len(part)), strict=True))
+        vectors = np.stack([*settled.values(), settled[part[0]]])
+        store.generations.settle(new.generation, [*part, "gone"], vectors)
+        truth.settle(settled)
+
+
+def parts(names: list[str]) -> list[list[str]]:
+    return [names[start : start + 300] for start in range(0, len(names), 300)]
 
 
 def ask(chance: Chance, store: SqliteStore, truth: Truth, queries: Vectors) -> None:
@@ -208,15 +278,26 @@ def strangers_hold(outcomes: Outcomes, first: int, count: int, place: Path) -> N
 
 @lru_cache(maxsize=1)
 def received(place: Path) -> Path:
-    """An index with a model, pictures, columns and marks."""
-    model = Model.create(Architecture("conv4", {"channels": 1, "width": 4}, dim=4), seed=1)
+    """An index with a model, pictures, columns and marks, in the middle of an upgrade, and the next."""
+    model = Model.create(Architecture("conv4", {"channels": 1, "width": 32}, dim=4), seed=1)
     calibration = Calibration(0.95, 0.9, 0.5, 0.97, (0.9, 1.0), 0.5, 6, 20, 30, 1, "2026-01-01", "index")
     with closing(Index.create(place / "template", model)) as index:
-        items = [Item(f"item {row}", f"{row}.jpg", f"class {row % 3}", {"price": row}, "/photos") for row in range(30)]
+        chance, names = Chance(0), [f"item {row}" for row in range(30)]
+        items = [
+            Item(name, f"{row}.jpg", f"class {row % 3}", {"price": row}, "/photos", mapped=row % 2 == 0)
+            for row, name in enumerate(names)
+        ]
         pictures = {"item 3": b"\xff\xd8\xff\xe0picture"}
-        index.store.put(items, Chance(0).vectors("random", 30, 4, 1.0), pictures)
-        index.store.documents.write("calibration", json.dumps(calibration.as_json()))
-        index.store.documents.write("quality", json.dumps(Quality().as_json()))
+        index.store.put(items, chance.vectors("random", 30, 4, 1.0), pictures)
+        for name, text in (
+            ("calibration", json.dumps(calibration.as_json())),
+            ("quality", json.dumps(Quality(flip=True).as_json())),
+            (UPGRADE, json.dumps(asdict(MapChoice("ridge", 60, 0.5, 0.8, {"ridge": 0.7, "orthogonal": 0.6})))),
+            (hits.HITS, json.dumps({"item 2": 3})),
+        ):
+            index.store.documents.write(name, text)
+        new = index.store.generations.begin(replace(index.identity, fingerprint="ab" * 16, dim=3))
+        index.store.generations.fill(new, items[:9], chance.vectors("random", 9, 3, 1.0), mapped=True)
         index.store.marks.add(Mark("query", "class 1", "item 3", True), b"\xff\xd8\xff\xe0query")
         index.ready()
         _ = index.model
@@ -232,7 +313,7 @@ def stranger_trial(number: int, place: Path) -> None:
     shutil.copytree(received(place), index)
     own.mkdir()
     (own / "note.txt").write_text("mine")
-    chance.choice((tampered, tampered, flipped, led_astray))(chance, index, own)
+    chance.choice((tampered, tampered, misquoted, flipped, led_astray, led_astray, programmed))(chance, index, own)
     try:
         used(index)
     finally:
@@ -253,6 +334,17 @@ def tampered(chance: random.Random, index: Path, _: Path) -> None:
             connection.execute(statement, (chance.choice(HOSTILE),))
 
 
+def misquoted(chance: random.Random, index: Path, _: Path) -> None:
+    """One value of a document is another."""
+    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+        known = "SELECT name, value FROM facts WHERE substr(value, 1, 1) = '{'"
+        name, text = chance.choice(connection.execute(known).fetchall())
+        content = json.loads(text)
+        where, value = chance.choice(list(ways(content))), chance.choice((*VALUES, math.nan, math.inf, "\ud800", "\0"))
+        changed = json.dumps(with_value(content, where, value))
+        connection.execute("UPDATE facts SET value = ? WHERE name = ?", (changed, name))
+
+
 def flipped(chance: random.Random, index: Path, _: Path) -> None:
     content = bytearray((index / FILE).read_bytes())
     for _bit in range(chance.choice((1, 1, 10, 200))):
@@ -260,13 +352,28 @@ def flipped(chance: random.Random, index: Path, _: Path) -> None:
     (index / FILE).write_bytes(content)
 
 
+def programmed(chance: random.Random, index: Path, _: Path) -> None:
+    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+        connection.execute(chance.choice(PROGRAMS))
+
+
+def journal_that_names(file: Path) -> bytes:
+    """What SQLite leaves of a change of several databases; it deletes the file that is named as the list of them."""
+    magic, name = bytes.fromhex("d9d505f920a163d7"), str(file).encode()
+    head = (magic + struct.pack(">IIIII", 0, 0, 1, 512, 4096)).ljust(512, b"\0")
+    return head + struct.pack(">I", 1) + name + struct.pack(">II", len(name), sum(name)) + magic
+
+
 def led_astray(chance: random.Random, index: Path, own: Path) -> None:
-    """A link to something of the reader's, a pipe or a device in the place of a file or a folder."""
-    place = chance.choice(sorted(path for path in index.rglob("*") if path.name != FILE))
-    shutil.rmtree(place) if place.is_dir() else place.unlink()
-    kind = chance.choice(("folder", "note", "pipe", "device", "loop"))
+    """A link to something of the reader's, a pipe or a device in the place of a file or a folder, or a journal."""
+    known = sorted(path for path in index.rglob("*") if path.name != FILE)
+    place = chance.choice([*known, *(index / f"{FILE}{part}" for part in BESIDE)])
+    shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+    kind = chance.choice(("folder", "note", "pipe", "device", "loop", "journal"))
     if kind == "pipe":
         os.mkfifo(place)
+    elif kind == "journal":
+        place.write_bytes(journal_that_names((own / "note.txt").resolve()))
     else:
         place.symlink_to({"folder": own, "note": own / "note.txt", "device": Path("/dev/zero"), "loop": place}[kind])
 
@@ -275,9 +382,19 @@ def used(place: Path) -> None:
     """What a reader would do with an index, and a writer."""
     with closing(Index.open(place)) as index:
         for query in ("item 3", np.eye(1, 4, dtype=np.float32)[0]):
-            search_page(index, [("query", None, index.search(query, 5, where="price<20", group="label"))])
+            search_page(index, [("query", [None], index.search(query, 5, where="price<20", group="label"))])
+        index.search(np.arange(2352, dtype=np.uint8).reshape(28, 28, 3), 5)
         describe(index)
         index.store.check()
+        hits.note(index.store, Counter(["item 4"]))
+        right(all(item.mapped for item in hits.first(index.store)), "an item that is not mapped is embedded again")
+        mapped = index.store.generations.mapped(3)
+        index.store.generations.settle(index.identity.generation, [item.id for item in mapped],
+                                       index.store.vectors([item.id for item in mapped]))  # fmt: skip
+        upcoming = index.store.generations.upcoming()
+        if upcoming is not None:
+            index.store.generations.filled(upcoming)
+            right(index.store.generations.switch(upcoming.generation) > 0, "a generation without all vectors answers")
         for items, _ in index.store.scan():
             [(thumbnail(index.store, item), item_form(item).model_dump_json()) for item in items]
         Overview(index, Settings(place)).form()

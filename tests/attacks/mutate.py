@@ -48,7 +48,7 @@ def main(words: list[str] | None = None) -> None:
         "--only", nargs="+", default=[""], metavar="WORD", help="functions whose file and name hold one of these words"
     )
     reader.add_argument("--per-function", type=int, default=1, help="mutants of every function")
-    reader.add_argument("--limit", type=int, help="try so many and stop")
+    reader.add_argument("--limit", type=int, help="stop after this many")
     reader.add_argument("--seconds", type=float, default=20.0, help="tests for one mutant, by their processor time")
     reader.add_argument("--tests", nargs="+", metavar="PATH", help="in the place of all tests of the room")
     reader.add_argument("--again", action="store_true", help="try those once more that were not killed")

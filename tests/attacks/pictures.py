@@ -16,6 +16,7 @@ from lookalike.data.images.decode import Encoded
 from lookalike.errors import UserError
 from lookalike.image_files import UnreadableError
 from tests.attacks.outcomes import Outcomes, right
+from tests.fixtures.png import chunk
 
 PIXELS = 50_000_000  # as many as the server reads
 SECONDS, MEMORY = 8, 700 << 20  # of processor time, and bytes beyond those of this process
@@ -78,10 +79,6 @@ def png(chance: random.Random) -> bytes:
 def text(chance: random.Random) -> bytes:
     kind = chance.choice((b"tEXt", b"zTXt", b"iTXt", b"iCCP", b"eXIf", b"acTL", b"fcTL"))
     return chunk(kind, b"name\0\0" + zeros(chance.choice((10, 1000, 30 << 20))))
-
-
-def chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
 def zeros(count: int) -> bytes:

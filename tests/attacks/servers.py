@@ -16,9 +16,11 @@ from lookalike.search.items import Identity, Item
 from lookalike.search.stores import Store, places
 from lookalike.search.stores.postgres.address import addresses
 from lookalike.search.stores.postgres.store import PostgresStore
+from lookalike.search.things import ThingSearch
 from tests.attacks.disks import fill_disk
 from tests.attacks.outcomes import Outcomes, right
 from tests.fixtures.postgres_server import Server, server
+from tests.search.brute import Brute, same, same_things
 
 DIM, ROWS, WRITERS, READERS = 16, 20, 2, 8
 
@@ -41,6 +43,7 @@ def kill_once(running: Server, number: int) -> None:
     """Write and read, kill, start again, write and read on; then compare with what was acknowledged."""
     chance = random.Random(number)
     store, stop = PostgresStore(addresses(running.address)[0], patience=240), threading.Event()
+    store.know({"sku": "text"})
     kept: list[set[str]] = [set() for _ in range(WRITERS)]
     answers, failures = [0] * READERS, []
 
@@ -53,13 +56,11 @@ def kill_once(running: Server, number: int) -> None:
 
     def write(who: int) -> None:
         ids = [f"{number}-{who}-{len(kept[who])}-{row}" for row in range(ROWS)]
-        store.put([Item(one, label=str(who)) for one in ids], _vectors(ROWS))
+        store.put([Item(one, columns={"sku": f"{who}-{row // 3}"}) for row, one in enumerate(ids)], _vectors(ROWS))
         kept[who] |= set(ids)
 
     def read(who: int) -> None:
-        (answer,) = store.search(_vectors(1), 5)
-        ordered = [hit.similarity for hit in answer.hits]
-        right(ordered == sorted(ordered, reverse=True), "an answer is out of order")
+        _search(store)
         answers[who] += 1
 
     workers = [threading.Thread(target=guarded, args=(write, who)) for who in range(WRITERS)]
@@ -81,6 +82,13 @@ def kill_once(running: Server, number: int) -> None:
     store.close()
 
 
+def _search(store: Store) -> None:
+    query = _vectors(1)
+    hits, things = store.search(query, 5)[0].hits, ThingSearch(store, "sku", query, 5).found().things
+    for ordered in ([hit.similarity for hit in hits], [thing.score for thing in things]):
+        right(ordered == sorted(ordered, reverse=True), "an answer is out of order")
+
+
 def _until(holds: Callable[[], bool], failures: list[Exception], seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not holds() and not failures:
@@ -91,15 +99,12 @@ def _until(holds: Callable[[], bool], failures: list[Exception], seconds: float 
 def _compare(store: Store, kept: set[str]) -> None:
     there = {item.id for item in store.listed()}
     right(kept <= there, f"{len(kept - there)} acknowledged items are gone")
-    ids, vectors = [], []
-    for items, rows in store.scan():
-        ids += [item.id for item in items]
-        vectors.append(rows.astype(np.float64))
-    query = _vectors(1)
-    scores = -np.square(np.concatenate(vectors) - query.astype(np.float64)).sum(1) / 2
-    best = sorted(zip(-scores, ids, strict=True))[:7]
-    hits = [(hit.id, hit.similarity) for hit in store.search(query, 7)[0].hits]
-    right(hits == [(name, -score) for score, name in best], "the answer is not that of brute force")
+    brute, query = Brute("none"), _vectors(1)
+    for items, vectors in store.scan():
+        brute.put(items, vectors)
+    right(same(store.search(query, 7)[0], brute.search(query[0], 7)), "the answer is not that of brute force")
+    things = ThingSearch(store, "sku", query, 7, 2).found()
+    right(same_things(things, brute.things(query, 7, "sku", 2)), "the things are not those of brute force")
     right(store.check() == [], "the store is not sound")
 
 

@@ -1,6 +1,7 @@
 """Real but cheap processes: a server imports the library once, and every run is a child of it.
 
-A child can kill itself (SIGKILL, as `kill -9`) at the n-th call of a function, before or after the call.
+A child can kill itself (SIGKILL, as `kill -9`) at the n-th call of a function, before or after the call, or send itself
+another signal there.
 """
 
 import importlib
@@ -21,12 +22,13 @@ SERVER.set_forkserver_preload(["tests.cli.preloaded"])
 
 @dataclass(frozen=True)
 class Death:
-    """Die at the n-th call of `owner.name` ("module" or "module:Class")."""
+    """Die of a signal at the n-th call of `owner.name` ("module" or "module:Class")."""
 
     owner: str
     name: str
     call: int = 1
     after: bool = False
+    number: int = signal.SIGKILL
 
 
 def arm(death: Death) -> None:
@@ -40,10 +42,10 @@ def arm(death: Death) -> None:
         calls[0] += 1
         own = calls[0]
         if own == death.call and not death.after:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), death.number)
         result = real(*arguments, **settings)
-        if own == death.call:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if own == death.call and death.after:
+            os.kill(os.getpid(), death.number)
         return result
 
     setattr(owner, death.name, deadly)
@@ -52,6 +54,7 @@ def arm(death: Death) -> None:
 def _child(words: list[str], out: str, error: str, environment: dict[str, str], death: Death | None) -> None:
     for name, number in ((out, 1), (error, 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests are a shell's background job
     os.environ |= environment
     sys.argv = ["lookalike", *words]
     if death is not None:

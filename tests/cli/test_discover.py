@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from lookalike import data
+from lookalike.search import Index
+from lookalike.search.items import Item
 
 
 @pytest.fixture(scope="module")
@@ -109,8 +111,25 @@ def test_the_next_question_of_an_index_and_the_table_after_it(lookalike, shop, t
     assert (content["answers"], content["question"]["number"]) == (0, 1)
     assert json.loads(lookalike("ask", index, "--json").out) == content
     answered = lookalike("ask", index, "--answer", "1=same")
-    assert answered.out.startswith("1 answers, 1 merges:"), answered.error
+    assert answered.out.startswith("Answers: 1, merges: 1, table: "), answered.error
+    assert [(mark.by, mark.right) for mark in Index.open(index).store.marks.every()] == [("review", True)]
     labels = {row["path"]: row["label"] for row in rows(tmp_path / "shop.index.review" / "labels.csv")}
     assert labels[content["question"]["left"]] == labels[content["question"]["right"]]
     again = lookalike("ask", index, "--answer", "1=same")
     assert (again.code, "question 1 is not the next one, which is 2" in again.error) == (2, True)
+
+
+def test_groups_are_found_anew_where_items_have_come_and_answers_stay(lookalike, shop, tmp_path):
+    index = tmp_path / "shop.index"
+    shutil.copytree(shop, index)
+    answers = [word for number in range(1, 4) for word in ("--answer", f"{number}=different")]
+    assert lookalike("ask", index, *answers).code == 0
+    store = Index.open(index).store
+    store.put([Item("new")], store.vectors(["00"]))
+    stale = lookalike("ask", index, "--answer", "4=unsure")
+    assert (stale.code, "found anew" in stale.error) == (0, False)  # it is an answer to what was shown
+    anew = lookalike("ask", index, "--json")
+    assert "Photos have come or gone: groups are found anew, and everything that you said stays." in anew.error
+    content = json.loads(anew.out)
+    assert (content["answers"], content["question"]["number"], content["fit_again"]) == (4, 6, False)
+    assert len(rows(index.with_name("shop.index.review") / "labels.csv")) == 49

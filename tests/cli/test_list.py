@@ -1,8 +1,7 @@
 """`lookalike list`: the catalogues, for people and for programs; a misspelt kind is one line and exit code 2."""
 
 import json
-import subprocess
-import sys
+from runpy import run_module
 
 import pytest
 from typer.testing import CliRunner
@@ -32,12 +31,14 @@ def test_the_kinds_are_listed():
     assert CliRunner().invoke(app, ["list"]).stdout.split() == list(CATALOGUES)
 
 
-def test_a_misspelt_kind_is_one_line_and_exit_code_2():
-    completed = subprocess.run([sys.executable, "-m", "lookalike", "list", "loses"], capture_output=True, text=True)
-    assert completed.returncode == 2
-    assert completed.stdout == ""
-    assert completed.stderr.startswith("lookalike: unknown kind 'loses': did you mean 'losses'?")
-    assert len(completed.stderr.splitlines()) == 1
+def test_a_misspelt_kind_is_one_line_and_exit_code_2(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["lookalike", "list", "loses"])
+    with pytest.raises(SystemExit, match="2"):
+        run_module("lookalike", run_name="__main__")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("lookalike: unknown kind 'loses': did you mean 'losses'?")
+    assert len(shown.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("verb", [command.name for command in app.registered_commands])

@@ -50,11 +50,17 @@ def test_why_in_words_as_json_and_as_pictures(lookalike, shop, photos, tmp_path)
     assert re.search(r"^2\. .*similarity of", said.out, re.M)
     page = (tmp_path / "why.html").read_text()
     assert page.count("data:image/jpeg;base64,") == 5
-    assert page.count("lit where the similarity comes from") == 4
+    assert page.count("highlighted where the similarity comes from") == 4
     (answer,) = json.loads(lookalike("search", shop, query, "--k", 2, "--why", "--json").out)
     for hit in answer["hits"]:
         assert hit["why"]["similarity"] == pytest.approx(hit["similarity"], abs=1e-5)
     lookalike("search", shop, "--like", query, "--like", query, "--why").refused("only the answer to one picture")
+
+
+def test_crops_are_looked_for_where_they_are_asked_for(lookalike, shop):
+    found = lookalike("duplicates", shop, "--crops")
+    assert re.search(r"^crop: \d+ group", found.out, re.M), found.error
+    assert "crop: " not in lookalike("duplicates", shop).out
 
 
 def test_things_answer_where_the_index_has_them(lookalike, shop, finished, photos, tmp_path):
@@ -62,7 +68,9 @@ def test_things_answer_where_the_index_has_them(lookalike, shop, finished, photo
     wrong = lookalike("index", finished[0] / "model", photos, "--out", place, "--thing", "labl")
     assert (wrong.code, "unknown column of things 'labl': did you mean 'label'" in wrong.error) == (2, True)
     assert lookalike("index", finished[0] / "model", photos, "--out", place, "--thing", "label").code == 0
-    (answer,) = json.loads(lookalike("search", place, query, "--like", query, "--k", 3, "--json").out)
+    page = tmp_path / "hits.html"
+    (answer,) = json.loads(lookalike("search", place, query, "--like", query, "--k", 3, "--json", "--page", page).out)
+    assert page.read_text().count('alt="the query"') == 2
     names = [hit["thing"] for hit in answer["hits"]]
     assert names[0] == answer["hits"][0]["label"] == query.parent.name
     assert len(set(names)) == 3
@@ -112,6 +120,21 @@ def test_another_model_needs_a_new_generation(lookalike, shop, finished, photos,
     status = json.loads(lookalike("status", index, "--json", "--check").out)
     assert (status["generation"], status["dimensions"], status["troubles"]) == (2, 8, [])
     lookalike("index", finished[0] / "model", photos, "--out", index).refused("another model")
+
+
+def test_another_model_answers_after_a_sample(lookalike, shop, tmp_path):
+    from lookalike.models import Architecture, Model
+
+    Model.create(Architecture("conv4", {"channels": 3}, dim=8), seed=5).save(tmp_path / "other")
+    index = tmp_path / "index"
+    shutil.copytree(shop, index)
+    lookalike("upgrade", index, tmp_path / "other", "--sample", 50, "--least", 1.5).refused("--new-generation, or")
+    done = lookalike("upgrade", index, tmp_path / "other", "--sample", 50, "--least", 0)
+    assert done.code == 0, done.error
+    assert "On a sample of 50 items recall@10 was" in done.out
+    assert "answer by the new model: generation 2." in done.out
+    status = json.loads(lookalike("status", index, "--json", "--check").out)
+    assert (status["generation"], status["dimensions"], status["troubles"], status.get("upgrade")) == (2, 8, [], None)
 
 
 def test_calibrate_classify_duplicates_remove_status(lookalike, shop, photos, tmp_path):

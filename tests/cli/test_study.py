@@ -1,4 +1,5 @@
-"""`lookalike study`: the figures are those of one worker, whoever ran the cells and however often one was killed."""
+"""`lookalike study`: the figures are those of one worker, whoever ran the cells and however often one was killed;
+rows that cannot run are named."""
 
 import json
 import signal
@@ -27,6 +28,14 @@ metrics = ["recall@1", "map@r", "train:rho"]
 ccp = { proxies = 2, pool = 3, patience = 1 }
 [rows."other"]
 loss = { name = "multi_similarity" }
+"""
+SABOTAGED = """
+[rows."unknown miner"]
+miner.name = "semihart"
+[rows."wrong setting"]
+loss.margn = 0.1
+[rows."unknown table"]
+los.name = "triplet"
 """
 DEATHS = (
     Death("lookalike.training.train:_Training", "step", call=8),
@@ -59,3 +68,23 @@ def test_killed_workers_and_several_of_them_change_no_figure(lookalike, photos, 
     one, many = (figures(tmp_path / name) for name in ("alone", "many"))
     assert one["done"] == 6
     assert many == one
+
+
+def test_every_row_is_rehearsed(lookalike, photos, tmp_path):
+    """A line for each, exit code 0 only if all of them can run, and nothing is left behind."""
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    (tmp_path / "study.toml").write_text(STUDY)
+    words = ("study", tmp_path / "study.toml", photos, "--out", tmp_path / "out")
+    good = lookalike(*words, "--rehearse")
+    assert (good.code, good.out.splitlines()) == (0, [f"row '{row}' can run" for row in ("plain", "proxies", "other")])
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "study.toml").write_text(STUDY + SABOTAGED)
+    bad = lookalike(*words, "--rehearse")
+    assert bad.code == 2
+    for row, hint in (("unknown miner", "semihard"), ("wrong setting", "margin"), ("unknown table", "loss")):
+        assert any(line.startswith(f"row '{row}' cannot run: ") and hint in line for line in bad.out.splitlines())
+    assert bad.out.count("can run") == 3
+    run = lookalike(*words, "--set", "train.steps=3")
+    assert run.code == 2
+    assert "6 of 6 cells" in run.out
+    assert run.error.count("cannot run: ") == 3

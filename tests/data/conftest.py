@@ -1,7 +1,5 @@
 """Miniature copies of every official layout, and a cache folder of the test's own."""
 
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -47,15 +45,3 @@ class Pictures:
 @pytest.fixture
 def pictures(tmp_path):
     return Pictures(tmp_path / "some photos é")
-
-
-def bomb(width: int, height: int) -> bytes:
-    """A tiny PNG that claims to be huge."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
-    )

@@ -66,7 +66,7 @@ def segment(marker: int, content: bytes) -> bytes:
 
 
 def with_scans(count: int, height: int = 40, width: int = 40) -> bytes:
-    """A progressive JPEG that claims a size, with so many scans."""
+    """A progressive JPEG that claims a size, with this many scans."""
     data = encoded(photo(40, 40), "JPEG", progressive=True)
     frame, last = data.index(b"\xff\xc2"), data.rindex(b"\xff\xda")
     data = data[: frame + 5] + struct.pack(">HH", height, width) + data[frame + 9 :]

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -220,14 +219,11 @@ def test_a_damaged_picture_whose_file_is_gone_is_one_line(photos):
     assert dataset.images.open(1).decode().shape == (3, 20, 29)
 
 
-@pytest.mark.slow
-def test_damaged_glyphs_are_drawn_again(glyph_cache, monkeypatch):
-    with monkeypatch.context() as shared:
-        shared.setenv("LOOKALIKE_CACHE", str(glyph_cache))
-        expected = data.load("glyphs")
-        (kept,) = glyph_cache.glob("glyphs/*/glyphs.npz")
-    copied = shutil.copytree(kept.parents[1], cache_folder() / "glyphs")
-    DAMAGES["flipped"](copied / kept.parent.name / kept.name)
+def test_damaged_glyphs_are_drawn_again(monkeypatch):
+    monkeypatch.setattr(sys.modules[data.glyphs.__module__], "FONTS", ("DejaVuSans.ttf", "STIXGeneral.ttf"))
+    expected = data.load("glyphs")
+    (kept,) = cache_folder().glob("glyphs/*/glyphs.npz")
+    DAMAGES["flipped"](kept)
     again = data.load("glyphs")
     assert (again.labels == expected.labels).all()
     assert (again.images.open(77).decode() == expected.images.open(77).decode()).all()

@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 
 from lookalike.data.images.decode import Encoded, resize
 from lookalike.image_files import MAX_PIXELS, UnreadableError
-from tests.data.conftest import bomb
+from tests.fixtures.png import png
 
 
 def photo(height=60, width=80):
@@ -142,7 +142,7 @@ def test_bombs_are_not_decoded():
     side = int(MAX_PIXELS**0.5)
     for width in (side + 100, 3 * side):  # Pillow itself warns of the first and refuses the second
         with pytest.raises(UnreadableError, match="bomb"):
-            Encoded(bomb(width, side))
+            Encoded(png(width, side))
 
 
 @given(

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from lookalike import data
-from lookalike.data.formats import glyph_shapes
+from lookalike.data.formats.glyph_fonts import draw, glyph_classes
 from lookalike.data.formats.glyphs import distort
 from lookalike.errors import UserError
+from tests.data import glyph_shapes
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_the_same_seed_gives_the_same_images(monkeypatch, tmp_path):
 
 
 def test_difficulty_and_seed_change_the_images():
-    plain = torch.from_numpy(glyph_shapes.draw(["R", "ß"], "DejaVuSans.ttf", 64)).float()[:, None] / 255
+    plain = torch.from_numpy(draw(["R", "ß"], "DejaVuSans.ttf", 64)).float()[:, None] / 255
     images = [
         distort(plain, hard, 32, torch.Generator().manual_seed(seed)) for hard, seed in ((0.0, 0), (0.6, 0), (0.6, 1))
     ]
@@ -80,8 +81,8 @@ def test_difficulty_and_seed_change_the_images():
 
 
 def test_nothing_of_a_character_is_cut_off_when_plain():
-    characters = [character for character, _ in glyph_shapes.glyph_classes()][::25]
-    plain = torch.from_numpy(glyph_shapes.draw(characters, "DejaVuSans.ttf", 64)).float()[:, None] / 255
+    characters = [character for character, _ in glyph_classes()][::25]
+    plain = torch.from_numpy(draw(characters, "DejaVuSans.ttf", 64)).float()[:, None] / 255
     images = distort(plain, 0.0, 32, torch.Generator())
     edge = torch.cat([images[:, 0], images[:, -1], images[:, :, 0], images[:, :, -1]], 1)
     assert int(edge.min()) == 255
@@ -103,7 +104,7 @@ def test_look_alikes_across_scripts_are_measured_as_one_shape():
 
 
 def test_no_two_classes_of_a_sample_have_one_shape():
-    characters = [character for character, _ in glyph_shapes.glyph_classes()][::10]
+    characters = [character for character, _ in glyph_classes()][::10]
     assert int(glyph_shapes.same_shape(characters).sum()) == len(characters)
 
 
@@ -114,10 +115,10 @@ def test_the_list_of_classes_is_what_measuring_gives():
     assert len(candidates) > 1500
     some = candidates[:450]
     measured = glyph_shapes.first_of_each_shape(some)
-    listed = {character for character, _ in glyph_shapes.glyph_classes()} & set(some)
+    listed = {character for character, _ in glyph_classes()} & set(some)
     assert len(listed) > 200
     assert len(listed & set(measured)) / len(listed | set(measured)) > 0.97
 
 
 def test_scripts_of_the_list_are_those_of_the_characters():
-    assert all(glyph_shapes.script(character) == name for character, name in glyph_shapes.glyph_classes())
+    assert all(glyph_shapes.script(character) == name for character, name in glyph_classes())

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from io import BytesIO
 from pathlib import Path
 
@@ -12,10 +10,12 @@ import pytest
 from PIL import Image
 
 from lookalike import data
+from lookalike.cache import cache_folder
 from lookalike.data.images.decode import Encoded
 from lookalike.errors import UserError
 from lookalike.files import printable, read_regular
 from lookalike.image_files import FORMATS, UnreadableError, open_image, read
+from tests.cli.processes import Python
 
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n0 setgray showpage\n"
 LATIN = os.fsdecode(b"caf\xe9")  # bytes that are not UTF-8
@@ -54,20 +54,19 @@ KINDS = {
 }
 
 
-def within(seconds, code, *arguments):
-    """Run in a process of its own, which is killed if it hangs and may not use more than two gigabytes."""
+def alone(code, argument):
+    """The exit code and output of a process of its own, which is killed if it hangs and may use two gigabytes."""
     limited = "import resource\nresource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30))\n" + code
-    command = [sys.executable, "-c", limited, *map(str, arguments)]
-    return subprocess.run(command, timeout=seconds, capture_output=True, text=True, check=False)
+    return Python(limited, argument, LOOKALIKE_CACHE=cache_folder()).ended()
 
 
 def test_every_special_file_is_listed_and_none_is_opened(hostile):
     code = (
         "import json, sys; from lookalike import data; print(json.dumps(data.audit(data.load(sys.argv[1])).as_json()))"
     )
-    ended = within(120, code, hostile.root)
-    assert ended.returncode == 0, ended.stderr
-    report = json.loads(ended.stdout)
+    ended, printed = alone(code, hostile.root)
+    assert ended == 0, printed
+    report = json.loads(printed)
     listed = {
         item["path"]: item["kind"] for finding in report["findings"] for item in finding["items"] if "kind" in item
     }
@@ -138,8 +137,8 @@ def test_a_table_of_one_endless_line_is_refused(tmp_path):
     with (tmp_path / "t.csv").open("wb") as file:
         file.truncate(1 << 36)
     code = "import sys; from lookalike import data; data.load(sys.argv[1])"
-    ended = within(60, code, tmp_path / "t.csv")
-    assert "UserError: 't.csv' is not a table: line 1 has over 1,048,576 characters" in ended.stderr
+    _, printed = alone(code, tmp_path / "t.csv")
+    assert "UserError: 't.csv' is not a table: line 1 has over 1,048,576 characters" in printed
 
 
 def test_a_damaged_parquet_file_is_one_line(tmp_path):

@@ -42,4 +42,5 @@ def test_numbers_and_names_agree_and_do_not_depend_on_the_order(names):
 
 def test_whole_numbers_sort_as_numbers():
     assert numbered(["10", "9", "100"])[1] == ("9", "10", "100")
+    assert numbered(["9" * 5000, "10", "010", "9"])[1] == ("9", "010", "10", "9" * 5000)
     assert Vocabulary().finish()[1] == ()

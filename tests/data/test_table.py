@@ -51,6 +51,7 @@ def test_tabs_and_another_root(pictures, tmp_path):
         (["path,lable", "a,b"], "has no column label: its first line is path, lable"),
         ([], "has no column path and no column label: its first line is empty"),
         (["path,label"], "has no rows"),
+        (["path,label,Path ", "a,x,b"], "has two columns 'path'"),
         (["path,label", "a.jpg"], "line 2 has 1 cells instead of 2"),
         (["path,label", "a.jpg,x", "b.jpg,"], "line 3 has no label"),
         (["path,label", ",x"], "line 2 has no path"),
@@ -132,12 +133,22 @@ def test_guesses_of_classify_are_not_learnt(pictures):
     assert [(problem.path, problem.kind) for problem in birds.problems] == [
         ("a.jpg", "labels given by classify"),
         ("b.jpg", "guessed labels"),
-        ("c.jpg", "guessed labels"),
+        ("c.jpg", "photos without a label"),
     ]
     kinds = {finding.kind: finding.count for finding in data.audit(birds).findings}
-    assert kinds["guessed labels"] == 2
+    assert (kinds["guessed labels"], kinds["photos without a label"]) == (1, 1)
     with pytest.raises(UserError, match="only guesses of lookalike classify"):
         data.load(pictures.write("guesses.csv", [CLASSIFIED[0], *CLASSIFIED[2:4]]))
+
+
+def test_a_verdict_tells_what_was_found_and_what_a_person_confirmed(pictures):
+    words = ("sure", "checked", "found", "joined", "known", "likely", "")
+    lines = ["path,label,verdict", *(f"{letter}.jpg,owl,{word}" for letter, word in zip("abcdefg", words, strict=True))]
+    birds = data.load(pictures.write("birds.csv", lines))
+    assert birds.of_origin("found").tolist() == [word in ("found", "joined") for word in words]
+    assert birds.of_origin("confirmed").tolist() == [word == "checked" for word in words]
+    assert birds.subset([2]).of_origin("found").tolist() == [True]
+    assert data.load(pictures.write("plain.csv", [*lines[:2], lines[5]])).origins is None
 
 
 def test_images_of_which_is_only_known_what_they_are_not(pictures):

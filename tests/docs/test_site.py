@@ -42,6 +42,8 @@ def test_the_site(tmp_path):
     assert guides <= {page.stem for page in site.glob("*.html")}
     check_links(site)
     check_reference(site)
+    check_formulas(site)
+    assert "<td></td>" not in (site / "reference" / "http.html").read_text(encoding="utf-8")  # each field has a meaning
     assert (site / "searchindex.js").stat().st_size > 50_000
 
 
@@ -58,6 +60,13 @@ def check_links(site: Path) -> None:
             if not target.exists() or (anchor and target in known and anchor not in known[target]):
                 broken.append(f"{page.relative_to(site)}: {link}")
     assert not broken, "\n".join(sorted(set(broken)))
+
+
+def check_formulas(site: Path) -> None:
+    """Browsers draw them: no TeX is left on a page."""
+    text = (site / "mathematics.html").read_text(encoding="utf-8")
+    assert text.count("<math") == len(re.findall(r"\$[^$]+\$", (ROOT / "docs" / "mathematics.md").read_text()))
+    assert "\\frac" not in text
 
 
 def check_reference(site: Path) -> None:

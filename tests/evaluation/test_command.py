@@ -80,6 +80,6 @@ def test_mistakes(tmp_path):
     np.savez(wrong, embedings=np.ones((2, 2)))
     with pytest.raises(UserError, match="did you mean 'embeddings'"):
         run(wrong)
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="there is no file"):
         run(tmp_path / "missing.npz")
     assert "Example: lookalike evaluate" in run("--help")

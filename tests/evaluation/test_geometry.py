@@ -49,8 +49,6 @@ def test_rho():
         share = values / values.sum()
         expected = -np.mean(np.log(len(values) * share))
         assert spectrum.rho(torch.tensor(vectors), drop) == pytest.approx(expected, abs=1e-12)
-    reverse = (share * np.log(share * len(share))).sum()
-    assert spectrum.rho(torch.tensor(vectors), 1, reverse=True) == pytest.approx(reverse, abs=1e-12)
     by_class = spectrum.rho_by_class(torch.tensor(vectors), labels)
     assert set(by_class) == {label for label in range(6) if (labels == label).sum() > 2}
     assert by_class[0] == pytest.approx(spectrum.rho(torch.tensor(vectors[labels == 0])), abs=1e-12)

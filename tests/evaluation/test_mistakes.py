@@ -1,8 +1,5 @@
 """One clear line for every way to be wrong."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -94,13 +91,6 @@ def test_a_misspelt_unit_is_refused():
         result.interval("map", over="class")
     with pytest.raises(UserError, match="did you mean 'classes'"):
         compare({"one": result, "other": result}, ["map"], over="class")
-
-
-def test_importing_loads_nothing_heavy():
-    heavy = "numba", "faiss", "sklearn", "scipy", "matplotlib", "typer", "rich"
-    code = f"import sys, lookalike.evaluation; print([name for name in {heavy} if name in sys.modules])"
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert output.strip() == "[]"
 
 
 def test_half_and_read_only_are_welcome():

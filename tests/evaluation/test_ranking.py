@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from lookalike.evaluation import evaluate
 from lookalike.evaluation.engine.panel import Blocks
+from lookalike.evaluation.names import ranking_names
 
 EXACT = 1e-12
 
@@ -202,21 +203,21 @@ def test_tight_embeddings_are_ranked_as_float64_ranks_them(reference, dtype):
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "expected"])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_few_ranks_are_those_of_all(ties, compiled):
-    """Classes of hundreds, with ties and ignored items: what looks at few ranks alone gets the same values."""
-    how = {"ties": ties, "blocks": Blocks(wide=64, entries=4000, compiled=compiled)}
+    """Classes of a hundred, with ties and ignored items: what looks at few ranks alone gets the same values."""
+    how = {"ties": ties, "blocks": Blocks(wide=64, entries=2000, compiled=compiled)}
     draw = np.random.default_rng(6)
-    vectors, labels = draw.integers(-2, 3, (600, 3)).astype("f"), draw.integers(0, 3, 600)
-    for hidden in (None, np.arange(600) % 5):
-        whole = evaluate(vectors, labels, ignore=hidden, **how)
+    vectors, labels = draw.integers(-2, 3, (300, 3)).astype("f"), draw.integers(0, 3, 300)
+    whole = evaluate(vectors, labels, **how)
+    for supervision in ({"relevance": labels[:, None] == labels}, {}):
+        listed = evaluate(vectors, labels, **supervision, metrics="recall@1 mrr", **how)
+        for name in listed.per_query:
+            np.testing.assert_array_equal(listed.per_query[name], whole.per_query[name], err_msg=name)
+    groups = np.arange(300) % 5
+    for hidden, all_ranks in ((None, whole), (groups, evaluate(vectors, labels, ignore=groups, **how))):
         for names in (["recall@1"], ["precision@1", "ndcg@10", "f1_retrieval@4"], ["mrr"], ["map@1000", "recall@2"]):
             some = evaluate(vectors, labels, ignore=hidden, metrics=names, **how)
             for name in names:
-                np.testing.assert_array_equal(some.per_query[name], whole.per_query[name], err_msg=name)
-    alike = labels[:, None] == labels
-    for supervision in ({"labels": labels, "relevance": alike}, {"labels": labels}):
-        listed = evaluate(vectors, **supervision, metrics="recall@1 mrr", **how)
-        whole = evaluate(vectors, labels, **how)
-        np.testing.assert_array_equal(listed.per_query["recall@1"], whole.per_query["recall@1"])
+                np.testing.assert_array_equal(some.per_query[name], all_ranks.per_query[name], err_msg=name)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -309,3 +310,12 @@ def test_the_ball_is_not_the_sphere():
     assert on_sphere[0] < 1
     raw = evaluate(vectors, labels, normalise="none", metrics=["mrr"]).per_query["mrr"]
     assert raw[2] < 1
+
+
+def test_eq_30_divides_by_a_thousand_and_is_measured_only_when_named():
+    labels = torch.arange(40) // 4
+    vectors = torch.randn(40, 8, generator=torch.Generator().manual_seed(0))
+    result = evaluate(vectors, labels, metrics=["precision@1000_eq30", "precision@1000_doc"])
+    assert result["precision@1000_eq30"] == pytest.approx(3 / 1000)
+    assert result["precision@1000_doc"] == pytest.approx(3 / 39)
+    assert "precision@1000_eq30" not in ranking_names()

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lookalike import data
+from lookalike.data.dataset import ORIGINS
 from lookalike.errors import UserError
 from lookalike.evaluation import Result
 from lookalike.features import features
@@ -54,6 +55,14 @@ def test_too_few_minutes_still_give_a_model(characters, tmp_path):
     images = torch.randint(0, 255, (3, 1, 40, 40), dtype=torch.uint8)
     loaded = Model.load(tmp_path / "run" / "model")
     assert torch.equal(loaded.encode(images), run.model.encode(images))
+
+
+def test_where_nobody_gave_a_label_the_verdict_begins_with_that(characters, tmp_path):
+    found = replace(characters, origins=torch.full((len(characters),), ORIGINS.index("found")))
+    run = fit(found, tmp_path / "run", overrides=["train.minutes=0.02", *TINY], audit=False)
+    verdict = run.content["verdict"]
+    assert verdict["in_words"].startswith("There is nothing to judge by: too few labels were given")
+    assert verdict["in_words"] == verdict["sentences"][0] == verdict["warnings"][0]
 
 
 @pytest.mark.parametrize("minutes", ["0", "-3", "nan", "inf"])

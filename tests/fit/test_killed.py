@@ -96,10 +96,8 @@ def test_killed_again_and_again_at_random(lookalike, photos, tmp_path, whole):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_polite_stop_prints_the_command_that_continues(lookalike, photos, tmp_path, whole, number):
     run = tmp_path / "asked"
-    running = lookalike.start("fit", photos, "--out", run, *SHORT)
-    assert running.wait_for(lambda: (run / "log.jsonl").is_file() and '"step": 2' in (run / "log.jsonl").read_text())
-    running.signal(number)
-    ended = running.end()
+    request = Death("lookalike.training.loop:Loop", "advance", 3, number=number)
+    ended = lookalike("fit", photos, "--out", run, *SHORT, death=request)
     assert ended.code == 130, ended
     assert "Traceback" not in ended.error
     command = ended.error.splitlines()[-1].strip()

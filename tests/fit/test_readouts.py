@@ -13,14 +13,13 @@ from lookalike.fit.sample import evenly
 from lookalike.models import Architecture, Model
 from lookalike.recipe import of_tree
 
-RECIPE = of_tree(
-    {
-        "model": {"backbone": "conv4", "width": 16, "dim": 8},
-        "loss": {"name": "multi_similarity"},
-        "sampler": {"name": "class_balanced", "batch_size": 16, "per_class": 4},
-        "train": {"steps": 1},
-    }
-)
+TABLES = {
+    "model": {"backbone": "conv4", "width": 16, "dim": 8},
+    "loss": {"name": "multi_similarity"},
+    "sampler": {"name": "class_balanced", "batch_size": 16, "per_class": 4},
+    "train": {"steps": 1},
+}
+RECIPE = of_tree(TABLES)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +56,15 @@ def test_a_head_learns_and_leaves_the_network_alone(characters, model):
             for vectors in (head(points), points)
         )
     assert trained > start
+
+
+def test_the_recipe_says_how_fast_proxies_learn_beside_a_head(characters, model):
+    points, loss = features(model, characters), {"loss": {"name": "proxy_anchor"}}
+    heads = [
+        readouts.trained_head(of_tree(TABLES | loss | {"optimiser": rate}), model, points, characters.labels)
+        for rate in ({"loss_lr": 1e-2}, {"loss_lr": 1e-3})
+    ]
+    assert not torch.equal(*(head[-1].weight for head in heads))
 
 
 def test_folds_judge_each_class_once_and_by_the_others():

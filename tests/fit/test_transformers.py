@@ -29,6 +29,7 @@ from tests.fixtures.tiny_networks import write
 
 SHORT = [
     "networks.sizes=[32]",
+    "train.suspects=keep",
     "model.dim=8",
     "train.steps=4",
     "train.validate_every=2",

@@ -256,7 +256,7 @@ def test_a_repository_that_is_no_model(server, files, small, monkeypatch):
         Model.from_pretrained("a/b")
     with pytest.raises(UserError, match="has no repository nobody/nothing, or it is private"):
         Model.load("hf:nobody/nothing")
-    with pytest.raises(UserError, match="a repository is called OWNER/NAME, not shoes"):
+    with pytest.raises(UserError, match="the name of a repository is OWNER/NAME, not shoes"):
         small.push_to_hub("shoes")
     with pytest.raises(UserError, match="there is no model hf:nowhere: neither a folder nor OWNER/NAME"):
         Model.load("hf:nowhere")

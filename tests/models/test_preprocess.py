@@ -7,7 +7,7 @@ from PIL import Image
 
 from lookalike.errors import UserError
 from lookalike.models import Preprocessing
-from lookalike.models.backbones.hf_preprocess import from_processor
+from lookalike.models.backbones.hf_source import from_processor
 from lookalike.models.preprocess import GREY, as_pixels, evaluation_view, prepare, scale
 
 

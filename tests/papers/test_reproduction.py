@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import subprocess
 import sys
 import time
 from functools import cache
@@ -20,6 +19,7 @@ from papers.reproduction.planned import ROOT, SEARCH, STUDIES
 from papers.reproduction.run import kept_whole
 from papers.reproduction.untrained import BEDS, starts
 from papers.reproduction.verdicts import CONTRADICTED, NOISE, NOT_HERE, NOT_RUN, REPRODUCED, judge
+from tests.cli.processes import Python
 
 
 def kept(**rows):
@@ -471,12 +471,12 @@ def test_a_signal_to_the_reproduction_alone_reaches_all_workers_and_ends_without
     worker = tmp_path / "study"
     worker.write_text(WORKER)
     worker.chmod(0o755)
-    with subprocess.Popen([sys.executable, "-c", PARENT, worker], stderr=subprocess.PIPE, cwd=ROOT) as parent:
-        until(lambda: all((tmp_path / f"study.{name}").exists() for name in ("worker", "helper")))
-        parent.send_signal(signal.SIGINT)
-        _, errors = parent.communicate(timeout=60)
-    assert parent.returncode == 130
-    assert b"Traceback" not in errors
+    parent = Python(PARENT, worker)
+    until(lambda: all((tmp_path / f"study.{name}").exists() for name in ("worker", "helper")))
+    parent.send_signal(signal.SIGINT)
+    code, printed = parent.ended()
+    assert code == 130
+    assert "Traceback" not in printed
     until((tmp_path / "study.helper.stopped").exists)
 
 

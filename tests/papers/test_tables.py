@@ -3,7 +3,6 @@
 `UPDATE_DOCS=1 pytest tests/papers/test_tables.py -k listed` writes the list in papers/README.md.
 """
 
-import os
 import re
 import shlex
 from dataclasses import replace
@@ -20,6 +19,7 @@ from lookalike.sweeps import read, rehearse
 from lookalike.sweeps.rehearsal import in_short
 from papers.reproduction.planned import ROOT
 from papers.tables import IMAGES, listing, tables
+from tests.fixtures.tables_in_docs import check_table
 from tests.papers.miniatures import as_study, first_cells, miniature, stand_in
 from tests.recipe.layouts import EACH, LISTS, TRAIN
 
@@ -120,12 +120,7 @@ def test_a_sabotaged_row_is_named_and_the_others_are_tried(datasets, tmp_path):
 
 
 def test_the_tables_of_the_readme_are_listed_as_they_are(every):
-    before, begin, rest = README.read_text().partition("<!-- tables -->\n")
-    table, end, after = rest.partition("<!-- /tables -->")
-    if os.environ.get("UPDATE_DOCS"):
-        README.write_text(before + begin + listing(every) + "\n" + end + after)
-        return
-    assert table.strip() == listing(every), "run UPDATE_DOCS=1 pytest tests/papers/test_tables.py -k listed"
+    check_table(README, "tables", listing(every))
 
 
 def test_every_command_of_the_readme_is_that_of_a_table_on_its_data(every):

@@ -1,5 +1,7 @@
 """Train, validation and test: no class in two parts, no near duplicate on two sides, always the same by seed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -123,3 +125,33 @@ def test_too_few_classes_are_one_clear_line(sizes, message):
 def test_small_numbers_of_classes(classes, expected):
     divided = parts(dataset([2] * classes), 0.5, 0.1)
     assert [None if part is None else part.present for part in divided[:3]] == expected
+
+
+def test_found_groups_train_and_do_not_judge():
+    """Eight classes of given labels, two found photos in each, and two new groups; one found photo is a copy."""
+    names = [f"class {number}" for number in range(8) for _ in range(5)] + ["group"] * 3 + ["other"] * 3
+    origins = torch.tensor([0 if row % 5 > 2 else -1 for row in range(40)] + [0] * 6)
+    pixels = np.arange(46, dtype=np.uint8)[:, None, None].repeat(4, 1).repeat(4, 2)
+    whole = replace(arrays(pixels, names), origins=origins)
+    for seed in range(4):
+        divided = parts(whole, 0.5, 0.34, seed)
+        assert divided.validation is not None
+        for part in (divided.test, divided.validation):
+            assert not part.of_origin("found").any()
+            assert (part.label_sizes()[part.labels] == 3).all()
+        assert {"group", "other"} < set(divided.train.label_names)
+        assert len(divided.train) == 5 * (divided.train.classes - 2) + 6
+        held = int(torch.nonzero(whole.labels == divided.test.labels[0])[0])
+        copied = torch.full((46,), -1)
+        copied[[held, 40]] = 0  # a photo of the group is a copy of one that tests
+        again = parts(replace(whole, groups=copied), 0.5, 0.34, seed)
+        tested = whole.label_names[whole.labels[held]] in {again.test.label_names[label] for label in again.test.labels}
+        assert again.train.label_sizes()[again.train.label_id("group")] == (2 if tested else 3)
+
+
+def test_where_too_few_labels_are_given_groups_judge():
+    names = [f"class {number}" for number in range(7) for _ in range(3)] + [f"group {row // 3}" for row in range(9)]
+    whole = replace(arrays(np.zeros((30, 4, 4), np.uint8), names), origins=torch.tensor([-1] * 21 + [0] * 9))
+    divided = parts(whole, 0.5, 0.0)
+    assert len(divided.train) + len(divided.test) == 30
+    assert not divided.judged

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import MISSING, fields, is_dataclass
-from typing import get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -40,7 +40,8 @@ def example(hint):
         quoted = f'"{written}"' if inner[0] is str else written
         return f"[{quoted}, {quoted}]", (value, value)
     known = next((option for option in options if option in VALUES), None)
-    return VALUES[known] if known else (get_args(hint)[0],) * 2  # else one of several words
+    words = next((get_args(option) for option in options if get_origin(option) is Literal), ())
+    return VALUES[known] if known else (words[0],) * 2
 
 
 def named(table, key):

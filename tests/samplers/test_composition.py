@@ -56,6 +56,17 @@ def test_class_balanced_reaches_every_class_and_image_equally_often():
     assert counts.max() < 700
 
 
+def test_class_balanced_draws_images_by_the_chances_of_their_labels():
+    labels = torch.arange(60) % 3
+    chances = torch.where(torch.arange(60) < 30, 1.0, 0.25)
+    batches = samplers.ClassBalanced(labels, batch_size=6, per_class=2, batches=4000, chances=chances)
+    drawn = torch.tensor(list(batches))
+    counts = torch.bincount(drawn.flatten(), minlength=60).double()
+    assert bool((torch.bincount(labels[drawn].flatten()) == 8000).all())  # classes as ever
+    assert all(len(set(batch)) == 6 for batch in drawn[:200].tolist())
+    assert 3.3 < float(counts[:30].mean() / counts[30:].mean()) < 4.1
+
+
 def test_roth_draws_classes_and_images_again():
     labels = torch.arange(12) // 3
     sampler = samplers.ClassBalanced(labels, batch_size=8, per_class=2, roth=True, batches=200)

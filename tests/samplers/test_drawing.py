@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.samplers.drawing import distinct, distinct_if_possible, rounds, sample, uniform
+from lookalike.samplers.drawing import distinct, distinct_if_possible, rounds, sample, uniform, weighted
 from lookalike.samplers.grouping import Groups
 
 
@@ -30,6 +30,20 @@ def test_every_ordered_choice_is_equally_likely(generator):
         counts[tuple(row)] += 1
     # 24 outcomes, 1000 expected each: chi-square with 23 degrees of freedom exceeds 50 once in a thousand runs.
     assert sum((count - 1000) ** 2 / 1000 for count in counts.values()) < 50
+
+
+def test_weighted_places_come_in_the_order_of_a_race(generator):
+    """Without replacement: the first by its weight, the second by its weight among the others."""
+    weights = torch.tensor([[0.0, 1.0, 2.0, 5.0], [3.0, 1.0, 0.0, 0.0]])
+    drawn = weighted(weights, torch.zeros(8000, dtype=torch.int64), 2, generator)
+    for first, second in permutations((1, 2, 3), 2):
+        own, other = float(weights[0, first]), float(weights[0, second])
+        expected = 8000 * own / 8 * other / (8 - own)
+        count = int(((drawn[:, 0] == first) & (drawn[:, 1] == second)).sum())
+        assert abs(count - expected) < 4 * expected**0.5
+    few = weighted(weights, torch.ones(8000, dtype=torch.int64), 3, generator)  # two places for three: again and again
+    assert few.unique().tolist() == [0, 1]
+    assert abs(float((few == 0).double().mean()) - 0.75) < 0.02
 
 
 @given(st.integers(1, 40), st.data(), st.integers(0, 9))

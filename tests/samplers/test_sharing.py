@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookalike.samplers.sharing import shares
+from lookalike.samplers.batch_sampler import shares
 
 
 @given(st.integers(1, 6), st.integers(1, 12), st.data())

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from psycopg.pq import TransactionStatus
 
 from lookalike.search.items import Identity
 from lookalike.search.stores.postgres.approximate import (
+    AGREEMENT,
     COUNTED,
     FEW,
     FILTERS,
@@ -18,6 +20,7 @@ from lookalike.search.stores.postgres.approximate import (
     SearchMemory,
     graph_for,
 )
+from lookalike.search.stores.postgres.building import WIDTHS, narrowest
 
 pytestmark = pytest.mark.plain  # a search is described by a few fields here
 GRAPH = HnswGraph(width=80, recall=0.99, items=10_000, date="today")
@@ -91,7 +94,7 @@ def test_how_many_a_graph_names_and_how_widely_it_is_searched(width, question, c
 
 
 def test_what_status_says_of_a_graph():
-    assert str(GRAPH) == "approximate (HNSW, ef 80): recall@10 0.990 on 100 of 10,000 items, today"
+    assert str(GRAPH) == "approximate (HNSW, ef 80): recall@10 0.990 on 400 of 10,000 items, today"
     few = str(replace(GRAPH, items=96, recall=0.84))
     assert few.endswith("0.840 on 96 of 96 items, today; that is less than 0.99: --exact drops the graph")
 
@@ -107,3 +110,20 @@ def test_a_graph_answers_unless_there_is_none_or_few_items_or_too_many_hits(conn
     connection.rows = 10**6
     assert graph_for(asked(graph=text), SearchMemory()) == GRAPH
     assert connection.widths == ["80"] * 2
+
+
+@pytest.mark.parametrize("enough", [1, 20, 21, 57, 148, 149, 996])
+def test_the_smallest_width_is_found_by_few_trials_each_a_tenth_wider(enough):
+    tried = []
+
+    def recall(width):
+        tried.append(width)
+        return AGREEMENT if width >= enough else AGREEMENT - 1e-9
+
+    assert narrowest(recall) == next(width for width in WIDTHS if width >= enough)
+    assert len(tried) <= 6
+    assert max(wide / narrow for narrow, wide in pairwise(WIDTHS)) < 1.13
+
+
+def test_a_graph_that_never_agrees_is_searched_as_widely_as_pgvector_can():
+    assert narrowest(lambda _: 0.9) == WIDTHS[-1] <= 1000

@@ -92,6 +92,11 @@ def test_a_calibrated_index_gives_its_verdict_and_what_it_means(tmp_path, model,
     assert answer.verdict != "uncalibrated"
     assert answer.meaning == index.calibration.meaning(answer.verdict, answer.chance)
     assert answer.label == "apple"
+    others = [item.id for item in index.store.listed()]
+    assert index.search(first, 3, like=others[1:2]).verdict != "uncalibrated"
+    against = index.search(first, 3, unlike=others[-1:])  # nobody has measured that
+    assert (against.label, against.verdict, against.chance) == ("apple", "uncalibrated", None)
+    assert "this search also says what is not" in against.meaning
     index.close()
 
 

@@ -206,7 +206,7 @@ def test_long_texts_are_only_texts(store):
     assert store.items(["b"])[0].columns["text"] == essay
     assert [item.id for item in store.listed(filters.parse({"text": essay}))] == ["b"]
     new = store.generations.begin(Identity("g", "none", DIM))
-    store.generations.fill(new.generation, ["a", "b"], np.zeros((2, DIM), np.float32))
+    store.generations.fill(new, store.items(["a", "b"]), np.zeros((2, DIM), np.float32))
     assert store.generations.switch(new.generation) == 0
 
 
@@ -287,16 +287,14 @@ def test_generations_do_not_mix(store):
     assert store.identity.fingerprint == "f"
     draw = np.random.default_rng(2)
     while items := store.generations.unfilled(new.generation, 25):
-        store.generations.fill(
-            new.generation, [item.id for item in items], draw.standard_normal((len(items), 4)).astype(np.float32)
-        )
+        store.generations.fill(new, items, draw.standard_normal((len(items), 4)).astype(np.float32))
         assert len(store.search(vectors[:1], 3)[0].hits) == 3  # the old one answers
     store.put(some_items(1, start=777), np.zeros((1, DIM), np.float32))  # written meanwhile
     store.remove(["item-000005"])
     assert store.generations.switch(new.generation) == 1
     with pytest.raises(GenerationError):
         store.put([Item("x")], np.zeros((1, 4), np.float32), generation=2)
-    store.generations.fill(new.generation, ["item-000777"], np.zeros((1, 4), np.float32))
+    store.generations.fill(new, store.items(["item-000777"]), np.zeros((1, 4), np.float32))
     assert store.generations.switch(new.generation) == 0
     assert store.identity == new
     assert store.generations.upcoming() is None
@@ -309,6 +307,141 @@ def test_generations_do_not_mix(store):
     assert same(store.search(query, 9)[0], brute.search(query[0], 9))
     assert store.count() == 60
     assert store.check() == []
+
+
+def test_a_switch_that_is_repeated_does_no_harm(store):
+    """As of two processes that fill the same generation, or one whose answer was lost."""
+    filled(store, 3)
+    new = store.generations.begin(Identity("g", "none", 4))
+    store.generations.fill(new, list(store.listed()), np.ones((3, 4), np.float32))
+    assert [store.generations.switch(2), store.generations.switch(2)] == [0, 0]
+    assert (store.identity, len(store.search(np.ones((1, 4), np.float32), 9)[0].hits)) == (new, 3)
+    with pytest.raises(GenerationError):
+        store.generations.fill(new, list(store.listed()), np.ones((3, 4), np.float32))
+    assert store.check() == []
+
+
+def test_vectors_of_another_model_do_not_fill_a_generation(store):
+    filled(store, 3)
+    first = store.generations.begin(Identity("g", "none", 4))
+    second = store.generations.begin(Identity("h", "none", 4))  # of another process; the first one is dropped
+    assert first.generation == second.generation
+    for refused in (
+        lambda: store.generations.fill(first, list(store.listed()), np.zeros((3, 4), np.float32)),
+        lambda: store.generations.filled(first),
+    ):
+        with pytest.raises(GenerationError):
+            refused()
+    assert store.generations.filled(second)[0] == []
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_vector_of_a_picture_that_was_replaced_is_passed_over(store, mapped):
+    pictures = [Item(name, stamp=Stamp(1, 1, name)) for name in "abcd"] + [Item("e")]
+    store.put(pictures, np.zeros((5, DIM), np.float32))
+    new = store.generations.begin(Identity("g", "none", 4))
+    store.put([replace(pictures[0], stamp=Stamp(2, 2, "another"))], np.ones((1, DIM), np.float32))
+    store.put([replace(pictures[1], label="x")], np.zeros((1, DIM), np.float32))  # the same picture
+    store.remove(["c"])
+    store.generations.fill(new, pictures, np.ones((5, 4), np.float32), mapped)
+    assert [item.id for item in store.generations.unfilled(2, 9)] == ["a"]
+    assert store.generations.filled(new)[0] == ([] if mapped else ["b", "d", "e"])
+
+
+def test_a_scan_ends_where_another_model_takes_over(store):
+    items, vectors = filled(store, 3)
+    blocks = store.scan()
+    if isinstance(store, ShardedStore):  # it would have read so few at once
+        blocks = store.shards[0].store.scan()
+    next(blocks)
+    new = store.generations.begin(Identity("g", "none", DIM))
+    store.generations.fill(new, items, -vectors)
+    store.generations.switch(2)
+    with pytest.raises(GenerationError):
+        next(blocks)
+
+
+def begun_upgrade(store):
+    """A generation in which items 0 to 9 have vectors of its model and the others mapped ones, and it answers."""
+    items, _ = filled(store)
+    new = store.generations.begin(Identity("g", "none", 4))
+    ids = sorted(item.id for item in items)
+    draw = np.random.default_rng(2)
+    real, mapped = draw.standard_normal((10, 4)).astype(np.float32), draw.standard_normal((50, 4)).astype(np.float32)
+    first, others = store.items(ids[:10]), store.items(ids[10:])
+    store.generations.fill(new, first, mapped[:10], mapped=True)
+    store.generations.fill(new, first, real)  # takes their place
+    store.generations.fill(new, others, mapped, mapped=True)
+    return ids, real, mapped
+
+
+def test_mapped_vectors_are_known_as_such(store, place):
+    ids, real, mapped = begun_upgrade(store)
+    names, vectors = store.generations.filled(store.generations.upcoming())
+    assert (names, vectors.tolist()) == (ids[:10], real.tolist())
+    assert store.generations.mapped_count() == 0  # of the generation that answers
+    assert store.generations.switch(2) == 0
+    again = places.opened(place)
+    assert [item.mapped for item in again.items(ids)] == [False] * 10 + [True] * 50
+    assert again.generations.mapped_count() == 50
+    first, rest = again.generations.mapped(3), again.generations.mapped(100, ids[20])
+    assert [item.id for item in first + rest] == ids[10:13] + ids[21:]
+    assert again.vectors(ids).tolist() == np.concatenate([real, mapped]).tolist()
+    assert [hit.item.mapped for hit in again.search(mapped[:1], 1)[0].hits] == [True]
+    again.close()
+
+
+def test_settled_vectors_take_the_place_of_mapped_ones(store):
+    ids, real, _ = begun_upgrade(store)
+    before = store.items(ids)
+    store.generations.switch(2)
+    store.search(real[:1], 3)  # segments are there
+    store.remove([ids[11]])
+    kept = store.vectors(ids[:1])
+    new = np.random.default_rng(3).standard_normal((4, 4)).astype(np.float32)
+    store.generations.settle(2, [ids[0], *ids[10:13]], new)  # one is not mapped, one is gone
+    assert store.vectors([ids[0], ids[10], ids[12]]).tolist() == [kept[0].tolist(), new[1].tolist(), new[3].tolist()]
+    assert store.items(ids[:11]) == before[:11]  # nothing else has changed
+    assert store.items(ids[:11])[10].added == before[10].added
+    assert (store.count(), store.generations.mapped_count()) == (59, 47)
+    brute = Brute("none")
+    for items, rows in store.scan():
+        brute.put(items, rows)
+    assert same(store.search(new[1:2], 9)[0], brute.search(new[1], 9))
+    with pytest.raises(GenerationError):
+        store.generations.settle(1, [ids[13]], new[:1])
+    assert store.check() == []
+
+
+def test_pictures_stay_with_items_that_are_settled(store):
+    store.put([Item("a")], np.zeros((1, DIM), np.float32), {"a": b"picture"})
+    new = store.generations.begin(Identity("g", "none", 4))
+    store.generations.fill(new, store.items(["a"]), np.zeros((1, 4), np.float32), mapped=True)
+    store.generations.switch(2)
+    assert store.items(["a"]) == [Item("a", mapped=True)]  # no stamp either
+    store.generations.settle(2, ["a"], np.ones((1, 4), np.float32))
+    assert store.items(["a"]) == [Item("a")]
+    assert store.documents.pictures(["a"]) == {"a": b"picture"}
+
+
+def test_a_whole_generation_after_a_mapped_one_is_not_mapped(store):
+    ids, _, _ = begun_upgrade(store)
+    store.generations.switch(2)
+    new = store.generations.begin(Identity("h", "none", 4))
+    store.generations.fill(new, store.items(ids), np.zeros((60, 4), np.float32))
+    assert store.generations.filled(new)[0] == ids
+    assert store.generations.mapped_count() == 50
+    assert store.generations.switch(3) == 0
+    assert store.generations.mapped_count() == 0
+
+
+def test_an_item_that_is_written_again_says_itself_what_its_vector_is(store):
+    ids, _, _ = begun_upgrade(store)
+    store.generations.switch(2)
+    first, second = store.items(ids[10:12])
+    store.put([replace(first, label="new")], store.vectors([first.id]))
+    store.put([replace(second, mapped=False)], np.zeros((1, 4), np.float32))
+    assert [item.mapped for item in store.items(ids[10:12])] == [True, False]
 
 
 def test_an_unfinished_generation_is_dropped_by_the_next(store):

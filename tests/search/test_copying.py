@@ -75,11 +75,11 @@ def test_a_stopped_copy_goes_on(tmp_path, new_address):
     target = places.created(place, store.identity)
     put, calls = target.put, []
 
-    def stopping(*arguments):
+    def stopping(*arguments, **named):
         calls.append(len(arguments[0]))
         if len(calls) == 4:
             raise KeyboardInterrupt
-        put(*arguments)
+        put(*arguments, **named)
 
     with pytest.raises(KeyboardInterrupt):
         copy(store, around(target, put=stopping))

@@ -11,7 +11,8 @@ import tempfile
 import textwrap
 import threading
 import time
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,6 +24,7 @@ from lookalike.errors import UserError
 from lookalike.search.items import Identity, Item
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from lookalike.search.things import ThingSearch
+from tests.attacks.disks import small_disk
 from tests.cli.processes import Forked
 from tests.search.brute import Brute, on, same, same_things, some_items
 
@@ -57,7 +59,7 @@ def write(place, seed, log):
                 new = store.generations.begin(Identity("g", "none", 8))
                 while items := store.generations.unfilled(new.generation, 100):
                     vectors = draw.standard_normal((len(items), 8)).astype(np.float32)
-                    store.generations.fill(new.generation, [item.id for item in items], vectors)
+                    store.generations.fill(new, items, vectors)
                 assert store.generations.switch(new.generation) == 0
                 say("switched", new.generation)
 
@@ -260,14 +262,19 @@ def test_a_reader_without_rights_sees_what_comes_later():
         again.close()
 
 
-def test_a_log_that_cannot_be_read_is_no_empty_log():
-    """Copied without its index of the log, onto a disk that is not written to."""
-    with readable_index() as (store, _, _), tempfile.TemporaryDirectory() as place:
-        Path(place).chmod(0o755)
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_log_that_cannot_be_read_is_no_empty_log(linked):
+    """Copied without its index of the log, onto a disk that is not written to; maybe with a link to it elsewhere."""
+    with readable_index() as (store, _, _), tempfile.TemporaryDirectory() as above:
+        place, links = Path(above) / "index", Path(above) / "links"
+        for folder in (place, links):
+            folder.mkdir()
         for name in (FILE, f"{FILE}-wal"):
-            shutil.copy(store.folder / name, Path(place) / name)
-        with without_rights(Path(place)), pytest.raises(UserError, match=r"index\.sqlite-wal.* holds changes"):
-            SqliteStore(Path(place))
+            shutil.copy(store.folder / name, place / name)
+        (links / FILE).symlink_to(place / FILE)
+        Path(above).chmod(0o755)
+        with without_rights(place), pytest.raises(UserError, match=r"index\.sqlite-wal.* holds changes"):
+            SqliteStore(links if linked else place)
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(store):
@@ -280,6 +287,31 @@ def test_a_full_disk_is_one_line_and_loses_nothing(store):
     connection.execute("PRAGMA max_page_count = 1000000")
     assert store.count() == 200
     assert same(store.search(vectors[:1], 5)[0], brute.search(vectors[0], 5))
+
+
+def test_on_a_disk_that_is_full_nothing_is_lost_and_no_backup_is_blamed(tmp_path):
+    with small_disk(tmp_path) as place:
+        if place is None:
+            pytest.skip("only root makes small disks")
+        (place / "ballast").write_bytes(bytes(3 << 20))
+        with closing(SqliteStore.create(place / "index", Identity(None, "sphere", 512))) as store:
+            written, many = 0, np.ones((100, 512), np.float32)
+            with pytest.raises(UserError, match="the disk is full: free some space"):  # noqa: PT012
+                while written < 10_000:
+                    store.put([Item(str(written + row)) for row in range(100)], many)
+                    written += 100
+            assert (store.count(), len(store.search(many[:1], 5)[0].hits)) == (written, 5)
+            store.backup(tmp_path / "copy.sqlite")
+            for refused in (
+                lambda: store.compact(),
+                lambda: store.backup(place / "copy.sqlite"),
+                lambda: SqliteStore.restore(store.folder, tmp_path / "copy.sqlite"),
+            ):
+                with pytest.raises(UserError, match="the disk is full: free some space"):
+                    refused()
+            (place / "ballast").unlink()
+            store.put([Item("later")], many[:1])
+            assert (store.count(), store.check()) == (written + 1, [])
 
 
 def test_readers_do_not_wait_for_a_writer(store):
@@ -366,6 +398,95 @@ def test_one_thread_closes_the_connections_of_all(store):
     worker.join()
     store.close()
     assert store.count() == 200  # opened again where it is needed
+
+
+def test_threads_that_have_ended_leave_no_open_files(store):
+    filled(store, 5)
+    for _ in range(20):
+        worker = threading.Thread(target=store.count)
+        worker.start()
+        worker.join()
+    names = [os.path.realpath(link) for link in Path("/proc/self/fd").glob("*")]
+    assert names.count(str(store.folder.resolve() / FILE)) < 5
+
+
+def forked(work):
+    """Begin a piece of work in a forked process; what waits for its result, or for why it has none."""
+    own, theirs = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            said = str(work())
+        except UserError as error:
+            said = str(error)
+        os.write(theirs, said.encode())
+        os._exit(0)
+    os.close(theirs)
+
+    def result():
+        os.waitpid(process, 0)
+        with os.fdopen(own) as pipe:
+            return pipe.read()
+
+    return result
+
+
+def test_a_forked_process_loses_nothing(store):
+    """SQLite believes there that it has the locks of its parent, and would write into a log that is gone."""
+    filled(store, 5)
+    ours, theirs = os.pipe()
+
+    def late():
+        os.read(ours, 1)
+        store.put([Item("late")], np.ones((1, DIM), np.float32))
+        return store.count()
+
+    result = forked(late)
+    store.close()
+    other = SqliteStore(store.folder)
+    other.put([Item("other")], np.ones((1, DIM), np.float32))
+    os.write(theirs, b".")
+    assert result() == "7"
+    assert other.count() == 7
+    other.close()
+    for end in (ours, theirs):
+        os.close(end)
+
+
+def test_what_a_thread_has_open_is_not_used_in_a_fork(store):
+    filled(store, 5)
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(store.count).result() == 5
+        assert "this one was forked from have it open" in forked(lambda: SqliteStore(store.folder))()
+        assert store.count() == 5
+
+
+@pytest.mark.parametrize("time", [-1, float("nan"), float("inf"), 1e300, 10**30, "now"])
+def test_an_item_was_added_at_some_time(store, time):
+    with pytest.raises(UserError, match="was added at a time since 1970"):
+        store.put([Item("a", added=time)], np.ones((1, DIM), np.float32))
+    assert store.count() == 0
+
+
+def test_of_several_that_make_an_index_one_does(tmp_path):
+    """One more was stopped while it did."""
+    place = tmp_path / "new"
+    place.mkdir()
+    (place / f".{FILE}.7-0000.partial").write_bytes(b"half")
+
+    def made(_):
+        try:
+            SqliteStore.create(place, Identity(None, "sphere", 3)).close()
+            return "made"
+        except UserError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as threads:
+        said = sorted(threads.map(made, range(4)))
+    assert said.count("made") == 1
+    assert all("give a new folder" in each for each in said if each != "made")
+    with closing(SqliteStore(place)) as store:
+        assert store.check() == []
 
 
 def test_space_of_what_was_removed_is_given_back(store):

@@ -13,7 +13,7 @@ from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.items import Item, Mark
 from lookalike.search.stores import copying
-from lookalike.search.stores.sqlite import forgetting
+from lookalike.search.stores.sqlite.store import SqliteStore
 
 DRAW = np.random.default_rng(5)
 VECTORS = DRAW.standard_normal((300, 16)).astype(np.float32)
@@ -107,16 +107,18 @@ def test_shards_forget_too(new_shards):
         assert index.store.items([NAME]) == []
 
 
-def test_whoever_reads_an_old_state_is_waited_for(tmp_path, monkeypatch):
+def test_whoever_reads_an_old_state_is_waited_for(tmp_path):
     with closing(Index.create(tmp_path / "index", dim=16)) as index:
         fill(index)
+    with (
+        closing(SqliteStore(tmp_path / "index", patience=0.2)) as store,
+        closing(Index.open(tmp_path / "index")) as index,
+    ):
         reader = sqlite3.connect(tmp_path / "index" / "index.sqlite", check_same_thread=False, isolation_level=None)
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM items").fetchone()
-        monkeypatch.setattr(forgetting, "WAIT", 0.2)
         with pytest.raises(UserError, match="still holds them while another process reads the index: stop it and rep"):
-            index.forget([NAME])
-        monkeypatch.setattr(forgetting, "WAIT", 30)
+            store.forget([NAME])
         threading.Timer(0.3, reader.execute, ("ROLLBACK",)).start()
         assert index.forget([NAME]).items == 0  # it was removed by the first call
         reader.close()

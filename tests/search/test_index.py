@@ -60,6 +60,8 @@ def test_search_inside_a_box(index, tmp_path):
     assert index.search(tmp_path / "both.png", k=1, box=(40, 0, 40, 40)).hits[0].label == "cheese"
     with pytest.raises(UserError, match=r"the box 90,0,10,10 lies outside the picture of 80 × 40"):
         index.search(tmp_path / "both.png", box=(90, 0, 10, 10))
+    with pytest.raises(UserError, match=r"a box is a part of one picture"):
+        index.search(tmp_path / "both.png", box=(0, 0, 40, 40), like=[tmp_path / "both.png"])
 
 
 def test_examples_for_and_against(index):
@@ -303,3 +305,16 @@ def test_an_empty_index_answers_with_nothing(tmp_path, model, held_out):
     with pytest.raises(UserError, match="there is no index in"):
         Index.open(tmp_path / "missing")
     index.close()
+
+
+@pytest.mark.parametrize("dim", [0, -1, 2**31, 1.5, "4"])
+def test_an_index_has_a_number_of_dimensions(new_place, dim):
+    place = new_place()
+    with pytest.raises(UserError, match=r"vectors of 1 to [0-9,]+ dimensions, not of"):
+        Index.create(place, dim=dim)
+    assert not Index.exists(place)
+
+
+def test_an_index_has_a_geometry(new_place):
+    with pytest.raises(UserError, match=r"unknown geometry 'bal': did you mean 'ball'"):
+        Index.create(new_place(), dim=3, geometry="bal")

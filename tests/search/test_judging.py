@@ -76,7 +76,7 @@ def test_the_chance_is_that_of_the_first_labelled_hits(index, calibration, seed)
 def test_without_labels_or_weights_the_similarity_decides(index, calibration):
     query = cloud()[0][0]
     unlabelled = index.search(query, where={"label": None})
-    assert unlabelled.chance is None
+    assert (unlabelled.chance, unlabelled.words) == (None, "something like it is here")
     assert unlabelled.verdict == calibration.verdict(unlabelled.hits[0].similarity)
     old = calibration.as_json() | {"sure": 0.9, "maybe": 0.5}
     for name in ("models", "weights", "by_similarity", "doubling"):  # as written before there were chances
@@ -85,4 +85,6 @@ def test_without_labels_or_weights_the_similarity_decides(index, calibration):
     assert index.search(query).verdict == "sure"
     assert index.search(query).chance is None
     assert Calibration.from_json(old).verdict(0.6) == "maybe"
-    assert index.search(query, where={"label": "nothing"}).verdict == "unknown"
+    nothing = index.search(query, where={"label": "nothing"})
+    assert (nothing.verdict, nothing.words) == ("unknown", "nothing like it here")
+    assert nothing.meaning == "There is nothing to compare it with."

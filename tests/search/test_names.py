@@ -83,3 +83,14 @@ def test_whatever_is_printed_never_ends_a_command(monkeypatch, capfdbinary):
         monkeypatch.setattr("lookalike.cli.app", lambda: print(CLASS))
         main()
     assert capfdbinary.readouterr().out == b"cl\\udce4ss\n"
+
+
+def test_a_terminal_takes_no_orders_from_a_file(tmp_path, capsys, monkeypatch):
+    """A title of a window, and whatever else a terminal does when it reads it."""
+    (tmp_path / "table.csv").write_text("\x1b]0;owned\x07,label\na.jpg,x\n")
+    monkeypatch.setattr("sys.argv", ["lookalike", "fit", str(tmp_path / "table.csv"), "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    said = capsys.readouterr().err
+    assert "its first line is \\x1b]0;owned\\x07, label" in said
+    assert "\x1b" not in said

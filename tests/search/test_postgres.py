@@ -1,8 +1,9 @@
 """An index on a real PostgreSQL: what a folder cannot show. Errors, restarts, approximate answers, replicas."""
 
+import os
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from urllib.parse import quote
 
 import numpy as np
@@ -180,6 +181,30 @@ def test_a_broken_connection_is_replaced(postgres, new_address):
     store.close()
 
 
+def test_a_forked_process_has_connections_of_its_own(new_address):
+    """Two processes on one would each read the other's answers."""
+    place, start = new_address(), np.ones((1, 3), np.float32)
+    with closing(Index.create(place, dim=3)) as index:
+        index.store.put([Item("a")], start)
+
+        def work(name):
+            for turn in range(20):
+                index.store.put([Item(f"{name} {turn}")], turn * start)
+                assert [item.id for item in index.store.items([f"{name} {turn}"])] == [f"{name} {turn}"]
+
+        process = os.fork()
+        if process == 0:
+            status = 1
+            with suppress(Exception):
+                work("theirs")
+                index.close()
+                status = 0
+            os._exit(status)
+        work("ours")
+        assert os.waitpid(process, 0)[1] == 0
+        assert len(index) == 41
+
+
 def test_a_connection_from_before_the_extension_is_not_used_again(postgres):
     """As to a replica that has not heard of it yet."""
     raw(postgres, "CREATE DATABASE early")
@@ -265,10 +290,10 @@ def test_one_statement_answers_and_notices_every_change(new_address, monkeypatch
     query = far[:1]
     assert agrees()
     assert agrees({"shelf": 1}, lambda item: item.columns.get("shelf") == 1)
-    writer.generations.begin(Identity("other", "none", DIM))
-    ids = [item.id for item in writer.listed()]
+    new, items = writer.generations.begin(Identity("other", "none", DIM)), list(writer.listed())
+    ids = [item.id for item in items]
     turned = -np.stack([brute.rows[one] for one in ids])
-    writer.generations.fill(2, ids, turned)
+    writer.generations.fill(new, items, turned)
     assert writer.generations.switch(2) == 0
     brute.put([brute.items[one] for one in ids], turned)
     assert agrees()
@@ -283,6 +308,26 @@ def test_one_statement_answers_and_notices_every_change(new_address, monkeypatch
     assert agrees({"shelf": "left"}, lambda item: item.columns["shelf"] == "left")
     for one in (again, reader):
         one.close()
+
+
+def test_what_others_change_while_a_generation_is_filled(new_address):
+    """Both deletions have looked for rows of the next generation before it was filled."""
+    place = new_address()
+    store, vectors = places.created(place, Identity(None, "sphere", DIM)), np.eye(3, DIM, dtype=np.float32)
+    store.put([Item("gone"), Item("changed", label="old"), Item("same")], vectors)
+    items, new = list(store.listed()), store.generations.begin(Identity("other", "sphere", DIM))
+    with psycopg.connect(store.address.url, options=f"-c search_path={store.address.index},public") as other:
+        other.execute("DELETE FROM items_2 WHERE id IN ('gone', 'changed')")
+        store.generations.fill(new, items, vectors)
+        other.execute("DELETE FROM items_1 WHERE id = 'gone'")
+        other.execute("UPDATE items_1 SET key = 1000, label = 'new' WHERE id = 'changed'")
+    assert store.generations.filled(new)[0] == ["same"]
+    assert store.generations.switch(2) == 1
+    (changed,) = store.generations.unfilled(2, 9)
+    store.generations.fill(new, [changed], vectors[:1])
+    assert store.generations.switch(2) == 0
+    assert [(item.id, item.label) for item in store.listed()] == [("changed", "new"), ("same", None)]
+    store.close()
 
 
 def test_values_of_filters_are_only_values(new_address):

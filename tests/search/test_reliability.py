@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lookalike.search.calibration.reliability import SPREAD, Curve, Judgements, lowest_reliable
+from lookalike.search.calibration.reliability import DOUBT, SPREAD, Curve, Judgements, lowest_reliable
 
 
 def drawn(classes, each, seed, twins=0.2):
@@ -95,3 +95,21 @@ def test_a_trial_of_weight_two_counts_as_two():
     repeated = Curve.of(judgements(trials.classes[rows], trials.answers[rows]), scores[rows])
     for name in ("thresholds", "precision", "coverage", "deviation", "spread"):
         assert getattr(weighted, name) == pytest.approx(getattr(repeated, name)), name
+
+
+def test_one_doubt_holds_for_all_thresholds_since_one_of_them_is_chosen():
+    """Classes differ and scores say nothing, so the true share is the same at every threshold."""
+    draw, crossed = np.random.default_rng(0), []
+    asked = np.repeat(np.arange(60), 8)
+    for _ in range(100):
+        right = draw.random(len(asked)) < np.clip(draw.normal(0.8, 0.15, 60), 0.6, 1)[asked]
+        curve = Curve.of(judgements(asked, np.where(right, asked, 60 + np.arange(len(asked)))), draw.random(len(asked)))
+        widths = curve.doubt(-np.inf), DOUBT
+        assert DOUBT < widths[0] < 4
+        expected = curve.precision * curve.spread / (curve.spread + 1)
+        crossed.append([(expected - width * curve.deviation > 0.8)[curve.wide].any() for width in widths])
+    together, each = np.mean(crossed, axis=0)
+    assert together <= 0.12
+    assert each >= 0.15
+    assert curve.doubt(float(curve.thresholds[curve.wide][0])) == pytest.approx(DOUBT, abs=0.15)
+    assert curve.doubt(np.inf) == DOUBT

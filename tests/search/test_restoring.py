@@ -1,7 +1,9 @@
 """A backup that takes the place of an index: every search ends, and whoever has the index open goes on with it."""
 
 import signal
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,12 +80,54 @@ def test_a_restored_backup_answers_everywhere(store, tmp_path):
         again.remove([item.id for item in some_items(3)])
         assert (store.count(), answers(store, vectors(1, 9))) == (54, True)
         assert again.check() == []
-    before = tmp_path / "before"
+    assert set_aside(kept, tmp_path) == (70, [])  # what was there is not lost, its log included
+
+
+def set_aside(kept, place):
+    """How many items a restoring has set aside, and what is wrong with them."""
+    before = place / "before"
     before.mkdir()
-    for file in store.folder.glob(f"{kept.name}*"):
+    for file in kept.parent.glob(f"{kept.name}*"):
         file.rename(before / file.name.replace(kept.name, FILE))
     with closing(SqliteStore(before)) as old:
-        assert (old.count(), old.check()) == (70, [])  # what was there is not lost, its log included
+        return old.count(), old.check()
+
+
+def test_several_who_restore_at_once_leave_an_index(store, tmp_path):
+    """And who forgets meanwhile harms nothing, even where the file is just not there."""
+    copy = tmp_path / "copy.sqlite"
+
+    def again(number):
+        if number % 4 == 3:
+            with suppress(UserError), closing(SqliteStore(store.folder)) as other:
+                other.forget(["nobody"])
+        return SqliteStore.restore(store.folder, copy)
+
+    with ThreadPoolExecutor(4) as threads:
+        kept = set(threads.map(again, range(16)))
+    assert kept == {store.folder / f"{FILE}.before"}
+    assert (store.count(), store.check(), answers(store, vectors(1))) == (50, [], True)
+    assert not list(store.folder.glob("*.partial"))
+
+
+@pytest.mark.parametrize("stopped", [f"{FILE}.before-wal", FILE])
+def test_a_restoring_that_is_stopped_loses_nothing(store, tmp_path, monkeypatch, stopped):
+    """Neither then, nor when it is begun again."""
+    rename = Path.rename
+
+    def stop(path, target):
+        if Path(target).name == stopped:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", stop)
+    with pytest.raises(KeyboardInterrupt):
+        SqliteStore.restore(store.folder, tmp_path / "copy.sqlite")
+    monkeypatch.undo()
+    kept = SqliteStore.restore(store.folder, tmp_path / "copy.sqlite")
+    assert (store.count(), answers(store, vectors(1))) == (50, True)
+    store.close()
+    assert set_aside(kept, tmp_path) == (70, [])
 
 
 @pytest.mark.parametrize("harm", ["overwritten", "empty", "gone", "pages"])
@@ -101,6 +145,18 @@ def test_a_damaged_index_is_restored(store, tmp_path, harm):
     SqliteStore.restore(store.folder, tmp_path / "copy.sqlite")
     with closing(SqliteStore(store.folder)) as again:
         assert (again.count(), again.check(), answers(again, vectors(1))) == (50, [], True)
+
+
+def test_a_backup_is_read_by_whom_the_index_is(store, tmp_path):
+    """And what is restored by whoever could read and write what was there."""
+    file, copy = store.folder / FILE, tmp_path / "private.sqlite"
+    for mode in (0o600, 0o660):
+        file.chmod(mode)
+        store.backup(copy)
+        assert copy.stat().st_mode & 0o777 == mode
+    copy.chmod(0o644)
+    SqliteStore.restore(store.folder, copy)
+    assert file.stat().st_mode & 0o777 == 0o660
 
 
 def test_what_is_no_backup_is_refused_and_changes_nothing(store, tmp_path):

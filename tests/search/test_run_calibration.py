@@ -8,10 +8,11 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.search import Index
+from lookalike.search.calibration.foreign import Familiar, pictures
+from lookalike.search.calibration.kept import calibration_of_run
 from lookalike.search.calibration.of_run import calibrate_run, promise_of_run
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import among_themselves
-from lookalike.search.model_copy import calibration_of_run
 
 
 def cloud(classes=40, noise=0.2):
@@ -27,7 +28,10 @@ def test_a_run_is_calibrated_by_its_own_images(model):
     assert promise_of_run(found).startswith(f"At least {found['target']:.0%} of the answers called sure are right")
     assert found.pop("fingerprint") == model.fingerprint
     facts = {"items": 240, "generation": 1, "date": found["date"], "source": "run"}
-    assert Calibration.from_json(found) == calibrate(among_themselves(*cloud()), **facts)
+    vectors, labels = cloud()
+    codes = np.unique(labels, return_inverse=True)[1]
+    familiar = Familiar.of(vectors, codes, model.encode(pictures()).numpy())
+    assert Calibration.from_json(found) == calibrate(among_themselves(vectors, labels), familiar=familiar, **facts)
 
 
 def test_too_few_classes_and_other_geometries_have_no_calibration(model):

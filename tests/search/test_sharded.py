@@ -210,6 +210,39 @@ def test_the_backup_of_shards_is_one_whole_index(folders, tmp_path):
     kept.close()
 
 
+def test_a_generation_that_only_some_shards_have_begun_is_begun_again(folders):
+    new = Identity("g", "sphere", 4)
+    folders.shards[0].store.generations.begin(new)  # and the process was killed
+    assert folders.generations.upcoming() is None
+    begun = folders.generations.begin(new)
+    assert folders.generations.upcoming() == begun
+    folders.generations.fill(begun, list(folders.listed()), np.ones((200, 4), np.float32))
+    assert folders.generations.switch(2) == 0
+    assert {len(found.hits) for found in folders.search(np.ones((1, 4), np.float32), 300)} == {200}
+
+
+def test_shards_between_two_generations_finish_the_one_and_begin_no_other(folders):
+    items = list(folders.listed())
+    new = folders.generations.begin(Identity("g", "sphere", 4))
+    folders.generations.fill(new, items, np.ones((200, 4), np.float32))
+    folders.shards[1].store.generations.switch(2)  # and the process was killed
+    assert folders.generations.upcoming() == new
+    for refused in (
+        lambda: folders.generations.begin(Identity("h", "sphere", 4)),
+        lambda: next(folders.scan()),
+    ):
+        with pytest.raises(UserError, match="the shards are between two generations"):
+            refused()
+    late = replace(items[0], id=next(f"late {n}" for n in range(9) if shard_of(f"late {n}", 2) == 0))
+    folders.shards[0].store.put([late], np.ones((1, DIM), np.float32))
+    assert [item.id for item in folders.generations.unfilled(2, 9)] == [late.id]
+    known, _ = folders.generations.filled(new)
+    assert {shard_of(one, 2) for one in known} == {0}  # of those there are old vectors, too
+    folders.generations.fill(new, [late], np.ones((1, 4), np.float32), mapped=True)
+    assert folders.generations.switch(2) == 0
+    assert [item.id for item in folders.generations.mapped(9)] == [late.id]
+
+
 def sizes(shards, folder):
     for one in shards.shards:
         one.store.close()  # the log is in the file then

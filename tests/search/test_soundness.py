@@ -23,6 +23,9 @@ def index(tmp_path):
         yield index
 
 
+BEYOND = r"a vector holds NaN or infinity|a vector is longer than"
+
+
 def tamper(index, statement, *values):
     with closing(sqlite3.connect(index.store.database.file)) as connection, connection:
         connection.execute(statement, values)
@@ -71,6 +74,34 @@ def test_an_odd_cell_is_named(index, table, column, value):
     assert index.store.check() == [f"1 of the {named}"]
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, 3e38])
+def test_a_vector_that_cannot_be_compared_is_no_answer(index, number):
+    """Also where the cache was built before."""
+    index.ready()
+    tamper(index, "UPDATE vectors_1 SET vector = ?", np.full(3, number, np.float32).tobytes())
+    with closing(Index.open(index.place)) as again:
+        for work in (lambda: again.store.vectors(["a"]), lambda: again.search("a"), lambda: list(again.store.scan())):
+            with pytest.raises(UserError, match=BEYOND):
+                work()
+        assert again.store.check() == [
+            "3 of the cells 'vector' of the table 'vectors_1' hold what no index writes there"
+        ]
+        store, new = again.store, again.store.generations.begin(again.identity)
+        store.generations.fill(new, [Item("a")], np.eye(1, 3, dtype=np.float32))
+        tamper(index, "UPDATE vectors_2 SET vector = ?", np.full(3, number, np.float32).tobytes())
+        with pytest.raises(UserError, match=BEYOND):
+            store.generations.filled(new)
+
+
+def test_whatever_a_damaged_file_is_quoted_with_is_one_line(index):
+    with closing(sqlite3.connect(index.store.database.file)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET name = 'evil' || char(10) || 'line' WHERE name = 'items_label'")
+    with pytest.raises(StorageError, match=r"damaged: restore it") as told, closing(Index.open(index.place)) as again:
+        again.ready()
+    assert "\n" not in str(told.value)
+
+
 def test_a_text_that_is_not_utf_8_is_named(index):
     tamper(index, "UPDATE items SET label = CAST(? AS TEXT) WHERE id = 'b'", b"\xee\x00x")
     with pytest.raises(StorageError, match="cells 'label' of the table 'items'"):
@@ -101,4 +132,4 @@ def test_a_mistake_of_the_program_stays_one(index):
 def test_a_measurement_that_is_none(index, text):
     index.store.documents.write("quality", text)
     with pytest.raises(UserError, match=r"the quality of this index is damaged.*lookalike calibrate"):
-        index.search("a")
+        _ = index.quality

@@ -58,7 +58,8 @@ def test_a_table_has_numbers_and_texts(folder):
     assert (first.columns, second.columns) == ({"price": 3, "size": "1.5"}, {"price": None, "size": "small"})
     assert (second.label, listing(table).several) == (None, False)
     for text, message in (
-        ("file\na", "has no column path"), ("path,a\nx", "line 2 has 1 cells, its first line 2"),
+        ("file\na", "has no column path"),
+        ("path,price,Price\na,1,2", "has two columns 'price'"), ("path,a\nx", "line 2 has 1 cells, its first line 2"),
         ("path,a\n ,1", "line 2 has no path"),
     ):  # fmt: skip
         table.write_text(text)

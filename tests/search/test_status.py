@@ -41,8 +41,8 @@ def test_what_is_not_complete_is_said(tmp_path):
         index.store.documents.write("quality", json.dumps(Quality(flip=True).as_json()))
         index.store.generations.begin(Identity("g", "sphere", 5))
         content = describe(index)
-        assert content["copy"].startswith("not complete")
-        assert content["upcoming"] == "generation 2, not complete yet"
+        assert content["copy"].startswith("incomplete")
+        assert content["upcoming"].startswith("generation 2, not complete: lookalike upgrade, or")
         assert content["switched on"] == "flip"
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sqlite3
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +20,8 @@ from lookalike.search.model_copy import model_content
 from lookalike.search.pages import search_page
 from lookalike.search.pictures import thumbnail
 from lookalike.search.stores import places
-from lookalike.search.stores.sqlite.store import SqliteStore
+from lookalike.search.stores.sqlite.store import FILE, SqliteStore
+from tests.attacks.indexes import PROGRAMS, journal_that_names
 from tests.search.conftest import photo
 
 
@@ -154,7 +156,7 @@ def test_pictures_are_shown_only_where_the_index_was_made_from_them(new_place, m
             assert thumbnail(index.store, item) is None
             answer = index.search(known.id, k=50)
             assert str(number) in {hit.id for hit in answer.hits}
-        pictures = search_page(index, [("query", None, answer)]).count("data:image/jpeg")
+        pictures = search_page(index, [("query", [None], answer)]).count("data:image/jpeg")
         assert pictures == len(answer.hits) - 3
 
 
@@ -169,3 +171,58 @@ def test_links_out_of_a_folder_are_not_indexed(tmp_path, model, photos):
         assert (update.added, [name for name, _ in update.unreadable]) == (1, ["figs/link.png", "more"])
         assert all("linked_folder=" in reason for _, reason in update.unreadable)
         assert index.add(f"linked_folder={folder}").added == 37
+
+
+@pytest.fixture
+def received(tmp_path):
+    """The folder of an index with one item."""
+    with closing(Index.create(tmp_path / "received", dim=3)) as index:
+        index.store.put([Item("a")], np.eye(1, 3, dtype=np.float32))
+        index.remove(["nothing"])
+    return tmp_path / "received"
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_journal_deletes_no_file_of_the_readers(received, tmp_path, restored):
+    own, journal = tmp_path / "own.txt", received / f"{FILE}-journal"
+    own.write_text("mine")
+    with closing(SqliteStore(received)) as store:
+        store.backup(tmp_path / "copy.sqlite")
+    journal.write_bytes(journal_that_names(own))
+    with pytest.raises(UserError, match=r"damaged: restore it .* 'index.sqlite-journal' beside it is no journal"):
+        Index.open(received)
+    if restored:
+        Index.restore(received, tmp_path / "copy.sqlite").close()
+    assert own.read_text() == "mine"
+    assert journal.exists() is not restored
+
+
+def test_a_journal_that_is_a_pipe_keeps_nobody_waiting(received):
+    os.mkfifo(received / f"{FILE}-journal")
+    with pytest.raises(UserError, match="no journal of an index"):
+        Index.open(received)
+
+
+@pytest.mark.parametrize("statement", PROGRAMS)
+def test_no_program_of_a_stranger_runs(received, tmp_path, statement):
+    with closing(sqlite3.connect(received / FILE)) as connection, connection:
+        connection.execute(statement)
+    with pytest.raises(UserError, match=r"damaged: restore it .* is nothing that an index makes"):
+        Index.open(received)
+    with pytest.raises(UserError, match=r"is nothing that an index makes.*nothing was restored"):
+        Index.restore(tmp_path / "new", received / FILE)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE generations SET dim = 2000000000", "nobody can tell what its vectors are"),
+        ("UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'items'", "was the last key"),
+        ("UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'items'", "was the last key"),
+    ],
+)
+def test_numbers_without_measure(received, statement, message):
+    with closing(sqlite3.connect(received / FILE)) as connection, connection:
+        connection.execute(statement)
+    with closing(SqliteStore(received)) as store, pytest.raises(UserError, match=message):
+        store.put([Item("b")], np.eye(1, 3, dtype=np.float32))

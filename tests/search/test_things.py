@@ -220,6 +220,6 @@ def test_status_and_a_copy_know_things(index, figs, tmp_path, model):
 def test_the_page_shows_things(index, figs):
     pooled(index, 2)
     answer = index.search(figs[0], 2)
-    page = search_page(index, [("query", None, answer)])
+    page = search_page(index, [("query", [None], answer)])
     assert all(str(hit.thing) in page for hit in answer.hits)
     assert page.count("data:image/jpeg") == sum(len(hit.photos) for hit in answer.hits)

@@ -69,6 +69,43 @@ def test_files_that_are_no_vectors(tmp_path):
     assert not holds_vectors(tmp_path)
 
 
+def test_what_numpy_holds_beside_numbers_and_texts(tmp_path):
+    """Nothing of it is lost without a word."""
+    columns = {"labels": np.array([b"hen", b"caf\xe9"]), "day": np.array(["2026-01-02", "NaT"], "datetime64[D]"),
+               "phase": np.array([1j, 2])}  # fmt: skip
+    np.savez(tmp_path / "v.npz", vectors=VECTORS, **columns)
+    first, second = read(tmp_path / "v.npz")[0]
+    assert (first.label, first.columns) == ("hen", {"day": "2026-01-02", "phase": "1j"})
+    assert (second.label, second.columns) == ("caf\\xe9", {"day": None, "phase": "(2+0j)"})
+    np.savez(tmp_path / "v.npz", vectors=VECTORS, labels=[1.5, np.nan])
+    assert [item.label for item in read(tmp_path / "v.npz")[0]] == ["1.5", None]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"vectors": VECTORS + 1j}, r"are complex\d+, not numbers"),
+        ({"vectors": VECTORS.astype(str)}, "not numbers: save float32"),
+        ({"vectors": VECTORS.astype("datetime64[s]")}, "not numbers: save float32"),
+        ({"vectors": VECTORS, **dict(zip(STAMP, ([1.5, 2], [3, 4], ["d", "e"]), strict=True))}, "are whole numbers"),
+        ({"vectors": VECTORS, **dict(zip(STAMP, (["x", "y"], [3, 4], ["d", "e"]), strict=True))}, "are whole numbers"),
+    ],
+)
+def test_arrays_that_are_no_vectors_or_stamps(tmp_path, arrays, message):
+    np.savez(tmp_path / "v.npz", **arrays)
+    with pytest.raises(UserError, match=message):
+        read(tmp_path / "v.npz")
+
+
+def test_a_parquet_file_of_ragged_vectors(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.table({"vectors": [[1.0], [1.0, 2.0]]}), tmp_path / "v.parquet")
+    with pytest.raises(UserError, match="cannot be read as vectors"):
+        read(tmp_path / "v.parquet")
+
+
 def test_an_update_in_words():
     assert str(Update(1234, 5, 6)) == "1,234 added, 5 changed, 6 unchanged"
     assert str(Update(0, 0, 1, 2, [("a", "why")])) == "0 added, 0 changed, 1 unchanged, 2 removed, 1 unreadable"

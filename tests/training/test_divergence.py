@@ -15,7 +15,7 @@ from tests.training.scenes import Net, Points, loop, same, weights
 
 
 class Failing(Net):
-    """A network that gives, or gets, no numbers any more after some steps."""
+    """A network that stops giving, or getting, numbers after some steps."""
 
     def __init__(self, failure, step):
         super().__init__()

@@ -86,7 +86,7 @@ def test_exploding_norms():
 
 
 class Breaking(nn.Module):
-    """No number any more from some step on."""
+    """No numbers from some step on."""
 
     def __init__(self, step):
         super().__init__()

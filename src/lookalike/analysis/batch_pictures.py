@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = 3  # batches side by side
-WHOLE = 24  # data of at most so many classes are drawn whole
+WHOLE = 24  # classes up to which data are drawn whole
 NO_CATEGORY = "none"
 
 

@@ -55,7 +55,7 @@ class Curves:
 
 
 def weight_curves(loss: nn.Module, points: int = POINTS) -> Curves:
-    """The weight of a negative pair at so many `points`, while itself, the positives or the other negatives move.
+    """The weight of a negative pair at `points` places, while itself, the positives or the other negatives move.
 
     >>> curves = weight_curves(losses.CosineContrastive(), points=3)
     >>> curves.places, curves.itself, curves.positives

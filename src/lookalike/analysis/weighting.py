@@ -132,8 +132,8 @@ def dependence(
 ) -> Dependence:
     """Found by trial: does the weight change when all similarities, the positives', or the rivals' shift?
 
-    The anchor has so many `positives` and `negatives`. Trials in which a shift switches the whole loss off are skipped:
-    there every weight is 0.
+    `positives` and `negatives`: how many of each the anchor has. Trials in which a shift switches the whole loss off
+    are skipped: there every weight is 0.
     """
     check(positives >= 1 and negatives >= 2, "an anchor needs at least 1 positive and 2 negatives to tell them apart")
     equation = _of_one_anchor(loss, positives, negatives)

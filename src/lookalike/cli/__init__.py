@@ -32,18 +32,20 @@ from lookalike.cli import (
     push,
     remove,
     report,
+    review,
     search,
     serve,
     status,
     study,
     train,
     tune,
+    upgrade,
 )
 from lookalike.errors import EXIT_CODE, UserError
 
 app = typer.Typer(
     name="lookalike",
-    help="Learn embeddings in which look-alikes are neighbours, prove it on unseen classes, search with them.",
+    help="Train image embeddings, test them on classes they have never seen, and search with them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -51,32 +53,34 @@ app = typer.Typer(
 )
 VERBS = {
     "fit": fit,
+    "advise": advise,
+    "audit": audit,
+    "report": report,
+    "index": index,
+    "search": search,
+    "calibrate": calibrate,
+    "serve": serve,
+    "classify": classify,
+    "duplicates": duplicates,
+    "labels": labels,
+    "status": status,
+    "remove": remove,
+    "upgrade": upgrade,
+    "copy": copy,
+    "keys": keys,
+    "log": log,
+    "discover": discover,
+    "review": review,
+    "ask": ask,
     "train": train,
     "evaluate": evaluate,
     "embed": embed,
     "export": export,
     "push": push,
-    "report": report,
-    "compare": compare,
+    "list": list_members,
     "study": study,
     "tune": tune,
-    "audit": audit,
-    "advise": advise,
-    "list": list_members,
-    "index": index,
-    "search": search,
-    "calibrate": calibrate,
-    "classify": classify,
-    "discover": discover,
-    "ask": ask,
-    "duplicates": duplicates,
-    "remove": remove,
-    "labels": labels,
-    "status": status,
-    "copy": copy,
-    "serve": serve,
-    "keys": keys,
-    "log": log,
+    "compare": compare,
 }
 for name, verb in VERBS.items():
     app.command(name, epilog=f"Example: {verb.EXAMPLE}")(verb.run)
@@ -105,8 +109,10 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
-    except UserError as mistake:
-        print(f"lookalike: {mistake}", file=sys.stderr)
+    except UserError as mistake:  # it may quote a file of a stranger's, and terminals obey what they are told
+        from lookalike.files import printable
+
+        print("lookalike:", "\n".join(map(printable, str(mistake).split("\n"))), file=sys.stderr)
         leave(EXIT_CODE)
 
 

@@ -8,11 +8,12 @@ EXAMPLE = "lookalike advise photos/"
 
 
 def run(
-    source: Annotated[str, typer.Argument(metavar="DATA", help="A folder, a table, a name, or name=folder.")],
+    source: Annotated[str, typer.Argument(metavar="DATA", help="A folder, a table, a data set, or dataset=folder.")],
 ) -> None:
-    """Say what the data look like, which recipe suits them, how many minutes are sensible, and what to expect.
+    """Estimate how long training takes and what to expect.
 
-    A few images are read and embedded to measure the speed; nothing is trained or kept.
+    Describes the data, the recipe that suits them and a sensible number of minutes. A few images are read and embedded
+    to measure the speed; nothing is trained or saved.
     """
     from lookalike.fit.advise import advise
 

@@ -10,7 +10,7 @@ from lookalike.cli import analyse_batch, analyse_pairs, analyse_spectrum
 from lookalike.errors import UserError
 
 app = typer.Typer(
-    help="Look into losses, batches and runs: tables, and figures with their numbers.",
+    help="Analyse losses, batches and runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 from torch import Tensor
 
@@ -22,9 +21,9 @@ from lookalike.analysis import (
 from lookalike.analysis.batches import BatchSpread
 from lookalike.analysis.example import example
 from lookalike.cli.bars import bar
-from lookalike.errors import UserError, check
+from lookalike.cli.images import read_vectors
+from lookalike.errors import check
 from lookalike.features import centred_pixels
-from lookalike.files import read_array
 
 EXAMPLE = "lookalike analyse batch class_balanced category_pairs --data glyphs --out figures/"
 
@@ -33,7 +32,7 @@ OF_EXAMPLE, OF_DATA = (12, 3), (32, 4)  # batch size and images per class
 
 
 def run(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[SAMPLER]...", help="Without any, all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="SAMPLER", help="Default: all samplers.")] = None,
     source: Annotated[str, typer.Option("--data", help="A folder, a table or a name; else a small example.")] = "",
     split: Annotated[str, typer.Option("--split", help="The split to use, if the data has splits.")] = "train",
     batch_size: Annotated[int, typer.Option("--batch-size", min=0, help="0: 32, or 12 for the example.")] = 0,
@@ -45,9 +44,10 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="Also write figures here, as .svg, .png and .json.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """Describe the batches of samplers: classes, images per class, categories, distances within and between.
+    """Describe the batches that samplers draw.
 
-    With --data and --out also draws the images of the first batch, and the distances of the pairs that meet.
+    Shows classes, images per class, categories, and distances within and between classes. With --data and --out it also
+    draws the images of the first batch and the distances of its pairs.
     """
     dataset = _dataset(source, split) if source else None
     facts = _facts(dataset, embeddings, names or samplers.names())
@@ -91,10 +91,7 @@ def _facts(dataset: data.Dataset | None, embeddings: Path | None, names: list[st
 
 
 def _read(path: Path, rows: int) -> Tensor:
-    try:
-        vectors = torch.from_numpy(read_array(path)).float()
-    except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"'{path}' holds no embeddings ({error}): give a .npy file of n × d numbers") from None
+    vectors = read_vectors(path)
     check(
         vectors.dim() == 2 and len(vectors) == rows,
         f"'{path}' holds {tuple(vectors.shape)}, the split has {rows} images: give one row per image",

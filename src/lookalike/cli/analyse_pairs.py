@@ -38,7 +38,7 @@ BATCH, PER_CLASS = 32, 4
 def run(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[LOSS]...", help="NAME or NAME:setting=value,…; without any, every pair loss."),
+        typer.Argument(metavar="LOSS", help="NAME or NAME:setting=value,…; without any, every pair loss."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write weights and maps here, as .svg, .png and .json.")
@@ -50,10 +50,11 @@ def run(
     seed: Annotated[int, typer.Option("--seed", help="The seed of the trials and of the batch.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """Show what the weight of a negative pair depends on, and draw it.
+    """Show what the weight of a negative pair depends on.
 
-    S: it changes when all similarities move together; P: when only the anchor's positives move; N: when only its other
-    negatives do. The figures show the weight while one thing moves, and the weights of all pairs of a real batch.
+    S: the weight changes when all similarities change together; P: when only those of the anchor's positives do; N:
+    when only those of its other negatives do. The figures show the weight as one of them varies, and the weights of
+    all pairs of a real batch.
     """
     several = {name: build(name) for name in names or pair_losses()}
     table = types(several, trials, seed)

@@ -16,9 +16,10 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="Also write spectrum.svg, .png, .json here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """Show rho, intra and inter of every run beside its recall@1, their correlation, and the spectra.
+    """Compare the spectra of runs with their recall@1.
 
-    On train images where all runs measured those (evaluation.train), as in the paper; otherwise on test images.
+    Shows rho, intra and inter of every run and how they correlate with recall@1: on train images, as in the paper, if
+    all runs measured those (evaluation.train), otherwise on test images.
     """
     from lookalike.analysis import save
     from lookalike.analysis.spectra import MEASURES, draw_spectra, shapes, spectrum_numbers

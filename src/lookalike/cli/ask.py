@@ -4,11 +4,15 @@ import json
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lookalike.errors import check
+from lookalike.errors import UserError, check
+from lookalike.files import printable
+
+if TYPE_CHECKING:
+    from lookalike.discover.mending import Answer
 
 EXAMPLE = "lookalike ask photos/ --answer 1=same"
 
@@ -16,21 +20,24 @@ EXAMPLE = "lookalike ask photos/ --answer 1=same"
 def run(
     source: Annotated[
         str,
-        typer.Argument(metavar="PHOTOS|INDEX|TABLE", help="Photos or an index, or the table of lookalike discover."),
+        typer.Argument(
+            metavar="PHOTOS|INDEX|TABLE", help="Photos, an index, or a table written by `lookalike discover`."
+        ),
     ],
     answer: Annotated[
-        list[str] | None, typer.Option("--answer", help="NUMBER=same, NUMBER=different or NUMBER=unsure.")
+        list[str] | None,
+        typer.Option("--answer", help="Answer a question: NUMBER=same, NUMBER=different or NUMBER=unsure."),
     ] = None,
     model: Annotated[
-        Path | None, typer.Option("--model", help="A saved model to compare photos by, at the first question.")
+        Path | None, typer.Option("--model", help="Find the groups again with this model; your names and answers stay.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Show the next pair of photos to compare, and keep answers.
+    """Ask whether two photos show the same kind of thing.
 
-    Of photos or an index, the pair is the one whose answer is expected to bring most photos into their group; answers
-    merge groups or keep them apart at once, and NAME.review/labels.csv is the table for fit. Of a table, pairs are
-    drawn at random, so that thirty to sixty answers bound the purity of all groups; NAME.answers.jsonl keeps them.
+    For photos or an index, it asks about the pair whose answer should settle the most photos; answers merge groups or
+    keep them apart, and NAME.review/labels.csv is the table for `fit`. For a table of `lookalike discover`, pairs are
+    drawn at random, so that 30 to 60 answers say how pure its groups are; NAME.answers.jsonl keeps them.
     """
     if Path(source).suffix == ".csv":
         check(model is None, "a table has its groups already: leave out --model")
@@ -40,70 +47,95 @@ def run(
 
 
 def _mend(source: str, answer: list[str], model: Path | None, as_json: bool) -> None:
-    from lookalike.discover import answers
-    from lookalike.discover.session import AGAIN, LABELS, Session, folder_of
+    from lookalike.discover.kept import LABELS
+    from lookalike.discover.session import AGAIN, Session
+    from lookalike.search import Index
 
-    place = folder_of(source)
-    given = [answers.parsed(text) for text in answer]
-    if not place.is_dir():
-        _begin(source, model, place)
-    else:
-        check(model is None, f"'{place}' has its groups already: leave out --model, or delete it to begin again")
-    session = Session(place)
+    given = [_parsed(text) for text in answer]
+    place = begun(source, model, anew=not given)  # an answer is about the groups that were shown
+    session = Session(place, Index.open(source).store if Index.exists(source) else None)
+    session.follow()
     for number, word in given:
         session.answer(number, word)
-    question, table = session.question(), place / LABELS
+    question, table, count = session.question(), place / LABELS, len(session.answered)
+    brought, again = session.brought, session.since >= AGAIN
     if as_json:
-        content = {"question": None if question is None else asdict(question), "answers": session.answers}
-        typer.echo(json.dumps(content | {"merges": session.merges, "table": str(table)}, indent=2, ensure_ascii=False))
+        shown = {"question": None if question is None else asdict(question), "answers": count}
+        more = {"merges": session.merges, "brought": brought or None, "fit_again": again, "table": str(table)}
+        typer.echo(json.dumps(shown | more, indent=2, ensure_ascii=False))
         return
-    typer.echo(f"{session.answers:,} answers, {session.merges:,} merges: {table}")
-    if session.answers and session.answers % AGAIN == 0:
-        typer.echo(f"Learn from the groups as they are now: lookalike fit {table} --out run")
+    typer.echo(f"Answers: {count:,}, merges: {session.merges:,}, table: {table}")
+    if brought:
+        typer.echo(brought)
+    if again:
+        typer.echo(f"{session.since:,} answers and changes since groups were found; a model can learn from them:")
+        typer.echo("".join(f"  {command}\n" for command in session.commands), nl=False)
     if question is None:
         typer.echo("Nothing is left to ask about these groups.")
         return
-    worth = f"{question.chance:.0%} likely; {question.photos:,} photos depend on it"
+    depend = "1 photo depends" if question.photos == 1 else f"{question.photos:,} photos depend"
+    worth = f"{question.chance:.0%} likely; {depend} on it"
     typer.echo(f"Question {question.number}: do these show the same kind ({worth})?")
     typer.echo(f"  {question.left}\n  {question.right}")
     typer.echo(f"Answer with: lookalike ask {source} --answer {question.number}=same (or different, unsure)")
 
 
-def _begin(source: str, model: Path | None, place: Path) -> None:
+def begun(source: str, model: Path | None, anew: bool = True) -> Path:
+    """The folder of a review; groups are found where there are none, or `anew` by another model or of other photos."""
     from lookalike.cli.allocator import keep_memory
     from lookalike.cli.bars import bar
-    from lookalike.discover import photos
+    from lookalike.discover import kept, photos
+    from lookalike.discover.beginning import begin
     from lookalike.discover.grouping import hierarchy
-    from lookalike.discover.session import begin
+    from lookalike.search.stores.places import review_folder
 
+    check("://" not in source, "answers are kept in a folder beside the index: an index in a database has none")
+    place = review_folder(source)
+    if place == Path(source).expanduser() and kept.is_begun(place):  # the review itself, wherever its photos are
+        return place
+    state = photos.state_of(source)
+    if kept.is_begun(place):
+        before = kept.load(place)
+        if not anew or (before.state == state and photos.fingerprint_of(model) in ("", before.photos.fingerprint)):
+            return place
+        model = model or (Path(before.photos.model) if before.photos.model else None)
+        changed = "Photos have come or gone" if before.state != state else "This is another model"
+        typer.echo(f"{changed}: groups are found anew, and everything that you said stays.", err=True)
     keep_memory()
     with ExitStack() as shown:
         given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)))
     with bar("comparing photos") as progress:
         merged = hierarchy(given.vectors, given.known, geometry=given.geometry, progress=progress)
-    begin(place, given, merged)
+    begin(place, given, merged, state)
+    for name, why in given.unreadable:
+        typer.echo(f"unreadable: {printable(name)}: {why}", err=True)
+    return place
 
 
 def _check_table(table: Path, answer: list[str], as_json: bool) -> None:
-    from lookalike.discover import answers
-    from lookalike.discover.questions import answered, checked, questions
-    from lookalike.discover.table import read
+    from lookalike.discover.checking import TableCheck
 
-    asked = questions(read(table))
-    for number, word in [answers.parsed(text) for text in answer]:
-        check(0 < number <= len(asked), f"there is no question {number}: they go from 1 to {len(asked):,}")
-        question = asked[number - 1]
-        answers.append(table, answers.PairAnswer(number, question.left, question.right, word))
-    known = answered(asked, answers.read(table))
-    done = {given.number for given in known}
-    following = next((question for question in asked if question.number not in done), None)
-    result = checked(known)
+    asked = TableCheck(table)
+    for number, word in map(_parsed, answer):
+        asked.answer(number, word)
+    question, result = asked.following, asked.checked
     if as_json:
-        content = {"question": None if following is None else asdict(following), "answers": result.pairs}
+        content = {"question": None if question is None else asdict(question), "answers": result.pairs}
         typer.echo(json.dumps(content | {"same": result.same, "purity": result.purity}, indent=2, ensure_ascii=False))
         return
     typer.echo(str(result))
-    if following is not None:
-        typer.echo(f"Question {following.number}: do these show the same kind ({following.label})?")
-        typer.echo(f"  {following.left}\n  {following.right}")
-        typer.echo(f"Answer with: lookalike ask {table} --answer {following.number}=same (or different, unsure)")
+    if question is not None:
+        typer.echo(f"Question {question.number}: do these show the same kind ({question.label})?")
+        typer.echo(f"  {question.left}\n  {question.right}")
+        typer.echo(f"Answer with: lookalike ask {table} --answer {question.number}=same (or different, unsure)")
+
+
+def _parsed(text: str) -> "tuple[int, Answer]":
+    """The number and the word of NUMBER=WORD."""
+    from lookalike.discover.mending import WORDS
+
+    number, _, given = text.partition("=")
+    word = next((word for word in WORDS if word == given), None)
+    if word is None or not number.isdecimal() or len(number) > 9:
+        raise UserError(f"'{text}' is no answer: give one as NUMBER={'|'.join(WORDS)}")
+    return int(number), word

@@ -9,13 +9,13 @@ import typer
 from lookalike import data
 from lookalike.cli.arguments import Data
 from lookalike.cli.bars import bar
+from lookalike.cli.images import read_vectors
 from lookalike.data.audit.audit import Audit
-from lookalike.errors import UserError, check
-from lookalike.files import read_array, write_text
+from lookalike.data.audit.findings import SHOWN, in_words
+from lookalike.errors import check
+from lookalike.files import write_text
 
 EXAMPLE = "lookalike audit photos/ --out audit.json"
-
-SHOWN = 3  # examples per finding in the table; the JSON has all
 
 
 def run(
@@ -23,23 +23,31 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="Also write all findings to this JSON file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
     embeddings: Annotated[
-        Path | None, typer.Option("--embeddings", help="A .npy file, one row per image: also check the labels.")
+        Path | None,
+        typer.Option(
+            "--embeddings", help="Also check the labels, with the vectors of this .npy file (one row per image)."
+        ),
     ] = None,
     trained: Annotated[
         Path | None, typer.Option("--run", metavar="RUN", help="Also check the labels with the model of this run.")
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option("--labels", metavar="TABLE", help="Write every label with its chance to this .csv, doubts first."),
+        typer.Option(
+            "--labels",
+            metavar="TABLE",
+            help="Write every label, with its chance of being right, to this .csv; doubtful ones first.",
+        ),
     ] = None,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Number of threads that read images.")] = 2,
 ) -> None:
-    """Look for unreadable files, copies, near duplicates across classes and splits, and classes with one image.
+    """Find broken images, duplicates and wrong labels.
 
-    --run RUN writes labels that the neighbours of an image contradict to RUN/suspicious_labels.csv; without DATA, those
-    of the run's test images. --labels says how many labels are wrong, by the model of --run, by --embeddings, or by a
-    network trained on ImageNet; `fit` reads its table and leaves doubts out until you confirm them. Exit code 0:
-    usable; 1: not usable; 2: the data cannot be found.
+    Lists unreadable files, copies, near duplicates across classes and splits, and classes with one image. --run RUN
+    also writes labels that disagree with an image's neighbours to RUN/suspicious_labels.csv (without DATA: those of the
+    run's test images). --labels estimates how many labels are wrong, using the model of --run, --embeddings, or a
+    network trained on ImageNet; `fit` reads its table and leaves out doubtful labels until you confirm them. Exit code
+    0: usable; 1: not usable; 2: data not found.
     """
     from lookalike.cli import audit_labels
 
@@ -51,7 +59,7 @@ def run(
         audit_labels.audit_test_images(Path(str(trained)), as_json)
         return
     dataset = data.load(source, **_partial(source))
-    vectors = _vectors(embeddings) if embeddings is not None else None
+    vectors = read_vectors(embeddings) if embeddings is not None else None
     if trained is not None:
         dataset, vectors = audit_labels.embedded(trained, dataset, threads)
     if labels is not None:
@@ -74,35 +82,15 @@ def _partial(source: str) -> dict[str, Any]:
     return {} if kind in ("folder", "table", "arrays", "glyphs") else {"check_counts": False}
 
 
-def _vectors(path: Path) -> Any:
-    import torch
-
-    try:
-        return torch.from_numpy(read_array(path)).float()
-    except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"'{path}' cannot be read as embeddings ({error}): give a .npy file of n × d numbers") from None
-
-
 def as_table(result: Audit) -> str:
     """The findings, most harmful first, with a few examples of each."""
     lines = [f"{result.name}: {result.images:,} images, {result.classes:,} classes", ""]
     width = max((len(finding.kind) for finding in result.findings), default=0)
     for finding in result.findings:
         lines.append(f"{finding.count:>7,}  {finding.kind:<{width}}  {finding.meaning}")
-        lines += [f"{'':>9}{_example(item)}" for item in finding.items[:SHOWN]]
+        lines += [f"{'':>9}{in_words(item)}" for item in finding.items[:SHOWN]]
     if not result.findings:
         lines.append("no problems found")
     sizes = ", ".join(f"{count:,} of {size}" for size, count in result.class_sizes.items() if count)
     lines += ["", f"classes by number of images: {sizes or 'none'}", result.verdict]
     return "\n".join(lines)
-
-
-def _example(item: Any) -> str:
-    if isinstance(item, list):
-        return " = ".join(_example(part) for part in item[:SHOWN]) + (" = …" if len(item) > SHOWN else "")
-    if not isinstance(item, dict):
-        return str(item)
-    if "detail" in item:
-        return f"{item['path']}: {item['detail']}"
-    extra = f" looks like {item['looks_like']}" if "looks_like" in item else ""
-    return f"{item['path']} [{item['label']}{', ' + item['split'] if item.get('split') else ''}]{extra}"

@@ -12,7 +12,8 @@ from lookalike.models.backbones.survey import Row, survey
 
 EXAMPLE = "lookalike backbones fetch dinov2_small --to dinov2_small"
 app = typer.Typer(
-    help="The networks to start from: which are here, what the others need, and what each costs on this machine.",
+    help="List the networks that `fit` can start from.\n\n"
+    "Shows which are installed, what the others need, and how fast each is on this machine.",
     epilog=f"Example: {EXAMPLE}",
     invoke_without_command=True,
     rich_markup_mode=None,
@@ -22,7 +23,7 @@ app = typer.Typer(
 @app.callback()
 def run(
     context: typer.Context,
-    only: Annotated[str | None, typer.Option("--only", help="Some of the names: a,b,c; default: all.")] = None,
+    only: Annotated[str | None, typer.Option("--only", help="Only these networks: a,b,c. Default: all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """List networks by name, with the milliseconds that an image takes here; `hf:` and `timm:` reach all others."""
@@ -48,11 +49,14 @@ def _line(row: Row) -> str:
 
 @app.command("fetch", epilog=f"Example: {EXAMPLE}")
 def fetch(
-    name: Annotated[str, typer.Argument(help="A name of the list, or hf:OWNER/NAME.")],
+    name: Annotated[str, typer.Argument(help="A name from the list, or hf:OWNER/NAME.")],
     to: Annotated[
-        Path | None, typer.Option("--to", help="Also copy its files to this folder, for a machine without connection.")
+        Path | None, typer.Option("--to", help="Also copy its files to this folder, for a machine that is offline.")
     ] = None,
 ) -> None:
-    """Fetch a network of the Hugging Face Hub once; its revision and digests are recorded, and checked from then on."""
+    """Download a network from the Hugging Face Hub.
+
+    Its revision and digests are recorded at the first download, and checked from then on.
+    """
     place = hub.fetch(name, to)
     typer.echo(f"{name} is in {place}; use it with --backbone {name if to is None else f'hf:{to}'}")

@@ -18,22 +18,26 @@ def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[DATA]", help="Further labelled images of its classes; without them its own items."),
+        typer.Argument(
+            metavar="DATA", help="More labelled images of the same classes. Default: the items of the index."
+        ),
     ] = None,
     precision: Annotated[
         float | None,
         typer.Option(
-            "--precision", help="The share of sure answers that must be right; else the highest that is useful."
+            "--precision", help="Share of `sure` answers that must be right. Default: the highest useful one."
         ),
     ] = None,
-    page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the curve.")] = None,
-    off: Annotated[bool, typer.Option("--off", help="Compare, but switch nothing on.")] = False,
+    page: Annotated[Path | None, typer.Option("--page", help="Also write an HTML page with the curve.")] = None,
+    off: Annotated[bool, typer.Option("--off", help="Only compare; switch nothing on.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Ask an index for images of known class, whose class is absent, has one photo, three or all, and save the chances.
+    """Measure how often answers of an index are right.
 
-    Without DATA its own items are asked, each without itself: that says nothing about photos taken in other ways.
-    With DATA flip is compared too, and switched on where it gains for classes of every size.
+    Searches for images whose class is known, while that class is missing from the index or has one photo, three, or
+    all; `lookalike search` then says how likely an answer is to be right. Without DATA these are the items of the index
+    itself, which says nothing about photos that were taken in another way. With DATA, averaging each query with its
+    mirror image is tried too, and switched on if it helps classes of every size.
     """
     from lookalike import files
     from lookalike.evaluation.table import aligned

@@ -13,17 +13,20 @@ EXAMPLE = "lookalike classify shop.index new_photos/ --out labels.csv"
 
 
 def run(
-    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address with labels.")],
-    sources: Annotated[list[str], typer.Argument(metavar="IMAGES...", help="Folders, images, globs or tables.")],
-    out: Annotated[
-        Path, typer.Option("--out", help="The .csv table: path, label, second, chance, similarity, verdict.")
+    place: Annotated[
+        str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address whose items have labels.")
     ],
-    sure_only: Annotated[bool, typer.Option("--sure", help="Only rows whose verdict is sure.")] = False,
-    guess: Annotated[bool, typer.Option("--guess", help="A label also where the verdict is unknown.")] = False,
+    sources: Annotated[list[str], typer.Argument(metavar="IMAGES", help="Folders, images, globs or tables.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="The .csv table to write: path, label, second, chance, similarity, verdict.")
+    ],
+    sure_only: Annotated[bool, typer.Option("--sure", help="Write only rows whose verdict is sure.")] = False,
+    guess: Annotated[bool, typer.Option("--guess", help="Write a label even if the verdict is unknown.")] = False,
 ) -> None:
-    """Give every picture the label of what it looks like most, and the next one; unknown ones get none.
+    """Label photos by the most similar items of an index.
 
-    `lookalike fit` reads the table again: it learns what is sure, and leaves guesses out until you have checked them.
+    The table also has the second-best label; photos that look like nothing in the index get none. `lookalike fit` reads
+    the table: it learns the labels that are sure, and leaves out the others until you have checked them.
     """
     from lookalike import files
     from lookalike.search import Index

@@ -9,10 +9,12 @@ EXAMPLE = "lookalike compare runs/triplet runs/margin --out comparison --publish
 
 
 def run(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN…|STUDY", help="Folders of runs, or of a study.")],
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN…|STUDY", help="Folders of runs, or the folder of a study.")
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where to write the page.")] = Path("comparison"),
     metrics: Annotated[
-        list[str] | None, typer.Option("--metric", help="Compare by this metric; default: recall@1 and map@r.")
+        list[str] | None, typer.Option("--metric", help="Compare this metric. Default: recall@1 and map@r.")
     ] = None,
     baseline: Annotated[str | None, typer.Option("--against", help="The method to compare the others with.")] = None,
     published: Annotated[
@@ -21,9 +23,10 @@ def run(
     png: Annotated[bool, typer.Option("--png", help="Also save every figure as PNG.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole comparison as JSON.")] = False,
 ) -> None:
-    """Compare runs, or the rows of a study: results with intervals, paired differences, learning curves, cost.
+    """Compare runs, or the rows of a study, with intervals.
 
-    Runs that differ only in seed or fold are one method. FOLDER/compare.html is one page that opens anywhere.
+    Shows results, paired differences, learning curves and cost. Runs that differ only in seed or fold count as one
+    method. The page FOLDER/compare.html needs no other file.
     """
     from lookalike.report.charts.files import as_json as json_text
     from lookalike.report.compare import as_text, compare, write

@@ -14,18 +14,21 @@ EXAMPLE = "lookalike copy shop.index 'postgresql://me@server/shop'"
 
 
 def run(
-    source: Annotated[str, typer.Argument(metavar="INDEX", help="The index to copy: a folder or an address.")],
+    source: Annotated[
+        str, typer.Argument(metavar="INDEX", help="The index to copy: a folder or postgresql:// address.")
+    ],
     target: Annotated[
-        str, typer.Argument(metavar="INDEX", help="A new place, or a copy to finish or to bring up to date.")
+        str, typer.Argument(metavar="TARGET", help="A new index, or a copy to finish or bring up to date.")
     ],
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the items of a target that is not a copy yet.")
+        bool, typer.Option("--replace", help="Replace the items of a TARGET that is not a copy of INDEX.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a sentence.")] = False,
 ) -> None:
-    """Copy a whole index between folders, PostgreSQL servers and shards; an interrupted copy is continued.
+    """Copy an index to another folder or PostgreSQL server.
 
-    At the end both sides are counted and read through, and their digests compared.
+    Shards work too. The same command continues an interrupted copy. At the end, the items of both sides are counted and
+    their digests compared.
     """
     from lookalike.search.stores import places
     from lookalike.search.stores.copying import copy

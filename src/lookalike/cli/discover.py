@@ -17,25 +17,37 @@ EXAMPLE = "lookalike discover photos/ --out found.csv"
 
 def run(
     source: Annotated[
-        str, typer.Argument(metavar="PHOTOS|INDEX", help="Photos (their folders do not count), or an index.")
+        str, typer.Argument(metavar="PHOTOS|INDEX", help="Photos (the folders they are in are ignored) or an index.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="The .csv table: path, label, verdict, similarity, nearer.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="The .csv table to write: path, label, verdict, similarity, nearer.")
+    ],
     model: Annotated[
-        Path | None, typer.Option("--model", help="A saved model; without it, a network trained on ImageNet.")
+        Path | None, typer.Option("--model", help="A saved model. Default: a network trained on ImageNet.")
+    ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option("--known", metavar="TABLE", help="The labels you already have: a table with path and label."),
     ] = None,
     level: Annotated[
-        float | None, typer.Option("--level", help="From 0 (coarse) to 1 (fine), not the suggested level.")
+        float | None,
+        typer.Option(
+            "--level", help="From 0 (few, coarse groups) to 1 (many, fine ones). Default: suggested by the photos."
+        ),
     ] = None,
     same: Annotated[
         list[str] | None,
-        typer.Option("--same", help="Photos of one kind, as a.jpg,b.jpg,c.jpg: the finest level that joins them."),
+        typer.Option(
+            "--same", help="Photos that belong together, a.jpg,b.jpg,c.jpg: use the finest level that joins them."
+        ),
     ] = None,
-    least: Annotated[int, typer.Option("--least", min=2, help="Photos of a new group; fewer stay apart.")] = 3,
+    least: Annotated[int, typer.Option("--least", min=2, help="Smallest new group, in photos.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Find groups of photos of one kind, without labels and without their number; what belongs nowhere stays apart.
+    """Group photos without labels by what they show.
 
-    Known classes of an index stay as they are: photos without a label join them, form new groups, or stay apart.
+    The number of groups need not be known, and a photo that fits nowhere stays in no group. Known classes, from an
+    index or --known, stay as they are; other photos join them, form new groups, or stay out.
     """
     from lookalike.discover import photos, table
     from lookalike.discover.grouping import hierarchy
@@ -43,7 +55,7 @@ def run(
     keep_memory()
     check(level is None or not same, "give --level or --same, not both")
     with ExitStack() as shown:
-        given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)))
+        given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)), known)
     places = [[given.place_of(name) for name in group.split(",") if name] for group in same or []]
     with bar("comparing photos") as progress:
         merged = hierarchy(given.vectors, given.known, geometry=given.geometry, progress=progress)

@@ -10,9 +10,10 @@ import typer
 from lookalike import data
 from lookalike.cli.bars import bar
 from lookalike.cli.images import readable_images
-from lookalike.errors import UserError, check
+from lookalike.errors import check
 from lookalike.evaluation import Result, evaluate
 from lookalike.evaluation.result import Share
+from lookalike.files import write_text
 
 EXAMPLE = 'lookalike evaluate test.npz --metrics "recall@1,2,4,8 map@r nmi" --json'
 
@@ -25,33 +26,41 @@ def run(
         Path,
         typer.Argument(
             metavar="FILE.npz|MODEL",
-            help=f"A file of arrays ({', '.join(ARRAYS)}; the first two are required), or the folder of a model.",
+            help=f"A file of arrays ({', '.join(ARRAYS)}; only the first two are required) or the folder of a model.",
         ),
     ],
     source: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="With MODEL: the labelled images to embed.")
+        str | None, typer.Argument(metavar="DATA", help="With MODEL: the labelled images to embed.")
     ] = None,
     split: Annotated[
-        str, typer.Option("--split", help="The split to measure where DATA has splits; 'all' for every image.")
+        str, typer.Option("--split", help="Which split of DATA to measure, if it has splits; 'all': every image.")
     ] = "test",
-    metrics: Annotated[str, typer.Option("--metrics", help="Names such as 'recall@1,10 map@r nmi'.")] = "",
+    metrics: Annotated[
+        str, typer.Option("--metrics", help="Metrics, such as 'recall@1,10 map@r nmi'. Default: all.")
+    ] = "",
     normalise: Annotated[
-        str, typer.Option("--normalise", help="sphere, ball or none; default: the model's geometry, else sphere.")
+        str, typer.Option("--normalise", help="sphere, ball or none. Default: the model's geometry, otherwise sphere.")
     ] = "",
-    ties: Annotated[str, typer.Option("--ties", help="pessimistic, optimistic or expected.")] = "pessimistic",
+    ties: Annotated[
+        str, typer.Option("--ties", help="How to rank ties: pessimistic, optimistic or expected.")
+    ] = "pessimistic",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the k-means clustering.")] = 0,
-    by_class: Annotated[str, typer.Option("--by-class", metavar="METRIC", help="Add this metric per class.")] = "",
-    by_category: Annotated[
-        str, typer.Option("--by-category", metavar="METRIC", help="Add this metric per category.")
+    by_class: Annotated[
+        str, typer.Option("--by-class", metavar="METRIC", help="Also show this metric for each class.")
     ] = "",
-    worst: Annotated[int, typer.Option("--worst", min=0, help="Add this many worst queries and confused classes.")] = 0,
+    by_category: Annotated[
+        str, typer.Option("--by-category", metavar="METRIC", help="Also show this metric for each category.")
+    ] = "",
+    worst: Annotated[
+        int, typer.Option("--worst", min=0, help="Also show this many of the worst queries and confused classes.")
+    ] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Also write the whole result to this JSON file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
 ) -> None:
-    """Measure retrieval, clustering and geometry of embeddings, exactly.
+    """Compute exact retrieval and clustering metrics.
 
-    Without gallery arrays every embedding is a query and the others are its gallery. Items whose `gallery_ignore`
-    equals the query's `ignore` (the same camera, say) are hidden from it.
+    Without gallery arrays, every embedding is a query and all others are its gallery. A query does not see gallery
+    items whose `gallery_ignore` equals its own `ignore` (the same camera, for example).
     """
     arrays, natural = (read(file), "sphere") if source is None else embedded(file, source, split)
     labels, gallery_labels = several_labels(arrays)
@@ -75,10 +84,7 @@ def run(
     }
     weak = weaknesses(result, worst, arrays.get("paths")) if worst else {}
     if out is not None:
-        try:
-            out.write_text(result.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"cannot write {out} ({error.strerror}): give another --out") from None
+        write_text(out, result.to_json() + "\n")
     typer.echo(as_text(result, breakdowns, weak) if not as_json else as_document(result, breakdowns, weak))
 
 

@@ -15,23 +15,28 @@ def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model, such as run/model, or hf:OWNER/NAME.")],
     out: Annotated[Path, typer.Option("--out", help="The .onnx file to write.")] = Path("model.onnx"),
     precision: Annotated[
-        str, typer.Option("--precision", help="float32; float16 (half the size); int8 (faster on a CPU as well).")
+        str,
+        typer.Option(
+            "--precision", help="float32, float16 (half the size) or int8 (smaller still, and faster on a CPU)."
+        ),
     ] = "float32",
     photos: Annotated[
         str | None,
         typer.Option(
             "--photos",
             metavar="DATA",
-            help="With float16 or int8: labelled photos. Classes of the training calibrate int8, the others prove it.",
+            help="For float16 and int8: labelled photos. The classes of the training calibrate int8, others test it.",
         ),
     ] = None,
     most_lost: Annotated[
-        float, typer.Option("--most-lost", help="Refuse a small file that loses more points of recall@1 than this.")
+        float,
+        typer.Option("--most-lost", help="Refuse a file that loses more percentage points of recall@1 than this."),
     ] = 0.5,
 ) -> None:
-    """Write a model as ONNX and check it: float32 against torch, smaller files by retrieval on unseen classes.
+    """Write a model as an ONNX file and check that file.
 
-    The file's metadata hold its preprocessing and, for a small file, what it is worth beside the model.
+    A float32 file is compared with torch, a smaller one is tested by retrieval on unseen classes. The metadata of the
+    file hold its preprocessing and, for float16 and int8, its accuracy next to that of the model.
     """
     from lookalike.models import Model, export_onnx
 

@@ -14,39 +14,44 @@ EXAMPLE = "lookalike fit photos/ --out run --minutes 10"
 
 def run(
     source: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="A folder, a table, a name, or name=folder. Default: glyphs.")
+        str | None,
+        typer.Argument(metavar="DATA", help="A folder, a table, a data set, or dataset=folder. Default: glyphs."),
     ] = None,
     out: RunFolder = Path("run"),
     minutes: Annotated[
-        float | None, typer.Option("--minutes", help="Time for the whole run, evaluation included.")
+        float | None, typer.Option("--minutes", help="Time limit for the whole run, evaluation included.")
     ] = None,
     dim: Annotated[
-        int | None, typer.Option("--dim", help="Maximum dimensions of the embedding; default: as many as help.")
+        int | None,
+        typer.Option("--dim", help="Maximum size of the embedding. Default: as many dimensions as improve it."),
     ] = None,
     backbone: Annotated[
-        str | None, typer.Option("--backbone", help="The network to start from, as lookalike backbones names it.")
+        str | None, typer.Option("--backbone", help="The network to start from; `lookalike backbones` lists them.")
     ] = None,
     backbones: Annotated[
-        str | None, typer.Option("--backbones", help="Networks to choose from: a,b,c; default: those installed.")
+        str | None, typer.Option("--backbones", help="Networks to choose from: a,b,c. Default: those installed.")
     ] = None,
     most_ms: Annotated[
-        float | None, typer.Option("--most-ms", help="Maximum milliseconds per image of the chosen network.")
+        float | None, typer.Option("--most-ms", help="Slowest acceptable network, in milliseconds per image.")
     ] = None,
     refit_on_all: Annotated[
         bool,
         typer.Option(
-            "--refit-on-all", help="After the proof, train again on all classes; this takes longer than --minutes."
+            "--refit-on-all", help="After testing, train again on all classes. This takes extra time, beyond --minutes."
         ),
     ] = False,
     marks: Annotated[
         str | None,
         typer.Option(
-            "--with", help="An index or a table of labels with marks to learn from; the index gets the new model."
+            "--with",
+            help="Also learn from the marks in an index, which moves to the new model if it is better, or in a table.",
         ),
     ] = None,
-    settings: Annotated[list[str] | None, changes("Change the recipe: --set optimiser.lr=1e-4")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of every random choice.")] = None,
-    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, mps; default: the best available.")] = None,
+    settings: Annotated[list[str] | None, changes("Change a setting of the recipe: --set optimiser.lr=1e-4")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Random seed.")] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="cpu, cuda or mps. Default: the best available.")
+    ] = None,
     resume: Resume = False,
     fresh: Fresh = False,
     audit: Audit = True,
@@ -54,11 +59,12 @@ def run(
     track: Track = None,
     as_json: ResultAsJson = False,
 ) -> None:
-    """Train on some classes, prove it on others, save the model and a report.
+    """Train a model on some classes and test it on the others.
 
-    Classes are the folders of DATA. The recipe is chosen from the images and from what is installed; RUN/recipe.toml
-    has it written out. Ctrl-C saves the run and prints the command that continues it. --with shop.index adds what
-    people marked there, and the index moves to the new model if that is better than the one in use (docs/loop.md).
+    Every subfolder of DATA is a class. The settings are chosen from your images and from what is installed, and written
+    to RUN/recipe.toml. Ctrl-C saves the run and prints the command that continues it. With --with shop.index the model
+    also learns from what people marked in that index, and the index moves to the new model if that one is better than
+    its own (docs/loop.md).
     """
     named = {
         "train.minutes": minutes,

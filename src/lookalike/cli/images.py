@@ -1,7 +1,10 @@
-"""The images that a verb embeds: loaded, without those that cannot be read, under their absolute paths."""
+"""The images that a verb embeds, without those that cannot be read, under their absolute paths; or their vectors."""
 
 from dataclasses import replace
 from pathlib import Path
+
+import torch
+from torch import Tensor
 
 from lookalike import data
 from lookalike.cli.bars import bar
@@ -9,6 +12,7 @@ from lookalike.data import Dataset
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.errors import UserError
+from lookalike.files import read_array
 
 
 def readable_images(dataset: Dataset, split: str | None = None) -> Dataset:
@@ -21,6 +25,14 @@ def readable_images(dataset: Dataset, split: str | None = None) -> Dataset:
         example = f", for example {images.problems[-1].path}: {images.problems[-1].detail}" if images.problems else ""
         raise UserError(f"{dataset.name}: none of {len(part):,} images{where} can be read{example}")
     return images
+
+
+def read_vectors(path: Path) -> Tensor:
+    """The embeddings in a .npy file, one row per image."""
+    try:
+        return torch.from_numpy(read_array(path)).float()
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"'{path}' cannot be read as embeddings ({error}): give a .npy file of n × d numbers") from None
 
 
 def _absolute(dataset: Dataset) -> Dataset:

@@ -20,24 +20,32 @@ EXAMPLE = "lookalike index run/model photos/ --out shop.index"
 def run(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", help="A saved model, such as run/model, or hf:OWNER/NAME; none for vectors."),
+        typer.Argument(
+            metavar="MODEL", help="A saved model, such as run/model, or hf:OWNER/NAME; `none` if DATA are vectors."
+        ),
     ],
     source: Annotated[
-        list[str], typer.Argument(metavar="DATA...", help="Folders, tables, images, globs, data sets, or .npz vectors.")
+        list[str], typer.Argument(metavar="DATA", help="Folders, tables, images, globs, data sets, or vectors (.npz).")
     ],
-    out: Annotated[str, typer.Option("--out", help="The folder or address of the index to create or update.")],
+    out: Annotated[str, typer.Option("--out", help="The index: a folder or postgresql:// address.")],
     thing: Annotated[
-        str | None, typer.Option("--thing", help="Answers are things: photos with the same sku, label, folder_2, ….")
+        str | None,
+        typer.Option(
+            "--thing", help="Answer with things instead of photos: all photos with the same value in this column."
+        ),
     ] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove items of DATA whose files are gone.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Also remove items of DATA whose files are gone.")] = False,
     new_generation: Annotated[
         bool,
-        typer.Option("--new-generation", help="With another model: embed everything again beside the old vectors."),
+        typer.Option("--new-generation", help="Change to another model: embed everything again, then switch."),
     ] = False,
     on: On = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Add images to an index, or bring it up to date: only what is new or changed is embedded."""
+    """Make an index of images, or bring one up to date.
+
+    Only images that are new or have changed are embedded.
+    """
     from lookalike.workers import Workers
 
     keep_memory()
@@ -71,6 +79,7 @@ def _opened(model: str, first: Path, out: str, new_generation: bool, prune: bool
     from lookalike.models import Model
     from lookalike.search import Index
     from lookalike.search.adding.generation import renew
+    from lookalike.search.calibration import kept
     from lookalike.search.index import NO_MODEL
     from lookalike.search.stores.places import shown
 
@@ -87,6 +96,7 @@ def _opened(model: str, first: Path, out: str, new_generation: bool, prune: bool
         return index
     with bar("embedding everything again") as progress:
         gone = renew(index, loaded, prune, progress)
+    kept.adopt(index.store, Path(model), loaded)
     for name in gone:
         typer.echo(f"dropped, its picture is gone: {name}", err=True)
     return index

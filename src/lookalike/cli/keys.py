@@ -10,7 +10,7 @@ import typer
 
 from lookalike.errors import check
 
-EXAMPLE = "lookalike keys shop.index add till --scope search --scope mark --days 90"
+EXAMPLE = "lookalike keys shop.index add shop-app --scope search --days 90"
 
 
 class Action(StrEnum):
@@ -25,17 +25,21 @@ def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The name of the key, such as that of its owner.")
+        str | None, typer.Argument(metavar="NAME", help="The name of the key, such as that of its owner.")
     ] = None,
     scope: Annotated[
-        list[str] | None, typer.Option("--scope", help="What it may do: search, mark, write, admin (all of it).")
+        list[str] | None,
+        typer.Option("--scope", help="What the key allows: search, mark, write or admin (everything)."),
     ] = None,
-    days: Annotated[float | None, typer.Option("--days", help="How long it is valid. Default: until revoked.")] = None,
+    days: Annotated[
+        float | None, typer.Option("--days", help="Days that the key is valid. Default: until revoked.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
-    """Create, list and revoke the keys that `lookalike serve` asks for. A running server notices at once.
+    """Create, list and revoke keys of a server.
 
-    A key is printed once; the index keeps its digest. Every change of keys is an entry of `lookalike log`.
+    `lookalike serve` asks for them, and a running server notices changes at once. A key is printed only once; the index
+    keeps its digest. `lookalike log` records every change.
     """
     from lookalike.search import Index, keys
     from lookalike.search.log import this_user

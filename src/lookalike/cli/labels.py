@@ -12,13 +12,14 @@ EXAMPLE = "lookalike labels shop.index --out marked.csv"
 
 
 def run(
-    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address with feedback.")],
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     out: Annotated[Path, typer.Option("--out", help="The .csv table to write: path, label, not_label.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Write marked queries and items with their classes (for fit --with and calibrate), and all pairs, right and wrong.
+    """Write what people marked as right or wrong to a table.
 
-    The pairs go beside the table as NAME.pairs.csv; pictures that are not files of yours go to NAME.pictures/.
+    `fit --with` and `calibrate` read the table. The single marks go to NAME.pairs.csv beside it, and query photos that
+    are not files of yours to NAME.pictures/.
     """
     from lookalike.search import Index
     from lookalike.search.feedback import labels

@@ -28,10 +28,13 @@ def first_sentence(member: Callable[..., Any]) -> str:
 
 
 def run(
-    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(CATALOGUES)}; default: list these kinds.")] = "",
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(CATALOGUES)}. Default: list these kinds.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """List the available data sets, losses, miners, models, regularisers or samplers, with their settings."""
+    """List losses, miners, samplers, models and data sets.
+
+    Each is shown with its settings; the names are those that recipes use.
+    """
     if not kind:
         typer.echo("\n".join(CATALOGUES))
         return

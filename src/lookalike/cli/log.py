@@ -10,13 +10,16 @@ EXAMPLE = "lookalike log shop.index --last 20"
 
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
-    item: Annotated[str | None, typer.Option("--item", metavar="ID", help="Only what was done to this item.")] = None,
-    last: Annotated[int | None, typer.Option("--last", min=1, help="Only this many of the newest entries.")] = None,
+    item: Annotated[str | None, typer.Option("--item", metavar="ID", help="Show only changes to this item.")] = None,
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, help="Show only this many of the newest entries.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
-    """List additions, removals, marks, calibrations and keys, the oldest first. Entries are added and never changed.
+    """Show who changed what in an index.
 
-    Items are named by a digest of their id, so that one that was forgotten leaves no name.
+    Lists additions, removals, marks, calibrations and changes of keys, oldest first. Entries are never changed. An item
+    is named by a digest of its id, so that nothing reveals the name of one that was erased.
     """
     from lookalike.search import Index
     from lookalike.search.log import shown, subject_of

@@ -10,12 +10,15 @@ EXAMPLE = "lookalike push run/model me/shoes --private"
 
 def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a saved model, such as run/model.")],
-    repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The repository; it is created if need be.")],
-    private: Annotated[bool, typer.Option("--private", help="A new repository is for you alone.")] = False,
+    repository: Annotated[
+        str, typer.Argument(metavar="OWNER/NAME", help="The repository. It is created if it does not exist.")
+    ],
+    private: Annotated[bool, typer.Option("--private", help="If the repository is new, make it private.")] = False,
 ) -> None:
-    """Upload a model with its card to the Hugging Face Hub; others use it as hf:OWNER/NAME wherever MODEL stands.
+    """Upload a model and its card to the Hugging Face Hub.
 
-    The token of HF_TOKEN or of `hf auth login` must be allowed to write there.
+    Others can then write hf:OWNER/NAME wherever a command takes a MODEL. You need a token that may write there, from
+    HF_TOKEN or `hf auth login`.
     """
     from lookalike.models import model_hub
 

@@ -1,4 +1,4 @@
-"""`lookalike remove INDEX (ID… | --where …)`: items that shall not be found, or not even be known, any more."""
+"""`lookalike remove INDEX (ID… | --where …)`: items that should no longer be found, or even known."""
 
 import json
 from typing import Annotated
@@ -10,17 +10,24 @@ EXAMPLE = "lookalike remove shop.index --where brand=x"
 
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids of items.")] = None,
-    where: Annotated[list[str] | None, typer.Option("--where", help="A condition: brand=x, 'price<20'.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of items.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", help="Remove all items that meet this condition: brand=x, 'price<20'."),
+    ] = None,
     forget: Annotated[
-        bool, typer.Option("--forget", help="Leave no byte of them in any file of the index, and print a receipt.")
+        bool,
+        typer.Option(
+            "--forget", help="Erase every byte of the items from the files of the index, and print a receipt."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
-    """Remove items by id, or all that conditions select. The pictures themselves are not touched.
+    """Remove items from an index.
 
-    What is removed stays in free pages, logs and caches until something else is written there. With --forget the
-    index is written anew, which takes as long as copying it, and marks that speak of the items go with them.
+    Removes items by id, or all that meet a condition; the image files are not touched. Bytes of removed items may
+    remain in the files of the index until they are overwritten. With --forget the whole index is rewritten, which takes
+    as long as copying it, and marks about the items are removed too.
     """
     from lookalike.search import Index
 

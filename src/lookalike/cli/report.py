@@ -12,16 +12,19 @@ EXAMPLE = "lookalike report run"
 
 
 def run(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run; it must hold test.npz.")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with test.npz in it.")],
     png: Annotated[bool, typer.Option("--png", help="Also save every figure as PNG.")] = False,
     photos: Annotated[
-        Path | None, typer.Option("--photos", help="Also show pictures of test images that lie below this folder.")
+        Path | None, typer.Option("--photos", help="Also show test images that are inside this folder.")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print where the page is and its main numbers as JSON.")
+        bool, typer.Option("--json", help="Print the path of the page and the main figures as JSON.")
     ] = False,
 ) -> None:
-    """Write RUN/report.html, one page that opens anywhere, and its figures with their numbers to RUN/figures/."""
+    """Write the report of a run as one HTML page.
+
+    The page is RUN/report.html and needs no other file; its figures and their numbers are also saved in RUN/figures/.
+    """
     from lookalike import report
     from lookalike.runs.finished import fitting
 

@@ -11,34 +11,46 @@ from lookalike.cli.allocator import keep_memory
 from lookalike.errors import UserError, check
 from lookalike.files import printable
 
-EXAMPLE = "lookalike search shop.index photo.jpg --k 5 --where brand=x --group label"
+EXAMPLE = "lookalike search shop.index photo.jpg --k 5 --page hits.html"
 
 
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
-    queries: Annotated[
-        list[str] | None, typer.Argument(metavar="IMAGE...", help="Image files, or ids of items.")
+    queries: Annotated[list[str] | None, typer.Argument(metavar="IMAGE", help="Image files, or ids of items.")] = None,
+    k: Annotated[int, typer.Option("--k", min=1, help="Number of items to show for each query.")] = 10,
+    where: Annotated[
+        list[str] | None, typer.Option("--where", help="Keep only items that meet this condition: brand=x, 'price<20'.")
     ] = None,
-    k: Annotated[int, typer.Option("--k", min=1, help="How many items per query.")] = 10,
-    where: Annotated[list[str] | None, typer.Option("--where", help="A condition: brand=x, 'price<20'.")] = None,
     group: Annotated[
-        str | None, typer.Option("--group", help="Things by this column, each with its best photos; id: photos.")
+        str | None,
+        typer.Option(
+            "--group", help="Answer with things by this column, each with its best photos; `id`: with photos."
+        ),
     ] = None,
     box: Annotated[
-        str | None, typer.Option("--box", help="x,y,width,height: search inside this part of the image.")
+        str | None, typer.Option("--box", help="Search with this part of the image only: x,y,width,height in pixels.")
     ] = None,
-    like: Annotated[list[str] | None, typer.Option("--like", help="A further example of what is meant.")] = None,
-    unlike: Annotated[list[str] | None, typer.Option("--unlike", help="An example of what is not meant.")] = None,
-    page: Annotated[Path | None, typer.Option("--page", help="Also write a page with the pictures.")] = None,
-    first: Annotated[bool, typer.Option("--first", help="Search with the first item of the index, to try it.")] = False,
-    why: Annotated[
-        bool, typer.Option("--why", help="Say which places of both pictures make a hit; --page shows them.")
+    like: Annotated[
+        list[str] | None, typer.Option("--like", help="Another example of what you are looking for.")
+    ] = None,
+    unlike: Annotated[
+        list[str] | None, typer.Option("--unlike", help="An example of what you are not looking for.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option("--page", help="Also write an HTML page with the pictures.")] = None,
+    first: Annotated[
+        bool, typer.Option("--first", help="Search with the first item of the index (to try it out).")
     ] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Leave out what calibration switched on.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Say which parts of both pictures make them similar; --page shows them.")
+    ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Do not use what calibration switched on.")] = False,
     complete: Annotated[bool, typer.Option("--complete", help="Fail if a shard does not answer.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Find the items nearest to each image, and say whether to believe the best of them."""
+    """Find the items most similar to an image.
+
+    A calibrated index also says how far to believe the answer.
+    """
     from lookalike.search import Index
 
     keep_memory()
@@ -46,19 +58,15 @@ def run(
     names = [*(queries or []), *([next(iter(index.store.listed())).id] if first and len(index) else [])]
     check(bool(names) or bool(like), "give an image or the id of an item to search for")
     corners = None if box is None else _box(box)
-    together = bool(like) or bool(unlike)
-    if together:
-        answers = [
-            index.search(
-                None, k, where=where, group=group, like=[*names, *(like or [])], unlike=unlike or [], plain=plain
-            )
-        ]
-        names = [", ".join([*names, *(like or [])])]
-    else:
-        answers = [index.search(name, k, where=where, group=group, box=corners, plain=plain) for name in names]
+    asked = [[*names, *(like or [])]] if like or unlike else [[name] for name in names]
+    answers = [
+        index.search(None, k, where=where, group=group, box=corners, like=some, unlike=unlike or (), plain=plain)
+        for some in asked
+    ]
+    names = [", ".join(some) for some in asked]
     reasons = [[answer.why(hit) for hit in answer.hits] if why else [] for answer in answers]
     if page is not None:
-        _write_page(index, page, names, answers, reasons, together)
+        _write_page(index, page, asked, corners, answers, reasons)
     if as_json:
         typer.echo(
             json.dumps(
@@ -113,7 +121,9 @@ def _as_table(index: Any, name: str, answer: Any, reasons: list[Any]) -> str:
     lines = [_title(index, name)]
     lines += [f"{shard} does not answer: its items are missing below" for shard in answer.missing]
     if answer.verdict == "uncalibrated":
-        lines.append("uncalibrated: lookalike calibrate says what a similarity means")
+        lines.append(
+            f"uncalibrated: {answer.meaning or 'run lookalike calibrate to measure how far to trust an answer'}"
+        )
     else:
         lines.append(in_brief(answer))
     things = any(hit.photos for hit in answer.hits)
@@ -122,7 +132,7 @@ def _as_table(index: Any, name: str, answer: Any, reasons: list[Any]) -> str:
         thing = [text_of(hit.thing) or ""] if things else []
         rows.append([f"{hit.similarity:.4f}", *thing, hit.label or "", _shown(hit.path) or hit.id])
         rows += [["", *([""] if things else []), "", _shown(photo.path) or photo.id] for photo in hit.photos[1:]]
-    found = aligned(rows) if answer.hits else ["nothing in the index answers this search"]
+    found = aligned(rows, range(1, len(rows[0]))) if answer.hits else ["nothing in the index answers this search"]
     said = [f"{place}. {why.words}" for place, why in enumerate(reasons, start=1)]
     return "\n".join([*lines, *found, *said, ""])
 
@@ -143,18 +153,21 @@ def _shown(path: str | None) -> str | None:
 
 
 def _write_page(
-    index: Any, file: Path, names: list[str], answers: list[Any], reasons: list[list[Any]], together: bool
+    index: Any,
+    file: Path,
+    asked: list[list[str]],
+    box: tuple[int, int, int, int] | None,
+    answers: list[Any],
+    reasons: list[list[Any]],
 ) -> None:
     from lookalike import files
     from lookalike.search.pages import Lit, search_page
     from lookalike.search.pictures import as_jpeg, lit, thumbnail
     from lookalike.search.queries import pixels_of
 
-    def picture(name: str) -> bytes | None:
-        if together:
-            return None
+    def picture(name: str, part: tuple[int, int, int, int] | None) -> bytes | None:
         if Path(name).is_file():
-            return as_jpeg(pixels_of(name).permute(1, 2, 0).numpy())
+            return as_jpeg(pixels_of(name, part).permute(1, 2, 0).numpy())
         return thumbnail(index.store, index.store.items([name])[0])
 
     def explained(name: str, answer: Any, whys: list[Any]) -> list[Lit]:
@@ -167,10 +180,13 @@ def _write_page(
             for hit, why in zip(answer.hits, whys, strict=True)
         ]
 
-    rows = [(name, picture(name), answer) for name, answer in zip(names, answers, strict=True)]
+    rows = [
+        (", ".join(some), [picture(name, box if len(some) == 1 else None) for name in some], answer)
+        for some, answer in zip(asked, answers, strict=True)
+    ]
     why = {
-        place: explained(name, answer, whys)
-        for place, (name, answer, whys) in enumerate(zip(names, answers, reasons, strict=True))
+        place: explained(some[0], answer, whys)
+        for place, (some, answer, whys) in enumerate(zip(asked, answers, reasons, strict=True))
         if whys
     }
     files.write_text(file, search_page(index, rows, why))

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,34 +16,42 @@ DEMO = Path("demo")
 
 def run(
     place: Annotated[
-        str | None, typer.Argument(metavar="[INDEX]", help="A folder or postgresql:// address. Default: the demo's.")
+        str | None,
+        typer.Argument(metavar="INDEX", help="A folder or postgresql:// address. Default: the index of the demo."),
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")] = 8000,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port to listen on; 0: any free one.")
+    ] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
             "--token",
             envvar="LOOKALIKE_TOKEN",
-            help="A key that may do everything; other machines need it, or keys of the index.",
+            help="A key with all rights. To listen to other machines, set this or add keys to the index.",
         ),
     ] = None,
     name: Annotated[
-        list[str] | None, typer.Option("--name", help="A host name under which the server is reached.")
+        list[str] | None, typer.Option("--name", help="A host name that clients use for this server.")
     ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Processes that answer.")] = 1,
-    read_only: Annotated[bool, typer.Option("--read-only", help="No new items, no removals, no feedback.")] = False,
-    log: Annotated[bool, typer.Option("--log/--no-log", help="A line of JSON on stderr for every request.")] = True,
+    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of processes that answer.")] = 1,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Allow no new items, removals or feedback.")] = False,
+    log: Annotated[bool, typer.Option("--log/--no-log", help="Log a line of JSON on stderr for every request.")] = True,
 ) -> None:
-    """Serve an index as a page to search with and an API (docs at /docs), until Ctrl-C."""
+    """Serve a search page and an HTTP API.
+
+    The page is at /, the documentation of the API at /docs. Ctrl-C stops the server.
+    """
     from lookalike.search.serve.settings import LOCAL, Settings
 
-    plain = token is None or (token.isascii() and token == token.strip() != "")
-    check(plain, "a token is plain ASCII without blanks around it")
-    _check_libraries()
+    check_token(token)
+    check_libraries()
+    from lookalike.discover.kept import is_begun
+    from lookalike.discover.review.routes import add_begun
     from lookalike.search import Index, keys
+    from lookalike.search.serve.app import create_app
     from lookalike.search.serve.server import run as serve
-    from lookalike.search.stores.places import shown
+    from lookalike.search.stores.places import review_folder, shown
 
     chosen = place or _demo()
     with closing(Index.open(chosen)) as index:
@@ -51,10 +60,21 @@ def run(
             f"listening on {host} lets others in: give a --token that they must send, or keys (lookalike keys)",
         )
     settings = Settings(chosen, host, port, token, tuple(name or ()), read_only, workers, log=log)
-    serve(settings, lambda address: typer.echo(f"serving {shown(chosen)} at {address}, Ctrl-C stops it", err=True))
+
+    def announce(address: str) -> None:
+        typer.echo(f"serving {shown(chosen)} at {address}, Ctrl-C stops it", err=True)
+        if is_begun(review_folder(chosen)):
+            typer.echo(f"groups to name and mend at {address}/review", err=True)
+
+    serve(settings, announce, partial(create_app, further=(add_begun,)))
 
 
-def _check_libraries() -> None:
+def check_token(token: str | None) -> None:
+    plain = token is None or (token.isascii() and token == token.strip() != "")
+    check(plain, "a token is plain ASCII without blanks around it")
+
+
+def check_libraries() -> None:
     from importlib.util import find_spec
 
     missing = [library for library in ("fastapi", "uvicorn", "python_multipart") if find_spec(library) is None]

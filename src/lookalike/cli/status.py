@@ -13,16 +13,24 @@ EXAMPLE = "lookalike status shop.index --check"
 
 def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
-    check: Annotated[bool, typer.Option("--check", help="Look for damage; exit code 1 if there is any.")] = False,
-    compact: Annotated[bool, typer.Option("--compact", help="Free the space of removed items.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check for damage; the exit code is 1 if there is any.")
+    ] = False,
+    compact: Annotated[bool, typer.Option("--compact", help="Free the disk space of removed items.")] = False,
     backup: Annotated[Path | None, typer.Option("--backup", help="Copy the whole index into one file.")] = None,
-    restore: Annotated[Path | None, typer.Option("--restore", help="First restore the index from this backup.")] = None,
+    restore: Annotated[Path | None, typer.Option("--restore", help="Restore the index from this backup first.")] = None,
     approximate: Annotated[
-        bool | None, typer.Option("--approximate/--exact", help="On PostgreSQL: build a graph, or drop it.")
+        bool | None,
+        typer.Option(
+            "--approximate/--exact", help="On PostgreSQL: build the graph for approximate search, or drop it."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
-    """Show items, classes, columns, generations, calibration and its age, and sizes on disk."""
+    """Show what an index holds, and check or back it up.
+
+    Prints items, classes, columns, generations, the calibration and its age, and sizes on disk.
+    """
     from lookalike.search import Index
     from lookalike.search.status import describe
 

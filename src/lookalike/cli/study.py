@@ -12,39 +12,44 @@ from lookalike.cli.arguments import Data, On, Part, ResultAsJson, Workers, chang
 from lookalike.cli.interrupt import stop_requests, stopping
 from lookalike.cli.live import live
 from lookalike.cli.running import STOPPED
+from lookalike.errors import EXIT_CODE
 
 if TYPE_CHECKING:
     from lookalike.sweeps import Study
 
-MISTAKE = 2  # the exit code of a user's mistake
 EXAMPLE = "lookalike study papers/multi_similarity/ablation.toml --out ablation"
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="See papers/.")],
+    file: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="A study, such as those in papers/.")],
     source: Data = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the study.")] = Path("study"),
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="The folder of the study.")] = Path("study"),
     recipe: Annotated[Path | None, typer.Option("--recipe", help="Use this recipe instead of the study's.")] = None,
-    settings: Annotated[list[str] | None, changes("Change all cells: --set train.steps=50")] = None,
+    settings: Annotated[list[str] | None, changes("Change a setting of all cells: --set train.steps=50")] = None,
     workers: Workers = 1,
     on: On = None,
     part: Part = None,
-    table: Annotated[bool, typer.Option("--table", help="Run nothing; show what is there.")] = False,
+    table: Annotated[bool, typer.Option("--table", help="Run nothing; show the results so far.")] = False,
     earlier: Annotated[
-        Path | None, typer.Option("--earlier", metavar="STUDY.json", help="Its cells, done elsewhere, are not run.")
+        Path | None,
+        typer.Option(
+            "--earlier", metavar="STUDY.json", help="Skip the cells that this file has: they were run elsewhere."
+        ),
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run failed cells again.")] = False,
     rehearse: Annotated[
-        bool, typer.Option("--rehearse", help="Only try every row: one step, one evaluation, a few images.")
+        bool,
+        typer.Option("--rehearse", help="Only check that every row can run: one step, one evaluation, a few images."),
     ] = False,
     as_json: ResultAsJson = False,
 ) -> None:
-    """Run every cell of a study that is not done yet, then show the table: mean ± deviation, intervals, differences.
+    """Run a grid of trainings and show the table of results.
 
-    The same command continues after an interruption. --workers and --on share the cells among processes or the nodes of
-    a Ray cluster; the tasks of a batch scheduler that see the same folder take a part each.
-    A machine without that folder continues with --earlier from the study.json of the first one. A row that cannot run
-    is named at once and the others are run; the exit code is then 2.
+    The table has means, standard deviations, intervals and paired differences. Cells that are done are not run again,
+    so the same command continues an interrupted study. --workers shares the cells among processes, --on among the nodes
+    of a Ray cluster, and --part among tasks of a batch scheduler that see the same folder. On another machine, without
+    that folder, --earlier continues from the study.json of the first. A row that cannot run is reported at once, the
+    other rows are run, and the exit code is 2.
     """
     from lookalike.sweeps import adopt, as_text, gather, read
 
@@ -63,7 +68,7 @@ def run(
     if left and not table:
         typer.echo(f"{left} cells are left to other processes or parts: --table shows their results", err=True)
     if study.refused:
-        raise typer.Exit(MISTAKE)
+        raise typer.Exit(EXIT_CODE)
 
 
 def _rehearse(study: "Study") -> int:
@@ -81,7 +86,7 @@ def _rehearse(study: "Study") -> int:
     typer.echo(
         f"{failed} of {len(outcome)} rows cannot run" if failed else f"all {len(outcome)} rows can run", err=True
     )
-    return MISTAKE if failed else 0
+    return EXIT_CODE if failed else 0
 
 
 def _work(study: "Study", out: Path, retry: bool, workers: pool.Workers, part: pool.Part) -> "Study":

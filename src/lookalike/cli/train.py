@@ -12,10 +12,13 @@ EXAMPLE = "lookalike train papers/roth/protocol.toml cub200=birds/ --set loss.na
 
 
 def run(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="See papers/, or recipe.toml of a run.")],
+    recipe: Annotated[
+        Path,
+        typer.Argument(metavar="RECIPE.toml", help="A recipe, such as one in papers/, or the recipe.toml of a run."),
+    ],
     source: Data = None,
     out: RunFolder = Path("run"),
-    settings: Annotated[list[str] | None, changes("Change the recipe: --set loss.name=triplet")] = None,
+    settings: Annotated[list[str] | None, changes("Change a setting of the recipe: --set loss.name=triplet")] = None,
     resume: Resume = False,
     fresh: Fresh = False,
     audit: Audit = False,
@@ -23,7 +26,10 @@ def run(
     track: Track = None,
     as_json: ResultAsJson = False,
 ) -> None:
-    """Train as a recipe says; every key can be set from here, unknown ones are refused."""
+    """Train by the settings in a recipe file.
+
+    --set changes any setting of the recipe; unknown settings are refused.
+    """
     running.run(
         out,
         as_json,

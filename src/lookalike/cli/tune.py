@@ -16,31 +16,36 @@ EXAMPLE = "lookalike tune search.toml photos/ --trials 40 --out tuning"
 
 
 def run(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A recipe with a [tune] table of ranges.")],
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A recipe with a [tune] table.")],
     source: Data = None,
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Folder of the search.")] = Path("tuning"),
-    trials: Annotated[int, typer.Option("--trials", help="Stop when this many are finished, by all workers.")] = 30,
-    settings: Annotated[list[str] | None, changes("Change all trials: --set train.steps=200")] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="The folder of the search.")] = Path("tuning"),
+    trials: Annotated[int, typer.Option("--trials", help="Number of trials, over all workers.")] = 30,
+    settings: Annotated[list[str] | None, changes("Change a setting of all trials: --set train.steps=200")] = None,
     storage: Annotated[
         str | None,
-        typer.Option("--storage", envvar="LOOKALIKE_STORAGE", metavar="URL", help="A database, for several machines."),
+        typer.Option(
+            "--storage", envvar="LOOKALIKE_STORAGE", metavar="URL", help="A database that several machines share."
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Name in the storage; default: RECIPE.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the search, not of the training.")] = 0,
+    name: Annotated[
+        str | None, typer.Option("--name", help="The name of the search in that database. Default: RECIPE.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of the search (not of the trainings).")] = 0,
     heartbeat: Annotated[
         int,
         typer.Option(
             "--heartbeat",
             min=1,
-            help="Seconds between signs of life; a trial that misses three of them counts as dead.",
+            help="Seconds between heartbeats. A trial that misses three counts as dead.",
         ),
     ] = 30,
     as_json: Annotated[bool, typer.Option("--json", help="Print all trials as JSON.")] = False,
 ) -> None:
-    """Search the ranges of [tune] for the highest validation map@r (fair protocol: folds of the train classes).
+    """Search for the best settings of a recipe.
 
-    The test images stay unseen. The same command continues after an interruption; with --storage any number of machines
-    share the search. It ends with FOLDER/best.toml (for lookalike train) and FOLDER/tune.html.
+    The [tune] table of the recipe gives the ranges; the score is map@r on validation folds of the train classes, and
+    the test images stay unseen. The same command continues an interrupted search, and with --storage any number of
+    machines can share one. The result is FOLDER/best.toml, for `lookalike train`, and FOLDER/tune.html.
     """
     from lookalike.sweeps import Search, search, write
     from lookalike.training import StoppedError

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int64, Integer
+from jaxtyping import Bool, Float, Int64, Integer
 from torch import Tensor
 
 from lookalike.data.images.source import Source
@@ -20,6 +20,7 @@ from lookalike.label_sets import EMPTY, LabelSets
 
 SPLITS = ("train", "validation", "test")
 ROLES = ("query", "gallery")
+ORIGINS = ("found", "confirmed")  # of a label: grouped by a machine, or looked at by a person; else it was given
 Column = Int64[Tensor, " n"]
 
 
@@ -45,6 +46,8 @@ class Dataset:
     splits: of every row: train, val or test, by number.
     roles: of every row: query or gallery, by number.
     groups: which rows belong together and must not be separated, or find each other.
+    origins: of every row's label: found by a machine or confirmed by a person, by number.
+    chances: of every row's label, that it is right, where they weigh in training.
     root: the folder or table it was read from.
     problems: what is wrong with its files.
     sets: the labels that each class stands for, where images have several; None: a class is one label.
@@ -65,6 +68,8 @@ class Dataset:
     splits: Int64[Tensor, " n"] | None = None
     roles: Int64[Tensor, " n"] | None = None
     groups: Int64[Tensor, " n"] | None = None
+    origins: Int64[Tensor, " n"] | None = None
+    chances: Float[Tensor, " n"] | None = None
     root: Path | None = None
     problems: tuple[Problem, ...] = ()
     sets: LabelSets | None = None
@@ -128,6 +133,11 @@ class Dataset:
             return torch.zeros(len(self), dtype=torch.bool)
         return torch.isin(self.labels, self.denied[:, 0])
 
+    def of_origin(self, origin: str) -> Bool[Tensor, " n"]:
+        """The images whose label is of this `origin`, by its name."""
+        number = _number("origin", origin, ORIGINS)
+        return torch.zeros(len(self), dtype=torch.bool) if self.origins is None else self.origins == number
+
     def label_sizes(self) -> Int64[Tensor, " numbers"]:
         """How many images each class, or each label of those with several, has here; undecided ones have none."""
         if self.sets is None:
@@ -137,7 +147,7 @@ class Dataset:
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that this data set has."""
-        possible = ("labels", "categories", "splits", "roles", "groups")
+        possible = ("labels", "categories", "splits", "roles", "groups", "origins", "chances")
         return tuple(name for name in possible if getattr(self, name) is not None)
 
     def label_id(self, name: str) -> int:

@@ -18,7 +18,7 @@ from lookalike.image_files import UnreadableError
 def joined(dataset: Dataset, other: Dataset) -> Dataset:
     """The images of a `dataset`, then those of the `other` one, as far as they can be read.
 
-    Classes keep their numbers, new ones follow. The images of the other have no category, split, role or group.
+    Classes keep their numbers, new ones follow. Category, split, role and group of the other's images are left out.
 
     >>> from lookalike.data.formats.arrays import arrays
     >>> some, more = (arrays(np.zeros((2, 4, 4), np.uint8), names) for names in (["owl", "hen"], ["owl", "cat"]))
@@ -39,6 +39,9 @@ def joined(dataset: Dataset, other: Dataset) -> Dataset:
     columns: dict[str, Any] = {
         name: _longer(getattr(dataset, name), len(read)) for name in dataset.columns() if name != "labels"
     }
+    if other.origins is not None:
+        own = _longer(dataset.labels[:0], len(dataset)) if dataset.origins is None else dataset.origins
+        columns["origins"] = torch.cat((own, other.origins[read]))
     return replace(
         dataset,
         images=images,

@@ -44,8 +44,18 @@ class Vocabulary:
 def _sorted(names: list[str]) -> list[str]:
     """In numeric order if all names are whole numbers (class ids of the official sets), else by spelling."""
     if all(name.isdecimal() for name in names):
-        return sorted(names, key=lambda name: (int(name), name))
+        return sorted(names, key=by_number)
     return sorted(names)
+
+
+def by_number(digits: str) -> tuple[int, str, str]:
+    """A key by which 9 comes before 10, however many digits there are: Python reads no number of thousands.
+
+    >>> sorted(["10", "9", "009"], key=by_number)
+    ['009', '9', '10']
+    """
+    written = digits.lstrip("0")
+    return len(written), written, digits
 
 
 def numbered(names: list[str]) -> tuple[Int64[Tensor, " n"], tuple[str, ...]]:

@@ -19,6 +19,7 @@ from lookalike.discover.mending import MendedGroups
 GUESS = np.array([0.0, 3.0, 1.0])  # the model before any answer: a constant, and the weights of both similarities
 TRUST = 1.0  # in that guess, as a precision
 STEPS = 20  # of Newton's method
+BLOCK = 16_384  # pairs of groups whose sums are held at once
 
 
 @dataclass(frozen=True)
@@ -67,19 +68,25 @@ class Likeness:
         alone = mended.groups == APART
         groups = np.where(alone, count + np.arange(len(alone)), mended.groups)
         names, own = np.unique(groups, return_inverse=True)
-        codes = np.unique(_pairs(own, self.nearest, len(names)))
+        spoken = np.array([own[[left, right]] for left, right, word in mended.judged if word != "same"], np.int64)
+        spoken = spoken.reshape(-1, 2)
+        near = _codes(np.repeat(own, self.nearest.shape[1]), own[self.nearest.ravel()], len(names))
+        codes = np.setdiff1d(near, _codes(spoken[:, 0], spoken[:, 1], len(names)))
         one, other = np.divmod(codes, len(names))
-        free = ~((names[one] >= count) & (names[other] >= count)) & ~_spoken(names, one, other, mended, count)
-        one, other = one[free], other[free]
+        single = names >= count
+        named = ~single & np.isin(names, list(mended.names))
+        thrown = np.isin(names, count + np.flatnonzero(mended.out))
+        settled = (single[one] & single[other]) | (named[one] & named[other]) | thrown[one] | thrown[other]
+        one, other = one[~settled], other[~settled]
         sums = np.zeros((len(names), self.vectors.shape[1]))
         np.add.at(sums, own, self.vectors)
         sizes = np.bincount(own)
-        between = np.einsum("md,md->m", sums[one], sums[other]) / (sizes[one] * sizes[other])
+        between = _products(sums, one, other) / (sizes[one] * sizes[other])
         within = (np.einsum("gd,gd->g", sums, sums) - sizes) / np.maximum(sizes * (sizes - 1), 1)
         within[sizes == 1] = self.level
         unit = max(self.level - self.random, 1e-9)
         seen = np.stack([between - self.level, between - (within[one] + within[other]) / 2], 1) / unit
-        middle, vain = self._middles(own, sums), _vain(names, mended, count)
+        middle, vain = self._middles(own, sums), np.bincount(spoken.ravel(), minlength=len(names))
         chance = _chance(seen, judged)
         pairs = np.stack([middle[one], middle[other]], 1)
         return Candidates(pairs, seen, chance, np.minimum(sizes[one], sizes[other]), vain[one] + vain[other])
@@ -91,33 +98,19 @@ class Likeness:
         return np.asarray(order[np.flatnonzero(np.diff(own[order], prepend=-1))])
 
 
-def _pairs(own: Int64[np.ndarray, " n"], nearest: Int64[np.ndarray, "n k"], count: int) -> Int64[np.ndarray, " m"]:
-    """A number for every two groups with neighbours in each other."""
-    left, right = np.repeat(own, nearest.shape[1]), own[nearest.ravel()]
-    low, high = np.minimum(left, right), np.maximum(left, right)
-    return np.asarray((low * count + high)[low != high])
+def _codes(left: Int64[np.ndarray, " m"], right: Int64[np.ndarray, " m"], count: int) -> Int64[np.ndarray, " pairs"]:
+    """A number for every two different groups of `count`."""
+    return np.asarray((np.minimum(left, right) * count + np.maximum(left, right))[left != right])
 
 
-def _spoken(names: np.ndarray, one: np.ndarray, other: np.ndarray, mended: MendedGroups, count: int) -> np.ndarray:
-    """Whether somebody has said that two groups are not one, or was not sure of it."""
-    known = set(mended.apart)
-    for left, right, word in mended.judged:
-        if word != "same":
-            ends = sorted(_place(mended, row, count) for row in (left, right))
-            known.add((ends[0], ends[1]))
-    pairs = zip(names[one].tolist(), names[other].tolist(), strict=True)
-    return np.array([(min(pair), max(pair)) in known for pair in pairs], bool)
-
-
-def _place(mended: MendedGroups, row: int, count: int) -> int:
-    group = int(mended.groups[row])
-    return group if group != APART else count + row
-
-
-def _vain(names: np.ndarray, mended: MendedGroups, count: int) -> Int64[np.ndarray, " g"]:
-    result = np.zeros(len(names), np.int64)
-    rows = [_place(mended, row, count) for *pair, word in mended.judged if word != "same" for row in pair]
-    np.add.at(result, np.searchsorted(names, rows), 1)
+def _products(
+    sums: Float64[np.ndarray, "g d"], one: Int64[np.ndarray, " m"], other: Int64[np.ndarray, " m"]
+) -> Float64[np.ndarray, " m"]:
+    """The scalar product of each pair, a block of pairs at a time."""
+    result = np.empty(len(one))
+    for start in range(0, len(one), BLOCK):
+        rows = slice(start, start + BLOCK)
+        result[rows] = np.einsum("md,md->m", sums[one[rows]], sums[other[rows]])
     return result
 
 

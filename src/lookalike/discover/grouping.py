@@ -85,6 +85,11 @@ class Grouping:
         check(0 <= fineness <= 1, f"a level is a number from 0 (coarse) to 1 (fine), not {fineness:g}")
         return self.random + fineness * (self.finest - self.random)
 
+    def fineness_of(self, level: float) -> float:
+        """The fineness of a `level`; beyond random pairs and nearest neighbours it is 0 or 1."""
+        spread = self.finest - self.random
+        return min(max((level - self.random) / spread, 0.0), 1.0) if spread > 0 else 0.0
+
     def level_of_examples(self, items: Sequence[int]) -> float:
         """The highest level at which these `items`, by their rows, are in one group."""
         check(len(set(items)) > 1, "give at least two different examples of one kind")
@@ -128,9 +133,13 @@ class Grouping:
         numbers[order[whole[order]]] = np.arange(int(whole.sum()))
         found = numbers[groups]
         inside = np.where(np.isfinite(own), own, 0.0)
-        spread = self.finest - self.random
-        fineness = min(max((level - self.random) / spread, 0.0), 1.0) if spread > 0 else 0.0
-        return FoundGroups(found, inside, np.where(np.isfinite(own), own - other, 0.0), level, fineness)
+        nearer = np.where(np.isfinite(own), own - other, 0.0)
+        return FoundGroups(found, inside, nearer, level, self.fineness_of(level))
+
+    def count(self, level: float, least: int = LEAST) -> int:
+        """How many groups there are at a `level`, of at least `least` items; known classes count always."""
+        groups = self._numbers(self._merges(level))
+        return int(((np.bincount(groups) >= least) | (np.bincount(groups, self.known >= 0) > 0)).sum())
 
     def _roots(self) -> Int64[np.ndarray, " n"]:
         """Every item is its own group, but for those of known classes."""

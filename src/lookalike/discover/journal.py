@@ -1,6 +1,7 @@
 """A file of lines that only grows: what a person said.
 
-A line is on disk before it counts; the last line of a process that was killed may be torn, and is left out.
+A line is on disk before it counts, and it counts once it has ended: what a process that was killed, or a full disk, has
+left of one never does. The file may come from anywhere: what a line may say is for its reader.
 """
 
 import json
@@ -9,30 +10,42 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lookalike.files import cannot_write
+from lookalike.errors import UserError, check
+from lookalike.files import LARGEST_TEXT, cannot_write, read_regular, sync_folder
+
+BROKEN = b"\0\n"  # ends what is left of a line, so that nobody takes it for one
 
 
 def append(place: Path, entry: Mapping[str, Any]) -> None:
     """Keep a line: it is on disk when this returns."""
+    check(not place.is_symlink(), f"cannot write {place}: it is a link, delete it")
     try:
         with place.open("ab+") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - 1, 0))
-            torn = file.read(1) not in (b"", b"\n")
-            file.write((b"\n" if torn else b"") + json.dumps(entry).encode() + b"\n")
+            whole = file.read(1) in (b"", b"\n")
+            file.write((b"" if whole else BROKEN) + json.dumps(entry).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
+        if not size:
+            sync_folder(place.parent)
     except OSError as error:
         raise cannot_write(place, error) from error
 
 
 def entries(place: Path) -> list[dict[str, Any]]:
     """All whole lines so far."""
+    try:
+        content = read_regular(place, LARGEST_TEXT)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UserError(f"cannot read {place} ({error.strerror or error}): delete it, or put it back") from None
     result = []
-    for line in place.read_bytes().splitlines() if place.is_file() else []:
+    for line in content.split(b"\n")[:-1]:
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict):
             result.append(entry)

@@ -1,7 +1,9 @@
 """The photos that are grouped: items of an index with their vectors, or photos that a model embeds first."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +28,21 @@ Stage = Callable[[str], Progress | None]
 
 @dataclass(frozen=True)
 class Photos:
-    """Photos by name (a path, or the id of an item without one), with vectors and the labels that are known."""
+    """Photos by name (a path, or the id of an item without one), with vectors and the labels that are known.
+
+    ids: of the items of an index.
+    model: the folder of the model that made the vectors; "" for an index, or features of ImageNet.
+    fingerprint: of that model.
+    """
 
     names: Sequence[str]
     vectors: Float32[np.ndarray, "n d"]
     labels: Sequence[str | None]
     geometry: Geometry
+    ids: Sequence[str] = ()
     unreadable: Sequence[tuple[str, str]] = ()
+    model: str = ""
+    fingerprint: str = ""
 
     @property
     def known(self) -> Int64[np.ndarray, " n"]:
@@ -52,28 +62,65 @@ class Photos:
         return int(row or 0)
 
 
-def photos(source: str, model: Path | None, stage: Stage) -> Photos:
+def photos(source: str, model: Path | None, stage: Stage, known: Path | None = None) -> Photos:
     """The items of an index; or photos, embedded by `model`, or by a network trained on ImageNet where there is none.
 
-    Labels of an index count, folders of photos do not. `stage(name)` gives the progress of a part of the work.
+    Labels of an index count, folders of photos do not: the table `known` has the labels of some of them. `stage(name)`
+    gives the progress of a part of the work.
     """
     if Index.exists(source):
         check(model is None, "an index has its own vectors: leave out --model")
+        check(known is None, "the labels of an index are known already: leave out --known")
         return _of_index(Index.open(source))
-    return _of_files(source, model, stage)
+    labels = {} if known is None else _labels_of(known)
+    found = _of_files(source, model, stage)
+    missing = next(iter(labels.keys() - set(found.names)), None)
+    check(missing is None, f"'{missing}' of '{known}' is not among the photos of '{source}', or cannot be read")
+    return replace(found, labels=[labels.get(name) for name in found.names])
+
+
+def state_of(source: str) -> str:
+    """A digest that differs once photos of a source come, go, or get a label: files by path, items as they are."""
+    digest = blake2b(digest_size=16)
+    if Index.exists(source):
+        index = Index.open(source)
+        digest.update(str(index.identity.generation).encode())
+        for item in index.store.listed():
+            facts = (item.id, item.path, item.label, item.stamp and item.stamp.digest)
+            digest.update(json.dumps(facts).encode())
+    else:
+        for entry in listing(source).entries:
+            digest.update(json.dumps(str(entry.item.path)).encode())
+    return digest.hexdigest()
+
+
+def fingerprint_of(model: Path | None) -> str:
+    return "" if model is None else Model.load(model).fingerprint
+
+
+def _labels_of(known: Path) -> dict[str, str]:
+    """The label of every photo in a table."""
+    table = data.table(known)
+    images = table.images
+    assert isinstance(images, Files)
+    check(table.sets is None, f"'{known}' has a column labels, of which there may be several: give one, label")
+    paths = (str(images.path(row).absolute()) for row in range(len(table)))
+    return dict(zip(paths, (table.label_names[label] for label in table.labels.tolist()), strict=True))
 
 
 def _of_index(index: Index) -> Photos:
+    ids: list[str] = []
     names: list[str] = []
     labels: list[str | None] = []
     blocks = [np.empty((0, index.identity.dim), np.float32)]
     for items, vectors in index.store.scan():
+        ids += [item.id for item in items]
         names += [item.path or item.id for item in items]
         labels += [item.label or None for item in items]
         blocks.append(vectors)
     check(bool(names), f"there is nothing in '{index.shown}' yet: add photos with lookalike index")
     check(None in labels, f"every item of '{index.shown}' has a label: add photos without one, such as a flat folder")
-    return Photos(names, np.concatenate(blocks), labels, index.identity.geometry)
+    return Photos(names, np.concatenate(blocks), labels, index.identity.geometry, ids)
 
 
 def _of_files(source: str, model: Path | None, stage: Stage) -> Photos:
@@ -91,8 +138,8 @@ def _of_files(source: str, model: Path | None, stage: Stage) -> Photos:
     nothing: list[str | None] = [None] * len(names)
     if model is None:  # features that nobody has trained for this have a direction in common
         unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-        return Photos(names, np.asarray(unit - unit.mean(0), np.float32), nothing, "sphere", lost)
-    return Photos(names, vectors, nothing, loaded.geometry, lost)
+        return Photos(names, np.asarray(unit - unit.mean(0), np.float32), nothing, "sphere", (), lost)
+    return Photos(names, vectors, nothing, loaded.geometry, (), lost, str(model), loaded.fingerprint)
 
 
 def imagenet_features() -> Model:

@@ -1,27 +1,34 @@
-"""Groups that a person mends by answers, in a folder: what was found, the answers, and the table that `fit` reads.
+"""Groups that a person mends, in a folder: what was found, what was said, and the table that `fit` reads.
 
-`found.csv` and `likeness.npz` are written once, `answers.jsonl` only grows, and `labels.csv` follows from them.
-The next question follows from them, too: whoever asks is asked the same.
+`answers.jsonl` only grows. It speaks of photos by their names (ids in an index, else paths from where the folder is),
+so that it outlives the groups in `found.npz`, which are found anew by another model, or where photos come and go.
+`labels.csv`, and marks in an index, follow from both. The next question follows from them, too: whoever asks is asked
+the same, on the command line and on the page.
 """
 
-from collections.abc import Mapping
+import re
+import shlex
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lookalike.discover import journal, table
+from lookalike.discover import journal, kept, marking, table
 from lookalike.discover.gain import Candidates, Judged, Likeness
-from lookalike.discover.grouping import APART, Grouping
-from lookalike.discover.mending import MendedGroups
-from lookalike.discover.photos import Photos
+from lookalike.discover.grouping import APART
+from lookalike.discover.kept import ANSWERS, LABELS, LOCK
+from lookalike.discover.lines import Brought, Entry, check_line
+from lookalike.discover.marking import REVIEW
+from lookalike.discover.mending import WORDS, Answer, MendedGroups, standing
 from lookalike.discover.table import NEW, GroupedPhoto
 from lookalike.errors import UserError, check
-from lookalike.files import lock, whole_folder
+from lookalike.files import lock, printable
+from lookalike.search.stores import Store
 
-FOUND, LIKENESS, ANSWERS, LABELS = "found.csv", "likeness.npz", "answers.jsonl", "labels.csv"
-AGAIN = 20  # answers after which another fit is offered
+AGAIN = 20  # words after which another fit is offered
 
 
 @dataclass(frozen=True)
@@ -35,101 +42,207 @@ class GroupQuestion:
     photos: int
 
 
-def begin(place: Path, photos: Photos, whole: Grouping) -> None:
-    """Find groups at the suggested level and keep them, with what questions need."""
-    check(photos.geometry == "sphere", "questions need vectors that are compared by their angle: take such a model")
-    level = whole.suggested()
-    rows = table.rows_of(photos, whole.at(level))
-    with whole_folder(place) as folder:
-        np.savez(
-            folder / LIKENESS,
-            vectors=whole.vectors,
-            nearest=whole.nearest,
-            level=level,
-            random=np.float64(whole.random),
-        )
-        table.write(rows, folder / FOUND)
-        table.write(rows, folder / LABELS)
-
-
 class Session:
-    """The groups of a folder as its answers leave them."""
+    """The groups of a folder as its answers leave them; `store`: of the index whose items the photos are.
 
-    def __init__(self, place: Path) -> None:
-        self.place, self.rows = place, table.read(place / FOUND)
-        try:
-            with np.load(place / LIKENESS, allow_pickle=False) as content:
-                self._like = Likeness(
-                    content["vectors"], content["nearest"], float(content["level"]), float(content["random"])
-                )
-        except (OSError, ValueError, KeyError):
-            raise UserError(f"'{place / LIKENESS}' is damaged: delete '{place}' and ask again") from None
-        check(len(self._like.vectors) == len(self.rows), f"'{place}' is damaged: delete it and ask again")
-        labels = sorted({row.label for row in self.rows} - {""})
-        self._labels = dict(enumerate(labels))
+    version: the lines of the journal that are in it.
+    lines: what was said and not taken back.
+    entries: those of them that speak of photos which are still there, by their rows.
+    found: the lines about groups that were found anew.
+    since: how much was said after the last of them.
+    mended: the groups.
+    fineness: the level that was chosen, from 0 to 1; None as suggested.
+    level: the same as the mean similarity down to which groups were merged.
+    """
+
+    def __init__(self, place: Path, store: Store | None = None) -> None:
+        self.place, self.store, self.version = place, store, 0
+        self._load()
+        self._rebuild([])
+        self.refresh()
+
+    def _load(self) -> None:
+        self.kept = kept.load(self.place)
+        beside = f"{self.place.absolute().parent}/"
+        self._names = self.kept.photos.ids or [name.removeprefix(beside) for name in self.kept.photos.names]
+        self._row = {name: row for row, name in enumerate(self._names)}
+
+    def refresh(self) -> bool:
+        """Take up what others have said meanwhile; whether there was anything."""
+        lines = journal.entries(self.place / ANSWERS)
+        for number, line in enumerate(lines[self.version :], start=self.version + 1):
+            _check(line, f"line {number} of '{self.place.name}/{ANSWERS}' says what nobody has said")
+        fresh = {line["do"] for line in lines[self.version :]}
+        if "found" in fresh:
+            self._load()
+        if len(lines) < self.version or fresh & {"undo", "level", "found"}:
+            self._rebuild(standing(lines))
+        else:
+            for line in lines[self.version :]:
+                self._apply(line)
+        places = [place for place, line in enumerate(lines) if line["do"] == "found"]
+        self.found = [lines[place] for place in places]
+        self.since = len(standing(lines[places[-1] :] if places else lines))
+        changed, self.version = len(lines) != self.version, len(lines)
+        return changed
+
+    def _rebuild(self, lines: list[Entry]) -> None:
+        levels = [line for line in lines if line["do"] == "level"]
+        self.fineness = float(levels[-1]["fineness"]) if levels else None
+        self.rows, self.level = self.kept.at(self.fineness)
+        whole = self.kept.whole
+        self._like = Likeness(whole.vectors, whole.nearest, self.level, whole.random)
+        counts = Counter(row.label for row in self.rows if row.label)
+        self._labels = dict(enumerate(label for label, _ in counts.most_common()))
+        taken = (re.fullmatch(rf"{NEW} (\d+)", label) for label in counts)
+        self._numbered = max((int(each[1]) for each in taken if each), default=0)
         number = {label: place for place, label in self._labels.items()}
         groups = np.array([number.get(row.label, APART) for row in self.rows], np.int64)
         known = {row.label for row in self.rows if row.verdict in ("known", "joined")}
-        self.mended = MendedGroups(groups, {number[label]: label for label in known})
+        fixed = np.array([row.verdict == "known" for row in self.rows], bool)
+        self.mended = MendedGroups(groups, {number[label]: label for label in known}, fixed)
         self.judged: list[Judged] = []
-        self.answers = self.merges = 0
-        for entry in journal.entries(place / ANSWERS):
-            self._apply(entry)
+        self.lines: list[Entry] = []
+        self.entries: list[Entry] = []
+        for line in lines:
+            self._apply(line)
+
+    def _apply(self, line: Entry) -> None:
+        entry = self._by_rows(line)
+        if entry is not None and entry["do"] != "level":
+            self.mended.apply(entry)
+            self.entries.append(entry)
+        if "seen" in line and line["do"] != "unsure":
+            self.judged.append(Judged((float(line["seen"][0]), float(line["seen"][1])), line["do"] == "same"))
+        self.lines.append(line)
+
+    def _by_rows(self, line: Entry) -> dict[str, Any] | None:
+        """A line with rows in place of names; None where no photo is left that it speaks of."""
+        entry = {name: value for name, value in line.items() if name not in ("photos", "left", "right")}
+        if line["do"] in ("name", "split", "out", "aside"):
+            entry["rows"] = [self._row[name] for name in line["photos"] if name in self._row]
+            if not entry["rows"]:
+                return None
+        if "left" in line:
+            sides = {side: self._row.get(line[side]) for side in ("left", "right")}
+            if None not in sides.values():
+                entry |= sides
+            elif line["do"] in WORDS:
+                return None
+        return entry
+
+    def _by_names(self, entry: Entry) -> dict[str, Any]:
+        """A line of the journal."""
+        line = {name: value for name, value in entry.items() if name != "rows"}
+        if "rows" in entry:
+            line["photos"] = [self._names[row] for row in entry["rows"]]
+        return line | {side: self._names[entry[side]] for side in ("left", "right") if side in entry}
+
+    @property
+    def commands(self) -> Sequence[str]:
+        """How a model learns from the groups, and how they are then found by it."""
+        source = shlex.quote(printable(str(self.place).removesuffix(".review")))
+        table, run = shlex.quote(printable(str(self.place / LABELS))), f"run-{len(self.found) + 1}"
+        use = f"review {source} --model" if self.store is None else f"upgrade {source}"
+        return f"lookalike fit {table} --out {run}", f"lookalike {use} {run}/model"
+
+    @property
+    def answered(self) -> list[Entry]:
+        """Answers to questions."""
+        return [line for line in self.lines if "seen" in line]
+
+    @property
+    def merges(self) -> int:
+        return sum(line["do"] == "same" for line in self.lines)
+
+    @property
+    def brought(self) -> str:
+        """What the last new model brought, in words; nothing where there was none."""
+        last = self.found[-1] if self.found else {}
+        return str(Brought(**last["brought"])) if "brought" in last else ""
 
     def question(self) -> GroupQuestion | None:
         """The one whose answer is expected to bring most; None where nothing is left to ask."""
-        found = self._candidates()
+        best = self.best()
+        if best is None:
+            return None
+        left, right = self.rows[best["left"]].path, self.rows[best["right"]].path
+        return GroupQuestion(self.version + 1, left, right, best["chance"], best["settles"])
+
+    def best(self) -> dict[str, Any] | None:
+        """The same as an answer to it is kept, without the word."""
+        found: Candidates = self._like.candidates(self.mended, self.judged)
         if not len(found.pairs):
             return None
-        best = int(found.gain.argmax())
-        left, right = (self.rows[row].path for row in found.pairs[best].tolist())
-        chance, photos = float(found.chance[best]), int(found.settled[best])
-        return GroupQuestion(self.answers + 1, left, right, chance, photos)
+        place = int(found.gain.argmax())
+        left, right = found.pairs[place].tolist()
+        worth = {"chance": float(found.chance[place]), "settles": int(found.settled[place])}
+        return {"left": left, "right": right, "seen": found.seen[place].tolist(), **worth}
 
-    def answer(self, number: int, word: str) -> None:
+    def answer(self, number: int, word: Answer, who: str = REVIEW) -> None:
         """Keep the answer to the question of this number, which must be the next one; groups follow at once."""
-        with lock(self.place / ".lock"):
-            for entry in journal.entries(self.place / ANSWERS)[self.answers :]:
-                self._apply(entry)
-            message = f"question {number} is not the next one, which is {self.answers + 1}: ask again"
-            check(number == self.answers + 1, message)
-            found = self._candidates()
-            check(bool(len(found.pairs)), "there is nothing left to ask about these groups")
-            best = int(found.gain.argmax())
-            left, right = found.pairs[best].tolist()
-            entry = {"do": word, "left": left, "right": right, "seen": found.seen[best].tolist()}
-            journal.append(self.place / ANSWERS, entry)
-            self._apply(entry)
-            table.write(self.labelled(), self.place / LABELS)
+        with lock(self.place / LOCK):
+            self.refresh()
+            message = f"question {number} is not the next one, which is {self.version + 1}: ask again"
+            check(number == self.version + 1, message)
+            best = self.best()
+            check(best is not None, "there is nothing left to ask about these groups")
+            self._keep({"do": word, **(best or {})}, who)
+
+    def say(self, version: int, entry: Entry, who: str = REVIEW) -> None:
+        """Keep what somebody said about the groups of this `version`; it is on disk when this returns."""
+        with lock(self.place / LOCK):
+            self.refresh()
+            check(version == self.version, "somebody else has changed these groups meanwhile: look again")
+            if entry["do"] == "undo":
+                check(bool(self.lines), "there is nothing to take back")
+            elif entry["do"] == "level":
+                self.kept.whole.level_of(entry["fineness"])
+            else:
+                self.mended.check(entry)
+            self._keep(entry, who)
+
+    def _keep(self, entry: Entry, who: str) -> None:
+        line = self._by_names(entry)
+        check_line(line)
+        journal.append(self.place / ANSWERS, line)
+        self.refresh()
+        self._follow(who)
+
+    def follow(self) -> None:
+        """Bring the table and the marks up to the journal, which a process that was killed may have left behind."""
+        with lock(self.place / LOCK):
+            self.refresh()
+            self._follow(REVIEW)
+
+    def _follow(self, who: str) -> None:
+        table.write(self.labelled(), self.place / LABELS)
+        if self.store is not None:
+            marking.keep(self.store, self.kept.photos.ids, self.entries, who)
+
+    def label(self, group: int) -> str:
+        """What a group is called; one without a name as it was found, or by a number that no other has."""
+        new = self._numbered + 1 + group - len(self._labels)
+        return self.mended.names.get(group, self._labels.get(group, f"{NEW} {new}"))
 
     def labelled(self) -> list[GroupedPhoto]:
-        """The rows of the table; a merged group has the name of the one that was there first."""
+        """The rows of the table; what nobody could tell has no label."""
+        mended = self.mended
         result = []
-        for row, group in zip(self.rows, self.mended.groups.tolist(), strict=True):
-            if row.verdict == "known":
-                result.append(row)
-                continue
-            name = self.mended.names.get(group, self._labels.get(group, f"{NEW} {group}"))
-            verdict = "unknown" if group == APART else "joined" if group in self.mended.names else "found"
-            result.append(replace(row, label="" if group == APART else name, verdict=verdict))
+        for row, photo in enumerate(self.rows):
+            group = int(mended.groups[row])
+            if mended.fixed[row]:
+                result.append(photo)
+            elif group == APART or mended.aside[row]:
+                result.append(replace(photo, label="", verdict="unknown"))
+            else:
+                verdict = "named" if mended.named[row] else "joined" if group in mended.names else "found"
+                result.append(replace(photo, label=self.label(group), verdict=verdict))
         return result
 
-    def _candidates(self) -> Candidates:
-        return self._like.candidates(self.mended, self.judged)
 
-    def _apply(self, entry: Mapping[str, Any]) -> None:
-        try:
-            self.mended.apply(entry)
-            seen = float(entry["seen"][0]), float(entry["seen"][1])
-        except (KeyError, TypeError, ValueError, IndexError):
-            raise UserError(f"'{self.place / ANSWERS}' has a line that is no answer: {dict(entry)}") from None
-        self.answers += 1
-        self.merges += entry["do"] == "same"
-        if entry["do"] != "unsure":
-            self.judged.append(Judged(seen, entry["do"] == "same"))
-
-
-def folder_of(source: str) -> Path:
-    """Where the answers about photos or an index are kept: NAME.review, beside them."""
-    place = Path(source).expanduser()
-    return place if place.suffix == ".review" else place.with_name(f"{place.name}.review")
+def _check(line: Entry, what: str) -> None:
+    try:
+        check_line(line)
+    except UserError as mistake:
+        raise UserError(f"{what} ({mistake}): put the file back as it was, or delete it to begin again") from None

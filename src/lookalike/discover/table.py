@@ -1,7 +1,8 @@
 """The table of found groups, which `lookalike fit` reads: one row per photo.
 
-`label` is a known class, or the name of a new group; `verdict` is "known" (the label came with the photo), "joined"
-(it was found in a known class), "found" (in a new group), or "unknown" (in none, without a label; `fit` leaves it out).
+`label` is a known class, or the name of a new group; `verdict` is "known" (the label came with the photo), "named" (a
+person named it on the page), "joined" (it was found in a known class, or its group was merged with a named one),
+"found" (in a new group), or "unknown" (in none, without a label; `fit` leaves it out).
 """
 
 import csv
@@ -32,11 +33,11 @@ class GroupedPhoto:
 
 def rows_of(photos: Photos, found: FoundGroups) -> list[GroupedPhoto]:
     """One row per photo, in the order of the photos."""
-    names = _names(photos, found)
+    names, classes = _names(photos, found), set(photos.classes)
     rows = []
     for place, group in enumerate(found.groups.tolist()):
         own, label = photos.labels[place], names.get(group, "")
-        new = label.startswith(f"{NEW} ") and label not in photos.classes
+        new = label.startswith(f"{NEW} ") and label not in classes
         verdict = "known" if own is not None else "unknown" if group == APART else "found" if new else "joined"
         near = min(float(found.nearer[place]), 9.0)  # no other group is near
         rows.append(GroupedPhoto(photos.names[place], own or label, verdict, float(found.similarity[place]), near))

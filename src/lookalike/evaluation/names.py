@@ -67,7 +67,10 @@ def expand(name: str) -> list[str]:
 
 
 def whole(text: str, name: str) -> int:
-    check(text.strip().isdecimal(), f"'{name}': K must be a whole number such as recall@10, not '{text}'")
+    check(
+        text.strip().isdecimal() and len(text) < 10,
+        f"'{name}': K must be a whole number such as recall@10, not '{text}'",
+    )
     check(int(text) > 0, f"'{name}': K must be at least 1")
     return int(text)
 

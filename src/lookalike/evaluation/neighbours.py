@@ -67,7 +67,7 @@ def search(
     block: tuple[int, int] = (ROWS, COLUMNS),
     spare: int = SPARE,
 ) -> Neighbours:
-    """`neighbours` of placed vectors, from blocks of so many rows and columns, with so many `spare` candidates."""
+    """`neighbours` of placed vectors, in `block`s of rows and columns, with `spare` more candidates than needed."""
     indices = torch.empty(len(left.vectors), k, dtype=torch.int64)
     scores = torch.empty(len(left.vectors), k, dtype=torch.float64)
     total = len(left.vectors)

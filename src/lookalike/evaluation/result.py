@@ -97,7 +97,7 @@ class Result(Mapping[str, float]):
     ) -> tuple[float, float]:
         """The bootstrap interval of the metric `name` that has the confidence `level`.
 
-        `over`: "queries" or "classes" are drawn, so many times (`resamples`), from `seed`.
+        `over`: "queries" or "classes" are drawn, `resamples` times, from `seed`.
         """
         bootstrap.check_unit(over)
         classes = self.labels if over == "classes" else None

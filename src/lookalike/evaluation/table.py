@@ -1,6 +1,6 @@
 """A result as a table for the terminal: metrics at K side by side, the others below, in percent if they are shares."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from lookalike.evaluation.metrics import AT_K
@@ -16,11 +16,14 @@ def shown(name: str, value: float) -> str:
     return f"{value:.4f}" if name in NOT_SHARES else f"{100 * value:.2f}"
 
 
-def aligned(rows: list[list[str]]) -> list[str]:
-    """Rows of words as lines: the first column to the left, numbers to the right."""
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+def aligned(rows: list[list[str]], words: Collection[int] = (0,)) -> list[str]:
+    """Rows as lines: the columns of `words` to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = [
-        [row[0].ljust(widths[0])] + [word.rjust(width) for word, width in zip(row[1:], widths[1:], strict=True)]
+        [
+            cell.ljust(width) if k in words else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         for row in rows
     ]
     return ["  ".join(row).rstrip() for row in cells]

@@ -20,9 +20,8 @@ from lookalike.features.embedding import embed
 from lookalike.models import Model
 from lookalike.models.encoding import batched
 from lookalike.models.export import PixelsToEmbeddings, checked_file, describe
-from lookalike.models.onnx_graph import LIBRARIES, Session, library, traced_graph
+from lookalike.models.onnx_graph import LIBRARIES, Session, half, int8, library, traced_graph
 from lookalike.models.preprocess import as_pixels, evaluation_view, rgb_or_grey
-from lookalike.models.small_graph import half, int8
 from lookalike.progress import Progress
 
 PRECISIONS = ("float16", "int8")

@@ -34,10 +34,12 @@ def advise(source: Source) -> Iterator[str]:
     model = build.model(recipe)
     names, sizes_, _ = (list(dict.fromkeys(column)) for column in zip(*grid, strict=True))
     yield f"recipe    {', '.join(names)}: {how}"
-    yield f"images    {' '.join(map(str, sizes_))} pixels, {colours}" + (": what pays is measured" if grid[1:] else "")
+    yield f"images    {' '.join(map(str, sizes_))} pixels, {colours}" + (
+        ": fit measures which is best" if grid[1:] else ""
+    )
     rate = _rate(model, dataset)
     yield f"speed     {rate:,.0f} images per second on this machine, measured on {min(MEASURED, len(dataset))}"
-    yield f"minutes   {_minutes(recipe, dataset, rate)}: about {WORTHWHILE} steps, and all that is beside them"
+    yield f"minutes   {_minutes(recipe, dataset, rate)}: enough for about {WORTHWHILE} steps and everything else"
     yield f"expect    {_expectation(dataset, pretrained)}"
     yield f"why       {_reason(dataset, int(sizes.median()))}"
     yield f"next      lookalike fit {source} --minutes {_minutes(recipe, dataset, rate)}"
@@ -68,9 +70,7 @@ def _expectation(dataset: Dataset, pretrained: bool) -> str:
 
 def _reason(dataset: Dataset, images: int) -> str:
     if dataset.present < FEW_CLASSES:
-        return (
-            f"{dataset.present} classes: half of them test, and of the others up to a third validate; more would help"
-        )
+        return f"{dataset.present} classes: half test, and up to a third of the others validate; more would help"
     if images < FEW_IMAGES:
-        return f"{images} images in the median class: more of them would help"
-    return "enough classes and images to learn from and to tell whether it helped"
+        return f"{images} images in the median class: more would help"
+    return "there are enough classes and images to learn from, and to tell whether training helped"

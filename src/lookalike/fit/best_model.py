@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from lookalike.evaluation import Result, compare
+from lookalike.evaluation import Result
 from lookalike.fit import candidates
 from lookalike.fit.candidates import TRAINED, Candidate
 from lookalike.fit.frozen_stages import with_frozen_stages, with_low_rank
+from lookalike.fit.never_worse import TELLING, as_good, surely_better
 from lookalike.fit.plan import NotEnoughTimeError, RunClock, decide_against
+from lookalike.fit.readouts import FITTED
 from lookalike.fit.train_model import Choice, TrainedModel, train_model, weights
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import Parts, usable
@@ -16,11 +18,8 @@ from lookalike.runs import OpenRun
 from lookalike.training.divergence import DivergedError
 from lookalike.training.train import Ending, Stop
 
-CONFIDENCE, CAREFUL = 0.8, 0.95  # one-sided; the latter where few classes judge
-PAYS = 0.005  # map@r that more dimensions must be able to add, and recall@1 that nothing may give away
 CAN_JUDGE = 4  # validation classes, below which nothing that was trained can be told from luck
 SATURATED = 0.98
-TELLING = 10  # validation classes
 Judgement = Callable[[Candidate], Result]
 
 
@@ -35,7 +34,8 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     """Judge what leaves the network as it was, train where that can help and there is time, and choose."""
     before = weights(model)
     cheap = candidates.untrained(recipe, model, parts, run.stage("judging what needs no training"))
-    best = choose(_small_enough(cheap, recipe) or [min(cheap, key=lambda each: each.dim)], by_folds)
+    small = _small_enough(cheap, recipe) or [min(cheap, key=lambda each: each.dim)]
+    best = choose(small, by_folds) if parts.judged else _unjudged(small)
     run.note(f"best without training: {best.name}, map@r {by_folds(best)['map@r']:.3f} on held-out classes")
     first = _created(best, parts)
     if not run.folder.model.exists():
@@ -72,6 +72,12 @@ def _chosen(every: Sequence[Candidate], run: OpenRun) -> Candidate | None:
     return next((each for each in every if each.name == name), None)
 
 
+def _unjudged(candidates: Sequence[Candidate]) -> Candidate:
+    """Without labels: what whitening on found groups makes of the network, which was measured to be better than it."""
+    whitened = [each for each in candidates if each.complexity == FITTED and ", whitened" in each.name]
+    return max(whitened or candidates[:1], key=lambda each: each.dim)
+
+
 def _created(candidate: Candidate, parts: Parts) -> Model:
     """The model; the classes that chose it count as seen."""
     seen = [parts.train] if parts.validation is None else [parts.train, parts.validation.dense()]
@@ -85,6 +91,8 @@ def _small_enough(candidates: Sequence[Candidate], recipe: Recipe) -> list[Candi
 
 def _useless(recipe: Recipe, parts: Parts, cheap: Sequence[Candidate]) -> str | None:
     """Why training would be in vain."""
+    if recipe.model.weights is not None and not parts.judged:
+        return "groups that were found cannot judge it, and heads that learnt them were worse than frozen features"
     count = 0 if parts.validation is None else usable(parts.validation)
     if count < CAN_JUDGE:
         return f"{count} validation classes cannot tell a trained network from luck: at least {CAN_JUDGE} are needed"
@@ -127,34 +135,15 @@ def choose(candidates: Sequence[Candidate], judged: Judgement = by_validation) -
     alike: list[Candidate] = []
     for complexity in sorted({each.complexity for each in candidates}):
         further = [each for each in candidates if each.complexity == complexity]
-        better = [each for each in further if not alike or _surely_better(each, _top(alike, judged), judged)]
+        better = [each for each in further if not alike or surely_better(judged(each), judged(_top(alike, judged)))]
         alike = better or alike
     top = _top(alike, judged)
-    enough = [each for each in alike if each is top or _as_good(each, top, judged)]
+    enough = [each for each in alike if each is top or as_good(judged(each), judged(top))]
     return min(enough, key=lambda each: (each.dim, -judged(each)["map@r"]))
 
 
 def _top(candidates: Sequence[Candidate], judged: Judgement) -> Candidate:
     return max(candidates, key=lambda each: judged(each)["map@r"])
-
-
-def _surely_better(one: Candidate, other: Candidate, judged: Judgement) -> bool:
-    confidence = CONFIDENCE if len(set(judged(one).labels)) >= TELLING else CAREFUL
-    return _lower(one, other, judged, 2 * confidence - 1) > 0 and _keeps_recall(one, other, judged)
-
-
-def _as_good(small: Candidate, top: Candidate, judged: Judgement) -> bool:
-    return _lower(small, top, judged, 0.95) > -PAYS and _keeps_recall(small, top, judged)
-
-
-def _keeps_recall(one: Candidate, other: Candidate, judged: Judgement) -> bool:
-    return judged(one)["recall@1"] > judged(other)["recall@1"] - PAYS
-
-
-def _lower(one: Candidate, other: Candidate, judged: Judgement, level: float) -> float:
-    """The lower end of the paired difference over classes."""
-    pair = {"other": judged(other), "one": judged(one)}
-    return compare(pair, ["map@r"], level=level, over="classes").differences[1].low
 
 
 def doubts(cheap: Sequence[Candidate], tuned: Sequence[Candidate], parts: Parts) -> list[str]:

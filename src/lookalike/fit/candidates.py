@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Integer
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
 from lookalike.data import Dataset
@@ -86,6 +86,23 @@ class Seen(NamedTuple):
         """Without validation classes the train images, which can judge what they did not fit."""
         return self.train if self.held is None else self.held
 
+    @property
+    def chances(self) -> Float[Tensor, " n"] | None:
+        """Of their labels, where they weigh."""
+        parts = [part.chances for part in (self.train, self.held) if part is not None]
+        known = [part for part in parts if part is not None]
+        return torch.cat(known) if len(known) == len(parts) else None
+
+    @property
+    def judging(self) -> Bool[Tensor, " n"]:
+        """Those that may judge: groups that a machine found do not, unless there is nothing else."""
+        found = self.of_origin("found")
+        return found if found.all() else ~found
+
+    def of_origin(self, origin: str) -> Bool[Tensor, " n"]:
+        """Those whose label is of this `origin`."""
+        return torch.cat([part.of_origin(origin) for part in (self.train, self.held) if part is not None])
+
     def read(self, vectors: Callable[[Dataset], Tensor]) -> Tensor:
         """The vectors of all of them."""
         return torch.cat([vectors(part) for part in (self.train, self.held) if part is not None])
@@ -125,20 +142,23 @@ class Untrained:
 
     def readouts(self, rows: Any) -> list[FittedReadout]:
         with readouts.one_thread():
-            return list(readouts.with_own_head(self.recipe, self.model, self.points[rows], self.seen.labels[rows]))
+            chances = None if self.seen.chances is None else self.seen.chances[rows]
+            points, labels = self.points[rows], self.seen.labels[rows]
+            return list(readouts.with_own_head(self.recipe, self.model, points, labels, chances))
 
     def _judging(self, points: Tensor) -> Tensor:
         return points[-len(self.seen.judges) :]
 
     def _by_folds(self, points: Tensor, fit: Callable[[Tensor], Sequence[FittedReadout]]) -> dict[str, Result]:
-        count = fold_count(int((self.seen.labels.bincount() > 1).sum()), self.recipe.train.minutes)
+        labels, judging = self.seen.labels, self.seen.judging
+        count = fold_count(int((labels[judging].bincount() > 1).sum()), self.recipe.train.minutes)
         if count == 1:
             return {}
 
         def vectors(others: Tensor, own: Tensor) -> Mapping[str, Tensor]:
             return {"": points[own]} | {each.name: each.vectors(self.model, points[own]) for each in fit(others)}
 
-        return judge_by_folds(self.seen.labels, count, self.recipe.seed, vectors, METRICS)
+        return judge_by_folds(labels, count, self.recipe.seed, vectors, METRICS, judging)
 
     def _create(self, readout: str | None) -> Model:
         """The network as it was, whatever training has made of it since. What has judged a readout may teach it now."""
@@ -170,11 +190,16 @@ class Untrained:
         )
 
 
+def seen_of(recipe: Recipe, parts: Parts, most: int = MOST) -> Seen:
+    """The images of a run that fit and judge, or a sample of them."""
+    held = None if parts.validation is None else evenly(parts.validation, most, recipe.seed)
+    named = parts.train.subset(~parts.train.undecided())
+    return Seen(evenly(named, most, recipe.seed), held)
+
+
 def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
     """What leaves the network as it was. Its features are kept on disk."""
-    held = None if parts.validation is None else evenly(parts.validation, MOST, recipe.seed)
-    named = parts.train.subset(~parts.train.undecided())
-    seen = Seen(evenly(named, MOST, recipe.seed), held)
+    seen = seen_of(recipe, parts)
     points = seen.read(lambda part: cached_features(model, part, progress))
     if recipe.model.weights is not None:
         cached_features(model, parts.test, progress)  # a baseline needs them at the end: the clock knows them done

@@ -52,6 +52,7 @@ def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
     made = run.decisions.get(DECISION) or _begun(recipe, grid)
     if "chosen" not in made:
         train = stages.split(dataset, tasks(recipe)[0].recipe).train
+        train = train.subset(~train.of_origin("found")).dense()  # groups that one network found favour it
         reason = _why_not(recipe, train)
         if reason is None:
             made = _Rounds(recipe, train, len(dataset), run).to_the_end(made)
@@ -75,7 +76,7 @@ def _why_not(recipe: Recipe, train: Dataset) -> str | None:
     if len(tasks(recipe)) > 1:
         return "what trains in one of several runs tests in another"
     if train.sets is not None or usable(train) < 2 * CLASSES:
-        return f"that takes {2 * CLASSES} train classes with two or more images"
+        return f"that takes {2 * CLASSES} train classes with two or more labelled images"
     return None
 
 

@@ -30,19 +30,28 @@ def fold_count(classes: int, minutes: float | None = None) -> int:
 
 
 def judge_by_folds(
-    labels: Integer[Tensor, " n"], count: int, seed: int, vectors: Fitted, metrics: Sequence[str]
+    labels: Integer[Tensor, " n"],
+    count: int,
+    seed: int,
+    vectors: Fitted,
+    metrics: Sequence[str],
+    judging: Bool[Tensor, " n"] | None = None,
 ) -> dict[str, Result]:
-    """One result over all folds for every name; a query is compared with the images of its own fold."""
-    _, dense, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
+    """One result over all folds for every name; a query is compared with the images of its own fold.
+
+    Only images that are `judging` are queries or compared with; a class without any is in no fold, and always teaches.
+    """
+    judges = torch.ones(len(labels), dtype=torch.bool) if judging is None else judging
+    classes, sizes = torch.unique(labels[judges], return_counts=True)
     order = torch.randperm(len(sizes), generator=torch.Generator().manual_seed(seed))
     order = order[torch.argsort((sizes[order] == 1).int(), stable=True)]  # those with pairs are dealt out first
-    fold = torch.empty_like(order)
-    fold[order] = torch.arange(len(order)) % count
-    fold = fold[dense]
+    dealt = torch.empty_like(order)
+    dealt[order] = torch.arange(len(order)) % count
+    fold = torch.full((int(labels.max()) + 1,), -1).scatter(0, classes, dealt)[labels]
     parts: dict[str, list[Result]] = {}
     for number in range(count):
-        inside = fold == number
-        for name, points in vectors(~inside, inside).items():
+        inside = judges & (fold == number)
+        for name, points in vectors(fold != number, inside).items():
             result = evaluate(points, labels[inside], metrics=tuple(metrics), normalise="sphere")
             parts.setdefault(name, []).append(result)
     return {name: _merged(results) for name, results in parts.items() if len(results) == count}

@@ -4,7 +4,6 @@ The model in use and the new one are compared on test classes that neither of th
 the one in use, and not by the marks.
 """
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ from torch import Tensor
 
 from lookalike import data
 from lookalike.data import Dataset
-from lookalike.data.dataset import SPLITS
+from lookalike.data.dataset import ORIGINS, SPLITS
 from lookalike.data.images.source import Files
 from lookalike.data.joining import joined
 from lookalike.data.splits import class_blocks
+from lookalike.data.vocabulary import UNKNOWN
 from lookalike.errors import check
 from lookalike.evaluation import compare
 from lookalike.features import embed
@@ -31,9 +31,9 @@ from lookalike.recipe.protocol import tasks
 from lookalike.recipe.validity import takes_sets
 from lookalike.runs import OpenRun
 from lookalike.search.adding.generation import renew
+from lookalike.search.calibration import kept
 from lookalike.search.feedback import labels
 from lookalike.search.index import Index
-from lookalike.search.model_copy import calibration_of_run
 
 DECISION, TABLE = "marks", "marked.csv"
 IN_USE = "the model in use"
@@ -85,12 +85,31 @@ def _taken(place: str, run: OpenRun) -> dict[str, Any]:
 
 def add(dataset: Dataset, marks: TaughtMarks, recipe: Recipe, run: OpenRun) -> tuple[Dataset, set[str]]:
     """The images with the marked ones, and the names of those; `settle` looks for copies once all are decoded."""
-    marked = data.table(marks.table)
+    marked = _confirmed(data.table(marks.table))
     if marked.denied is not None and not takes_sets(recipe):
         run.note(f"{recipe.loss.name} learns weights per class: {int(marked.undecided().sum()):,} images are not used")
         marked = replace(marked.subset(~marked.undecided()), denied=None)
+    dataset = _agreeing(dataset, marked)
     whole = joined(dataset, marked.subset(~_same_files(marked, dataset)))
     return whole, {whole.images.name(row) for row in range(len(dataset), len(whole))}
+
+
+def _confirmed(marked: Dataset) -> Dataset:
+    """Labels that people marked are never in doubt."""
+    return replace(marked, origins=torch.full((len(marked),), ORIGINS.index("confirmed")))
+
+
+def _agreeing(dataset: Dataset, marked: Dataset) -> Dataset:
+    """The data set, whose own images are confirmed where a mark of the same file has the same label."""
+    here, there = dataset.images, marked.images
+    if not isinstance(here, Files) or not isinstance(there, Files):
+        return dataset
+    said = {there.path(row).absolute(): marked.label_names[label] for row, label in enumerate(marked.labels.tolist())}
+    origins = torch.full((len(dataset),), UNKNOWN) if dataset.origins is None else dataset.origins.clone()
+    for row, label in enumerate(dataset.labels.tolist()):
+        if said.get(here.path(row).absolute()) == dataset.label_names[label]:
+            origins[row] = ORIGINS.index("confirmed")
+    return replace(dataset, origins=origins)
 
 
 def _same_files(marked: Dataset, dataset: Dataset) -> Tensor:
@@ -210,10 +229,6 @@ def move(place: str, folder: Path, model: Model, run: OpenRun) -> None:
     index = Index.open(place)
     if index.identity.fingerprint != model.fingerprint:
         renew(index, model, progress=run.stage(f"embedding the items of {index.shown} again"))
-    known = calibration_of_run(folder, model)
-    if known is not None:
-        known |= {"generation": index.identity.generation}
-    index.store.documents.write("calibration", None if known is None else json.dumps(known))
-    index.store.documents.write("quality", None)  # what helped the old vectors
+    kept.adopt(index.store, folder, model)
     run.note(f"{index.shown} answers by the new model: generation {index.identity.generation}")
     index.close()

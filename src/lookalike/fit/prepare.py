@@ -113,15 +113,21 @@ def prepare_head(
         return
     sample = _sample(recipe, dataset, len(dataset)) if recipe.head.steps else for_components(recipe, dataset)
     points = read(model, sample, progress) if read else backbone_features(recipe, model, sample, progress)
-    start_head(recipe, model, points, sample.labels)
+    start_head(recipe, model, points, sample.labels, sample.chances)
 
 
-def start_head(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> None:
+def start_head(
+    recipe: Recipe,
+    model: Model,
+    points: Float[Tensor, "n width"],
+    labels: Integer[Tensor, " n"],
+    chances: Float[Tensor, " n"] | None = None,
+) -> None:
     """The head from principal components, or trained alone, as [model] and [head] say."""
     if recipe.model.head == "principal":
         principal(build.embedder_of(model), points)
     if recipe.head.steps:
-        train(build.head_loop(recipe, model, points, labels), Plan(recipe.head.steps, seed=recipe.seed))
+        train(build.head_loop(recipe, model, points, labels, chances), Plan(recipe.head.steps, seed=recipe.seed))
 
 
 def fill_bank(recipe: Recipe, loop: Loop, model: Model, dataset: Dataset, progress: Progress | None = None) -> None:

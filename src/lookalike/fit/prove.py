@@ -73,7 +73,8 @@ def prove(
     calibration = _calibration(run, model, entries[0], parts.test) if full else None
     if calibration is not None:
         whole |= {"calibration": calibration}
-        promised = f"In a search on new classes: {promise_of_run(calibration)}"
+        promise = promise_of_run(calibration)
+        promised = f"In a search on new classes, {promise[0].lower()}{promise[1:]}"
         words["sentences"].append(promised)
         words["reasons"].append(promised)
     whole |= {} if compared is None else {"in_use": compared}

@@ -93,27 +93,38 @@ def beside(head: nn.Sequential | None, features: FittedReadout, complexity: int)
 
 
 def with_own_head(
-    recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]
+    recipe: Recipe,
+    model: Model,
+    points: Float[Tensor, "n width"],
+    labels: Integer[Tensor, " n"],
+    chances: Float[Tensor, " n"] | None = None,
 ) -> Iterator[FittedReadout]:
     """All readouts of a network that is not trained: of its features, and by a head that is trained on them."""
     readouts = list(of_features(recipe, points, labels))
     yield from readouts
     if recipe.model.architecture.dim is None or recipe.model.architecture.dim > min(points.shape):
         return
-    head = trained_head(recipe, model, points, labels)
+    head = trained_head(recipe, model, points, labels, chances)
     yield FittedReadout("head on the features", WITH_HEAD, Readout(), readouts[0].mean, head=head)
     whitened = next(readout for readout in readouts if readout.name == "whitened features")
     yield from beside(head, whitened, WITH_HEAD)
 
 
 def trained_head(
-    recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]
+    recipe: Recipe,
+    model: Model,
+    points: Float[Tensor, "n width"],
+    labels: Integer[Tensor, " n"],
+    chances: Float[Tensor, " n"] | None = None,
 ) -> nn.Sequential:
-    """A head that starts from the principal components and learns the recipe's loss on features; `model` stays."""
+    """A head that starts from the principal components and learns the recipe's loss on features; `model` stays.
+
+    Labels are learnt in proportion to their `chances`, where there are some.
+    """
     _, dense = torch.unique(labels, return_inverse=True)
     own = replace(model, embedder=copy.deepcopy(model.embedder))
     start = "principal" if recipe.model.architecture.hidden is None else "default"
-    start_head(replace(recipe, head=HEAD, model=replace(recipe.model, head=start)), own, points, dense)
+    start_head(replace(recipe, head=HEAD, model=replace(recipe.model, head=start)), own, points, dense, chances)
     return embedder_of(own).head
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from lookalike.data import Dataset
+from lookalike.fit import taught_labels
 from lookalike.fit.plan import RunClock
 from lookalike.fit.result_content import header
 from lookalike.fit.train_model import TrainedModel, train_model
@@ -22,7 +23,7 @@ SENTENCE = (
 
 def refit(trained: TrainedModel, everything: Dataset, parts: Parts, run: OpenRun, stop: Stop) -> Model:
     """The delivered model as `everything` makes it: as many steps, the same blend, the same readout."""
-    whole = everything.dense()
+    whole = taught_labels.once_more(everything, trained.recipe, build.model(trained.recipe), run)
     run.note(f"once more with all {whole.present:,} classes, {len(whole):,} images")
     if trained.uses_training and trained.ending.steps:
         network = _trained(trained, parts._replace(train=whole, validation=None), run, stop)

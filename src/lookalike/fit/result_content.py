@@ -3,6 +3,7 @@
 import platform
 import shlex
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe, as_tree
 
 
+@cache  # each is read from the metadata of a package
 def versions() -> dict[str, str]:
     named = {name: version(name) for name in ("lookalike", "torch", "numpy")}
     return {**named, "python": platform.python_version(), "system": platform.platform(terse=True)}

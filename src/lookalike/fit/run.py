@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from lookalike.data import Dataset
 from lookalike.evaluation import Result
-from lookalike.fit import stages
+from lookalike.fit import stages, taught_labels
 from lookalike.fit.best_model import best_model, judges_candidates
 from lookalike.fit.defaults import fit_batches
 from lookalike.fit.plan import RunClock
@@ -91,10 +91,13 @@ def train_recipe(
     recipe: Recipe, parts: Parts, run: OpenRun, conditions: Conditions, model: Model | None = None
 ) -> TrainedModel:
     """One training from a recipe, up to the weights that validate best, as every run, fold, cell and trial does it."""
-    recipe = fit_batches(recipe, parts.train)
     stages.announce(parts, recipe, run)
     one_label = parts.train.sets is None  # the candidates that need no training read classes
     make = best_model if judges_candidates(recipe) and one_label else train_model
     if recipe.train.deliver == "untrained":
         make = leave_untrained
-    return make(recipe, model or build.model(recipe), parts, run, conditions.clock, conditions.stop)
+    network = model or build.model(recipe)
+    if make is best_model or recipe.train.suspects is not None:
+        parts = taught_labels.settle(recipe, network, parts, run)
+    recipe = fit_batches(recipe, parts.train)
+    return make(recipe, network, parts, run, conditions.clock, conditions.stop)

@@ -73,9 +73,9 @@ def run_recipe(
     need not be built again.
     """
     parts = stages.split(dataset, tasks(recipe)[0].recipe)
-    recipe = fit_batches(recipe, parts.train)
     if len(tasks(recipe)) == 1:
         return prove_recipe(recipe, parts, run, conditions, model, dataset)
+    recipe = fit_batches(recipe, parts.train)
     if recipe.train.deliver == "best":  # one of each seed can be put together
         recipe = replace(recipe, train=replace(recipe.train, deliver="trained"))
     write_text(run.folder.recipe, to_toml(recipe, header()))

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lookalike.errors import install
+from lookalike.fit import taught_labels
 from lookalike.fit.train_model import TrainedModel
 from lookalike.geometry import normalise
 from lookalike.models import available
@@ -25,6 +26,11 @@ GOOD = 0.95  # recall@1, above which there is little to gain
 PUBLISHED = {"efficientnet_lite0": 75.1, "efficientnet_lite1": 76.8, "efficientnet_lite2": 77.6}
 Rows = Sequence[Mapping[str, Any]]
 GAIN = 0.01  # map@r that is worth a word
+NOTHING_TO_JUDGE_BY = (
+    "There is nothing to judge by: too few labels were given, so the figures say how well the model agrees with groups "
+    "that were found by similarity, not whether it finds what you mean. Name eight or more groups with lookalike "
+    "review, or label a few photos of each of eight or more kinds for lookalike discover --known labels.csv."
+)
 
 
 def verdict(
@@ -34,13 +40,16 @@ def verdict(
     choice, main = trained.choice, entries[0]
     delivered = f"trained network, {main.embeddings.shape[1]}-D" if choice is None else choice.delivered
     figures = _figures(main, [entry for entry in entries if entry.role == "baseline"], differences)
-    reasons = _chosen(_networks(run)) + ([] if choice is None else choice.sentences)
+    learnt = (run.decisions.get(taught_labels.DECISION) or {}).get("sentence")
+    reasons = _chosen(_networks(run)) + ([learnt] if learnt else []) + ([] if choice is None else choice.sentences)
+    unjudged = [] if parts.judged else [NOTHING_TO_JUDGE_BY]
+    words = in_words(main.result["recall@1"]) if "recall@1" in main.result else None
     return {
         "delivered": delivered,
-        "in_words": in_words(main.result["recall@1"]) if "recall@1" in main.result else None,
-        "sentences": figures + reasons,
+        "in_words": unjudged[0] if unjudged else words,
+        "sentences": unjudged + figures[len(unjudged) :] + reasons,
         "reasons": reasons,
-        "warnings": ([] if choice is None else choice.warnings) + list(_problems(main, run)),
+        "warnings": unjudged + ([] if choice is None else choice.warnings) + list(_problems(main, run)),
         "next": _next(trained, parts, main, _networks(run)),
         "candidates": [] if choice is None else choice.rows,
         "networks": _networks(run),

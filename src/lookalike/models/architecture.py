@@ -12,7 +12,6 @@ from lookalike.errors import check
 from lookalike.models import backbones
 from lookalike.models.embedder import BatchNorm, Embedder, Init
 from lookalike.models.readout import Readout
-from lookalike.values import dataclass_of
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,3 @@ class Architecture:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and TOML."""
         return {**asdict(self), "settings": dict(self.settings)}
-
-    @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> "Architecture":
-        """From the `values` of JSON or TOML; what is unknown or of another kind is refused."""
-        return dataclass_of(Architecture, values, "architecture")

@@ -7,7 +7,7 @@ than 1e-5. Graph and difference are cached under the model's fingerprint, so eac
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lookalike.cache import loaded
 from lookalike.errors import UserError, check, unknown
-from lookalike.files import read_json
+from lookalike.files import read_json, sha256
 from lookalike.geometry import Geometry, normalise
 from lookalike.models import onnx_graph
 
@@ -120,10 +120,7 @@ def _read(folder: Path) -> tuple[Graph, onnx_graph.Session | None]:
 
 
 def _digest(path: Path) -> str:
-    if not path.exists():  # of a network that cannot be exported
-        return ""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+    return sha256(path) if path.exists() else ""  # there is none of a network that cannot be exported
 
 
 def _opened(graph: Graph) -> onnx_graph.Session:

@@ -12,7 +12,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from lookalike.errors import UserError, check
 from lookalike.geometry import normalise
 from lookalike.models.model import Model
-from lookalike.models.onnx_graph import LIBRARIES, graph, library
+from lookalike.models.onnx_graph import LIBRARIES, Session, graph, library
 from lookalike.models.preprocess import scale
 
 TOLERANCE = 1e-4  # largest difference between entries of an embedding, relative to the largest entry
@@ -42,14 +41,14 @@ class PixelsToEmbeddings(nn.Module):
 
 def export_onnx(model: Model, path: str | Path) -> float:
     """Write `model` as an ONNX file at `path` and run it; returns the largest relative difference from torch."""
-    onnx, _, runtime = (library(name) for name in LIBRARIES)
+    onnx, *_ = (library(name) for name in LIBRARIES)
     whole = deepcopy(PixelsToEmbeddings(model)).eval().cpu()  # the model stays where it is
     examples = [_pixels(model, count) for count in BATCHES]
     proto = graph(whole, examples[-1], "pixels")
     describe(onnx, proto, model)
     with checked_file(path) as partial:
         onnx.save(proto, str(partial))
-        difference = _largest_difference(runtime, partial, whole, examples)
+        difference = _largest_difference(partial, whole, examples)
         close = difference <= TOLERANCE
         check(
             close,
@@ -84,12 +83,11 @@ def describe(onnx: Any, proto: Any, model: Model, **facts: str) -> None:
     onnx.helper.set_model_props(proto, {"preprocessing": json.dumps(how), "geometry": model.geometry, **facts})
 
 
-def _largest_difference(runtime: Any, path: Path, whole: nn.Module, examples: list[Tensor]) -> float:
-    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    worst = 0.0
+def _largest_difference(path: Path, whole: nn.Module, examples: list[Tensor]) -> float:
+    session, worst = Session(path), 0.0
     for pixels in examples:
         with torch.no_grad():
-            expected = whole(pixels).numpy()
-        (computed,) = session.run(None, {"pixels": pixels.numpy()})
-        worst = max(worst, float(np.abs(computed - expected).max() / max(np.abs(expected).max(), 1e-12)))
+            expected = whole(pixels)
+        apart: Tensor = (session(pixels) - expected).abs().max() / expected.abs().max().clamp(min=1e-12)
+        worst = max(worst, float(apart))
     return worst

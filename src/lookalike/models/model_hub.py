@@ -19,7 +19,7 @@ def push(folder: Path, repository: str, private: bool) -> str:
     """Upload a model folder to a repository, which is created if need be; returns the address of its page."""
     read(folder)
     name = repository.removeprefix(PREFIX)
-    check(name.count("/") == 1, f"a repository is called OWNER/NAME, not {repository}")
+    check(name.count("/") == 1, f"the name of a repository is OWNER/NAME, not {repository}")
     library = hub.library()
     api = library.HfApi(endpoint=_endpoint(library))
     try:

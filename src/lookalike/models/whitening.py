@@ -11,19 +11,13 @@ from torch import Tensor
 from lookalike.models.readout import principal_axes
 
 
-def within_classes(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Float[Tensor, "width width"]:
-    """The mean of the covariances of all classes with two or more images.
+def _deviations(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Float[Tensor, "n width"]:
+    """The points less the mean of their class, so weighted that D'D is W.
 
-    >>> float(within_classes(torch.tensor([[0.0], [2.0], [5.0], [5.0], [9.0]]), torch.tensor([0, 0, 1, 1, 2])).round())
+    >>> deviations = _deviations(torch.tensor([[0.0], [2.0], [5.0], [5.0], [9.0]]), torch.tensor([0, 0, 1, 1, 2]))
+    >>> float((deviations.T @ deviations).round())
     1.0
     """
-    apart = _deviations(points, labels)
-    product: Tensor = apart.T @ apart
-    return product
-
-
-def _deviations(points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Float[Tensor, "n width"]:
-    """The points less the mean of their class, so weighted that D'D is W."""
     _, dense, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
     values = points.double()
     means = torch.zeros(len(sizes), values.shape[1], dtype=values.dtype).index_add(0, dense, values) / sizes[:, None]

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from lookalike.data import Dataset, class_disjoint
@@ -12,6 +13,7 @@ from lookalike.data.vocabulary import UNKNOWN
 from lookalike.errors import UserError, check
 
 LEAST = 2  # classes with two images each: with fewer there is nothing to distinguish
+ENOUGH = 4 * LEAST  # of given labels, where groups were found beside them: half of them test, and the others in folds
 
 
 class Parts(NamedTuple):
@@ -28,11 +30,17 @@ class Parts(NamedTuple):
     test: Dataset
     others: tuple[tuple[str, Dataset], ...] = ()
 
+    @property
+    def judged(self) -> bool:
+        """Whether somebody gave the labels that judge; groups that a machine found only agree with themselves."""
+        return not bool(self.test.of_origin("found").any())
+
 
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
     """The dataset by its own train and test splits, or by random ones; some train classes are drawn to validate.
 
-    Images of which is only known what they are not train together with the class that they do not belong to.
+    Images of which is only known what they are not train together with the class that they do not belong to. Groups
+    that a machine found train, and do not judge, where there are classes with given labels to judge by.
 
     >>> import torch
     >>> from lookalike.data import arrays
@@ -40,24 +48,39 @@ def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Pa
     >>> [part.present for part in parts(ten, test=0.3, validation=0.2)[:3]]
     [5, 2, 3]
     """
-    undecided = dataset.undecided()
-    named = dataset.subset(~undecided) if undecided.any() else dataset
+    judges = judging(dataset)
+    named = dataset.subset(judges) if not judges.all() else dataset
     check_classes(named)
     divided = named if has(named, "train") and has(named, "test") else _with_test(named, test, seed)
     if validation > 0 and not has(divided, "validation"):
         divided = _with_validation(divided, validation, seed)
-    return of_splits(_with_undecided(dataset, divided) if undecided.any() else divided)
+    return of_splits(divided if judges.all() else _with_others(dataset, divided))
 
 
-def _with_undecided(dataset: Dataset, named: Dataset) -> Dataset:
-    """The dataset by the splits of its named images; one without a name trains if a class it is not in does."""
+def judging(dataset: Dataset) -> Bool[Tensor, " n"]:
+    """The images that may validate and test: those that somebody named, as far as they make enough classes."""
+    named = ~dataset.undecided()
+    given = named & ~dataset.of_origin("found")
+    if dataset.origins is None or usable(dataset.subset(given)) < ENOUGH:
+        return named
+    return given
+
+
+def _with_others(dataset: Dataset, named: Dataset) -> Dataset:
+    """The dataset by the splits of its images that judge.
+
+    Others train if the class that they are drawn with does, or has no image that judges; copies of held images do not.
+    """
     assert named.splits is not None
     assert isinstance(dataset.drawn_with, Tensor)
-    undecided, train = dataset.undecided(), SPLITS.index("train")
+    judges, train = judging(dataset), SPLITS.index("train")
     splits = torch.full((len(dataset),), UNKNOWN)
-    splits[~undecided] = named.splits
-    taught = named.labels[named.splits == train]
-    splits[undecided & torch.isin(dataset.drawn_with, taught)] = train
+    splits[judges] = named.splits
+    held = torch.isin(dataset.drawn_with, named.labels[named.splits != train])
+    known = torch.isin(dataset.drawn_with, named.labels) | dataset.of_origin("found")
+    if dataset.groups is not None:
+        held |= (dataset.groups >= 0) & torch.isin(dataset.groups, dataset.groups[judges & (splits != train)])
+    splits[~judges & known & ~held] = train
     return replace(dataset, splits=splits)
 
 

@@ -35,7 +35,13 @@ def sampler(recipe: Recipe, train: Dataset, bank: EmbeddingBank | None = None) -
     table = recipe.sampler
     settings = {"seed": recipe.seed, **settings_of("sampler", samplers.MEMBERS, table)}
     batches = samplers.build(
-        table.name, table.preset, labels=train.drawn_with, categories=train.categories, bank=bank, **settings
+        table.name,
+        table.preset,
+        labels=train.drawn_with,
+        categories=train.categories,
+        bank=bank,
+        chances=train.chances,
+        **settings,
     )
     batches.check_shares(Ranks.current().count)
     return batches
@@ -62,7 +68,7 @@ def optimiser(table: Optimiser, groups: Iterator[dict[str, Any]]) -> torch.optim
 
 
 def steps_of(recipe: Recipe, batches: int) -> int:
-    """The length of the run, from its steps or from its epochs of so many `batches`."""
+    """The length of the run, from its steps or from its epochs of `batches` batches."""
     table = recipe.train
     check(table.steps is None or table.epochs is None, "give train.steps or train.epochs, not both")
     if table.steps is None and table.epochs is None:
@@ -74,7 +80,7 @@ def steps_of(recipe: Recipe, batches: int) -> int:
 
 
 def plan(recipe: Recipe, steps: int, seconds: float | None = None, batches: int = 1) -> Plan:
-    """How long (`steps`, or until `seconds` are over) and how often; an epoch has so many `batches`."""
+    """How long (`steps`, or until `seconds` are over) and how often it validates; an epoch has `batches` batches."""
     table = recipe.train
     every = table.plan.validate_every if table.validate_epochs is None else table.validate_epochs * batches
     return replace(table.plan, steps=steps, validate_every=every, seconds=seconds, seed=recipe.seed)
@@ -137,14 +143,26 @@ def groups(recipe: Recipe, embedder: Embedder, goal: Goal) -> Iterator[dict[str,
     for group in embedder.parameter_groups(table.lr, table.head_lr, decay, table.stage_decay):
         if not recipe.head_only or group["name"] == "head":
             yield group
-    for group in goal.parameter_groups(table.lr):
-        yield group if table.loss_lr is None else {**group, "lr": table.loss_lr}
+    yield from _of_loss(recipe, goal, table.lr)
 
 
-def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], labels: Integer[Tensor, " n"]) -> Loop:
+def _of_loss(recipe: Recipe, goal: Goal, rate: float) -> Iterator[dict[str, Any]]:
+    """What the loss learns, at its own rate where the recipe has one, else at what its paper makes of `rate`."""
+    own = recipe.optimiser.loss_lr
+    for group in goal.parameter_groups(rate):
+        yield group if own is None else {**group, "lr": own}
+
+
+def head_loop(
+    recipe: Recipe,
+    model: Model,
+    points: Float[Tensor, "n width"],
+    labels: Integer[Tensor, " n"],
+    chances: Float[Tensor, " n"] | None = None,
+) -> Loop:
     """Training of the head alone, on features computed once: the same loop, with vectors instead of images.
 
-    `points`: the features, n × width. `labels`: their classes.
+    `points`: the features, n × width. `labels`: their classes, with their `chances` where they weigh.
     Every process of a run trains the same head.
     """
     table, embedder = recipe.head, embedder_of(model)
@@ -153,10 +171,15 @@ def head_loop(recipe: Recipe, model: Model, points: Float[Tensor, "n width"], la
         1, min(classes, table.batch_size // table.per_class, len(labels) // table.per_class)
     )
     batches = samplers.build(
-        "class_balanced", labels=labels, batch_size=batch_size, per_class=table.per_class, seed=recipe.seed
+        "class_balanced",
+        labels=labels,
+        chances=chances,
+        batch_size=batch_size,
+        per_class=table.per_class,
+        seed=recipe.seed,
     )
     goal = objective(replace(recipe, ccp=None), classes, embedder.dim, batch_size).to(device(recipe))
-    parameters = [{"params": list(embedder.head.parameters()), "lr": table.lr}, *goal.parameter_groups(table.lr)]
+    parameters = [{"params": list(embedder.head.parameters()), "lr": table.lr}, *_of_loss(recipe, goal, table.lr)]
     return Loop(
         embedder.head,
         goal,

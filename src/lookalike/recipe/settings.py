@@ -221,10 +221,11 @@ class Train:
     epochs: of the run, instead of steps.
     minutes: of the whole run, evaluation included; None: no limit.
     plan: its fields are keys of this table.
-    validate_epochs: validate every so many epochs, whatever `validate_every` says.
+    validate_epochs: epochs between two validations, whatever `validate_every` says.
     blend: shares of the trained weights to try against those at the start.
     chunk: images that pass the network at a time, with the loss on all; None: all at once.
     deliver: "trained"; "best": what validates best, trained or not; "untrained": the network as it is, a baseline.
+    suspects: "keep" labels, "weigh" them by their chance, or "drop" those in doubt; None: what validates best.
     refit_on_all: once proven, make what is delivered of all classes; the figures stay those of the proof.
     dim: the most dimensions of what is delivered; "auto": as many as pay.
     most_ms: the most milliseconds that [networks] may take for an image on this machine; None: no limit.
@@ -241,6 +242,7 @@ class Train:
     blend: tuple[float, ...] = ()
     chunk: int | None = None
     deliver: Literal["trained", "best", "untrained"] = "trained"
+    suspects: Literal["keep", "weigh", "drop"] | None = None
     refit_on_all: bool | None = None
     dim: int | Literal["auto"] = "auto"
     most_ms: float | None = None

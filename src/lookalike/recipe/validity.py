@@ -29,6 +29,7 @@ from lookalike.training.chunked import InChunks
 from lookalike.training.mixup import check_whole_batch
 from lookalike.values import member_settings
 
+WEIGHS = "class_balanced"  # the sampler that draws images by the chances of their labels
 HEADS = ("default", "principal", "saved")
 CLASSES, EACH, DIM = 4, 3, 8  # of the random vectors that an objective is tried on
 
@@ -43,6 +44,7 @@ def check_recipe(recipe: Recipe) -> None:
     _check_ccp(recipe)
     _check_mixup_and_chunks(recipe)
     _check_features(recipe)
+    _check_suspects(recipe)
     settings = {**recipe.sampler.settings, **limits(recipe.sampler.settings)}
     settings_of("sampler", samplers.MEMBERS, replace(recipe.sampler, settings=settings))
     share = recipe.optimiser.stage_decay
@@ -130,6 +132,16 @@ def _check_features(recipe: Recipe) -> None:
     check(how.dim is not None, "[features] trains a head, and this network has none: set model.dim")
     thaws = recipe.model.unfreezing.epoch is not None
     check(not thaws, "[features] keeps the backbone frozen: leave out model.unfreeze_epoch, or [features]")
+
+
+def _check_suspects(recipe: Recipe) -> None:
+    how, name = recipe.train.suspects, recipe.sampler.name
+    if how in (None, "keep"):
+        return
+    trained = recipe.model.weights is not None
+    check(trained, f"train.suspects={how} doubts labels by the features of a trained network: set model.weights")
+    draws = how == "drop" or name == WEIGHS
+    check(draws, f"train.suspects=weigh needs sampler.name={WEIGHS}: {name} draws all images alike")
 
 
 def _check_mixup_and_chunks(recipe: Recipe) -> None:

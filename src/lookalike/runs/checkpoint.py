@@ -9,14 +9,13 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from lookalike.errors import UserError, check
-from lookalike.files import whole_folder, write_text
+from lookalike.files import sha256, whole_folder, write_text
 
 LATEST, TENSORS, PLAIN, CHECKSUMS = "latest", "state.safetensors", "state.json", "checksums"
 FORMAT = 3
@@ -89,12 +88,7 @@ def load_tensors(place: Path) -> Tensors:
 
 
 def _checksums(place: Path) -> str:
-    return "".join(f"{_digest(place / name)}  {name}\n" for name in (PLAIN, TENSORS))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+    return "".join(f"{sha256(place / name)}  {name}\n" for name in (PLAIN, TENSORS))
 
 
 def _damaged(place: Path, why: object) -> UserError:

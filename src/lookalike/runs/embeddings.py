@@ -82,6 +82,8 @@ def read_embeddings(path: Path, known: Collection[str] | None = None) -> Arrays:
         arrays = _of_shards(Shards.open(path)) if is_shards(path) else read_arrays(path)
     except UserError:
         raise
+    except FileNotFoundError:
+        raise UserError(f"there is no file '{path}'") from None
     except (OSError, ValueError) as error:
         raise UserError(f"'{path}' cannot be read as .npz ({error}): write it with numpy.savez") from None
     for name in arrays:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from lookalike.errors import UserError, check
-from lookalike.files import PARTIAL, lock, remove_leftovers, write_text
+from lookalike.errors import check
+from lookalike.files import PARTIAL, lock, make_folder, remove_leftovers, write_text
 from lookalike.progress import Progress
 from lookalike.runs import checkpoint
 from lookalike.runs.decisions import Decisions, read_decisions
@@ -74,10 +74,7 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[bool]:
         """Whether this process is the one that works here now; leftovers of killed writers are removed."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot make the folder {self.path} ({error.strerror}): choose another --out") from None
+        make_folder(self.path)
         check(os.access(self.path, os.W_OK), f"cannot write to {self.path}: choose another --out")
         with lock(self.path / LOCK, seconds=0) as held:
             if held:

@@ -9,11 +9,13 @@ epoch. What they have in common:
 `seed` decides every choice. `rank`: the number of this process among `ranks`, each of which gets its share of a batch.
 
 Those that choose by embeddings take them from a `bank` and choose within a random `big_batch` of images; those that
-compare whole batches draw so many `candidates`. `roth` draws with replacement, as the code of Roth et al. does.
+compare whole batches draw several `candidates`. `roth` draws with replacement, as the code of Roth et al. does.
 """
 
 from collections.abc import Callable
 from typing import Any
+
+from torch import Tensor
 
 from lookalike import catalog
 from lookalike.label_sets import Labels
@@ -59,16 +61,18 @@ def build(
     labels: Labels,
     categories: Labels | None = None,
     bank: EmbeddingBank | None = None,
+    chances: Tensor | None = None,
     **settings: Any,
 ) -> BatchSampler:
     """The sampler called `name`, with the settings of `preset` where a paper has them; an unknown setting is refused.
 
-    Of the facts of the data (`labels`, `categories`, a `bank` of embeddings) it gets those that it takes.
+    Of the facts of the data (`labels`, `categories`, a `bank` of embeddings, the `chances` of labels) it gets those
+    that it takes.
 
     >>> import torch
     >>> len(build("class_balanced", labels=torch.arange(12) // 3, batch_size=4, per_class=2))
     3
     """
-    facts = {"labels": labels, "categories": categories, "bank": bank}
+    facts = {"labels": labels, "categories": categories, "bank": bank, "chances": chances}
     known = {fact: value for fact, value in facts.items() if value is not None}
     return catalog.build("sampler", MEMBERS, name, known | settings, preset, facts=facts)

@@ -10,10 +10,11 @@
 - `set_epoch(epoch)` goes to the beginning of another epoch; for the current one it changes nothing, so that a resumed
   loop may call it.
 - `state_dict()` is the same on every rank and may be loaded under another number of ranks.
+- Every rank gets the same number of images of a batch, and classes stay together wherever they fit.
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec
@@ -24,7 +25,6 @@ from jaxtyping import Integer
 from torch import Tensor
 
 from lookalike.errors import check, unknown
-from lookalike.samplers.sharing import shares
 
 Compose = Callable[[int, torch.Generator], Integer[Tensor, "batches m"]]
 Settings = ParamSpec("Settings")
@@ -74,7 +74,7 @@ class BatchSampler:
         check(0 <= self.rank < self.ranks, f"rank must be from 0 to {self.ranks - 1}, not {self.rank}")
 
     def check_shares(self, ranks: int) -> None:
-        """Refuse batches that so many `ranks` cannot share evenly, class by class."""
+        """Refuse batches that `ranks` processes cannot share evenly, class by class."""
         m, n = self.batch_size, self.per_class
         check(ranks > 0 and m % ranks == 0, f"a batch of {m} cannot be shared evenly by {ranks} ranks")
         check(
@@ -150,8 +150,9 @@ class BatchSampler:
 def shows_settings(construct: Callable[Settings, BatchSampler]) -> Callable[Settings, BatchSampler]:
     """Decorates a function that makes a sampler: the sampler shows its settings, and a misspelt one is refused."""
     signature = inspect.signature(construct)
-    # what has no default is data, not a setting: labels, categories, an embedding bank
-    shown = [name for name, parameter in signature.parameters.items() if parameter.default is not parameter.empty]
+    # what has no default is data, not a setting: labels, categories, an embedding bank; and so are chances of labels
+    every = signature.parameters.items()
+    shown = [name for name, each in every if each.default is not each.empty and name != "chances"]
 
     @wraps(construct)
     def constructed(*values: Settings.args, **settings: Settings.kwargs) -> BatchSampler:
@@ -165,3 +166,31 @@ def shows_settings(construct: Callable[Settings, BatchSampler]) -> Callable[Sett
         return batches
 
     return constructed
+
+
+def shares(classes: Sequence[int], ranks: int) -> list[list[int]]:
+    """The places of a batch for each rank, given the class at every place.
+
+    Classes are dealt out whole, the largest first, each to the rank with the least room that still holds it; only what
+    fits nowhere whole is cut. Equally large classes that fill the ranks evenly are never cut.
+
+    >>> shares([4, 4, 9, 9, 7, 7, 5, 5], ranks=2)
+    [[0, 1, 2, 3], [4, 5, 6, 7]]
+    """
+    size = len(classes) // ranks
+    places: dict[int, list[int]] = {}
+    for place, label in enumerate(classes):
+        places.setdefault(label, []).append(place)
+    dealt: list[list[int]] = [[] for _ in range(ranks)]
+    loose: list[int] = []
+    for group in sorted(places.values(), key=len, reverse=True):
+        fitting = [rank for rank in range(ranks) if size - len(dealt[rank]) >= len(group)]
+        if fitting:
+            dealt[max(fitting, key=lambda rank: len(dealt[rank]))] += group
+        else:
+            loose += group
+    for rank in sorted(range(ranks), key=lambda rank: len(dealt[rank])):
+        room = size - len(dealt[rank])
+        dealt[rank] += loose[:room]
+        loose = loose[room:]
+    return [sorted(rank) for rank in dealt]

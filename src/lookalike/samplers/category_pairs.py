@@ -142,7 +142,7 @@ def CategoryPairs(
     `categories`: that of every image. `batches_per_combination` is r. `categories_per_batch` = c makes it every c of
     them, M/c images each. A category begins again when it runs out (one with fewer images than its part of a batch
     repeats them in it). `batches` ends the epoch after that many.
-    `per_class`: at most so many images of a class stand together; None: all. `whole`: each category's part begins with
+    `per_class`: how many images of a class stand together at most; None: all. `whole`: each category's part begins with
     a whole class: the one that its last part has cut comes again. An image of category −1 has none: then every batch
     pairs M/2 images of one category with M/2 of those, and a category of N images has ⌈2N/M⌉ batches; with `round_up`
     false an epoch has Σ 2N/M of them, rounded once.

@@ -48,7 +48,7 @@ def CategoryRandom(
 ) -> BatchSampler:
     """All classes in random order, the shuffled images of each together, cut into batches: no image twice in an epoch.
 
-    `per_class`: at most so many images of a class stand together; None: all. `whole`: every batch begins with a whole
+    `per_class`: how many images of a class stand together at most; None: all. `whole`: every batch begins with a whole
     class: the one that the batch before has cut comes again.
 
     >>> labels = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3])

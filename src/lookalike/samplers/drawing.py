@@ -1,8 +1,10 @@
 """Random choices with and without replacement, many rows at once."""
 
 import torch
-from jaxtyping import Integer
+from jaxtyping import Float, Integer
 from torch import Tensor
+
+BLOCK = 4096  # rows whose weights are held at once
 
 
 def uniform(limits: Integer[Tensor, "*shape"], generator: torch.Generator) -> Integer[Tensor, "*shape"]:
@@ -40,6 +42,26 @@ def distinct_if_possible(
     enough = limits >= count
     numbers[enough] = distinct(limits[enough], count, generator)
     return numbers
+
+
+def weighted(
+    weights: Float[Tensor, "groups width"], rows: Integer[Tensor, " rows"], count: int, generator: torch.Generator
+) -> Integer[Tensor, "rows count"]:
+    """For every row `count` different places of its group, each drawn by its weight; 0: there is no such place.
+
+    A group with fewer places than `count` draws with replacement.
+
+    >>> weighted(torch.tensor([[0.0, 5.0, 1.0]]), torch.tensor([0]), 2, torch.Generator()).sort(1).values
+    tensor([[1, 2]])
+    """
+    parts = []
+    for some in torch.split(rows, BLOCK):
+        drawn = torch.multinomial(weights[some], count, replacement=True, generator=generator)
+        enough = (weights[some] > 0).sum(1) >= count
+        if enough.any():
+            drawn[enough] = torch.multinomial(weights[some[enough]], count, generator=generator)
+        parts.append(drawn)
+    return torch.cat(parts)
 
 
 def sample(limit: int, count: int, generator: torch.Generator) -> list[int]:

@@ -21,7 +21,7 @@ from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.fields import checked, checked_k
 from lookalike.search.things import ThingSearch, first_photos, hits_of, text_of
-from lookalike.search.wording import in_words
+from lookalike.search.wording import COMBINED, in_words
 
 Example = np.ndarray | str  # a vector in the geometry of the index, or the id of an item
 First = Sequence[Answer] | Sequence[Nearest]  # the first hits of each vector: photos, or what things follow from
@@ -133,6 +133,11 @@ class Prepared:
         return not self.question.where and self.question.group is None
 
     @property
+    def measured(self) -> bool:
+        """Whether calibration has asked such questions."""
+        return not self.question.unlike
+
+    @property
     def depth(self) -> int:
         """How many hits it takes: a verdict looks at more of them than may be shown, and so do things."""
         if self.column is not None:
@@ -144,6 +149,8 @@ class Prepared:
         shown, near = self._photos(first) if self.column is None else self._things(self.column, first)
         if self.rules.calibration is None:
             return self._named(shown)
+        if not self.measured:
+            return replace(self._named(shown), meaning=COMBINED)
         return self._judged(self._named(shown), self._near() if near is None else near, self.rules.calibration)
 
     def _photos(self, first: First | None) -> tuple[Answer, Sequence[Near]]:
@@ -151,7 +158,8 @@ class Prepared:
         if first is None:
             first = self.store.search(self.vector, self.depth, self.question.where, self.question.excluded)
         (found,) = cast(Sequence[Answer], first)
-        near = [Near(hit.id, hit.item.value(self.rules.named), hit.similarity) for hit in found.hits[:HITS]]
+        judged = found.hits[:HITS] if self.rules.calibration is not None else ()
+        near = [Near(hit.id, hit.item.value(self.rules.named), hit.similarity) for hit in judged]
         return replace(found, hits=found.hits[: self.question.k]), near
 
     def _things(self, column: str, first: First | None) -> tuple[Answer, Sequence[Near] | None]:
@@ -207,7 +215,7 @@ class Prepared:
             items = count(where)
         except UserError:
             return None
-        return calibration.judge(seen_of(named, vectors, sizes, items, self.identity.geometry))
+        return calibration.judge(seen_of(named, vectors, sizes, items, self.identity.geometry), self.vector)
 
 
 def _prepared(store: Store, question: Question, rules: Rules, identity: Identity, counts: ItemCounts) -> Prepared:
@@ -249,6 +257,8 @@ def _in_one_pass(store: Store, searches: Mapping[int, Prepared]) -> dict[int, Fi
 
 def _without(found: Answer | Nearest, search: Prepared) -> Answer | Nearest:
     ids = search.question.excluded
+    if not ids and isinstance(found, Answer):
+        return found
     if isinstance(found, Answer):
         return replace(found, hits=[hit for hit in found.hits if hit.id not in ids])
     return replace(found, items=[photo for photo in found.items if photo.id not in ids][: search.depth])

@@ -7,10 +7,10 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import is_dataclass, replace
-from functools import cache, lru_cache, partial
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -24,7 +24,8 @@ from lookalike.search.adding.loading import load
 from lookalike.search.adding.sources import RESERVED, Entry, Source
 from lookalike.search.adding.update import Progress, Update, prune, update
 from lookalike.search.asking import Example, Question, Rules
-from lookalike.search.calibration import measuring
+from lookalike.search.calibration import kept, measuring
+from lookalike.search.calibration.foreign import pictures
 from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.classifying import classify
@@ -33,22 +34,21 @@ from lookalike.search.heat import Why
 from lookalike.search.item_counts import ItemCounts
 from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.log import LogEntry, this_user
-from lookalike.search.model_copy import calibration_of_run, load_model, model_content
+from lookalike.search.model_copy import load_model, model_content
 from lookalike.search.pictures import content_of
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.receipt import Receipt
 from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.copying import FACT as COPY
-from lookalike.search.stores.copying import THING
+from lookalike.search.stores.copying import THING, UPGRADE
 from lookalike.search.stores.places import Place
 from lookalike.search.things import called
+from lookalike.search.upgrading.hits import HITS
 from lookalike.search.watching.reference import Reference, reference
-from lookalike.search.why import SeenPicture, explained, seen
-from lookalike.values import checked
+from lookalike.search.why import SeenPicture, explained, ready, seen
 from lookalike.workers import Workers
 
-Measured = TypeVar("Measured", Calibration, Quality, Reference)
 WATCHED = 2_000  # calibrating images that stand for ordinary queries
 NO_MODEL = "none"  # stands in the place of a model, in Python as on the command line: for vectors made elsewhere
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
@@ -81,9 +81,8 @@ class Index:
         loaded = model if isinstance(model, Model) else Model.load(model)
         index = Index(places.created(place, identity_of(loaded)), place)
         index.keep_model(loaded)
-        known = None if isinstance(model, Model) else calibration_of_run(Path(model), loaded)
-        if known is not None:
-            index.store.documents.write("calibration", json.dumps(known))
+        if not isinstance(model, Model):
+            kept.adopt(index.store, Path(model), loaded)
         return index
 
     @staticmethod
@@ -178,8 +177,9 @@ class Index:
         if thing is not None:
             columns = dict.fromkeys(name for entry in listing.entries for name in entry.item.columns)
             self.have_things(thing, list(columns))
+        generation = self.identity.generation
         encode = Encoding(self.model, self.model.backend("auto").name) if workers.elsewhere else self._encode
-        result = update(self.store, listing, encode, progress, workers)
+        result = update(self.store, listing, encode, generation, progress, workers)
         if prune_missing:
             result.removed = prune(self.store, listing)
         self._note("items added", added=result.added, changed=result.changed, removed=result.removed)
@@ -207,8 +207,7 @@ class Index:
         if column == self.thing:
             return
         if column != (self.thing or "label"):
-            for name in ("calibration", "quality", "reference"):
-                self.store.documents.write(name, None)
+            kept.drop(self.store)
         self.store.documents.write(THING, column)
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
@@ -242,8 +241,12 @@ class Index:
         check(not unfinished, "this index is a copy that is not complete: run lookalike copy again, then forget")
         chosen = self._chosen(ids, where)
         photos = [item.path for item in self.store.items(chosen) if item.path is not None]
+        self.store.documents.write(HITS, None)
         forgotten = self.store.forget(chosen)
         self._note("items forgotten", items=forgotten.items, marks=forgotten.marks)
+        review = places.review_folder(self.place)
+        known = [f"'{review}', where a review keeps vectors and names of them: delete it"] if review.is_dir() else []
+        forgotten = replace(forgotten, beyond=[*forgotten.beyond, *known])
         return Receipt.of(self.shown, chosen, forgotten, photos)
 
     def _note(self, action: str, **numbers: float) -> None:
@@ -278,13 +281,13 @@ class Index:
         """
         meant = ([] if query is None else [query]) + list(like)
         check(bool(meant), "give something to search for: an image, the id of an item, or a vector")
+        check(box is None or len(meant) == 1, "a box is a part of one picture: search with that one alone")
         conditions = filters.parse(where)
         while True:
-            generation = self.identity.generation
-            flip = not plain and self.quality.flip
-            examples = self._examples(meant, box if len(meant) == 1 else None, flip)
-            others = self._examples(unlike, None, flip)
-            question = Question(examples, others, k, conditions, group, plain=plain, generation=generation)
+            identity, flip = self.identity, cache(lambda: not plain and self.quality.flip)
+            examples = self._examples(meant, identity, flip, box)
+            others = self._examples(unlike, identity, flip)
+            question = Question(examples, others, k, conditions, group, plain=plain, generation=identity.generation)
             (answer,) = self.answers([question])
             if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one
                 continue
@@ -309,10 +312,12 @@ class Index:
     def _seen(self, query: Query, box: Box | None, plain: bool) -> SeenPicture:
         stored = isinstance(query, str) and box is None and self._is_item(query)
         picture = self.picture(query) if stored else pixels_of(query)
-        return seen(self.model, picture, box, flip=not stored and not plain and self.quality.flip)
+        flip = not stored and not plain and self.quality.flip
+        return seen(self.model, ready(self.model.preprocessing, picture, box, flip))
 
     def _why(self, query: SeenPicture, item: str) -> Why:
-        return explained(query, seen(self.model, self.picture(item)), self.identity.geometry)
+        hit = seen(self.model, ready(self.model.preprocessing, self.picture(item)))
+        return explained(query, hit, self.identity.geometry)
 
     def picture(self, item: str) -> Tensor:
         """The picture of an `item` (its id), as it was embedded: 3 × h × w, uint8."""
@@ -342,27 +347,25 @@ class Index:
 
     def answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
         """An answer to each of `questions`, in one pass over the index where that can be, or why it has none."""
-        thing = self.thing
-        pooled = 1 if thing is None else self.quality.pooled
-        return asking.answers(self.store, questions, Rules(self.calibration, thing, pooled), self._counts)
+        with self.store.steady():
+            thing = self.thing
+            pooled = 1 if thing is None else self.quality.pooled
+            return asking.answers(self.store, questions, Rules(self.calibration, thing, pooled), self._counts)
 
     @property
     def calibration(self) -> Calibration | None:
         """What a similarity means, if that was measured."""
-        text = self.store.documents.read("calibration")
-        return None if text is None else _measured(Calibration, text)
+        return kept.read(self.store, Calibration)
 
     @property
     def quality(self) -> Quality:
         """What calibration has switched on."""
-        text = self.store.documents.read("quality")
-        return Quality() if text is None else _measured(Quality, text)
+        return kept.read(self.store, Quality) or Quality()
 
     @property
     def reference(self) -> Reference | None:
         """What ordinary queries look like, if that was measured."""
-        text = self.store.documents.read("reference")
-        return None if text is None else _measured(Reference, text)
+        return kept.read(self.store, Reference)
 
     def calibrate(
         self,
@@ -379,7 +382,11 @@ class Index:
         quarter of the answers reach. `stage(name)` is called where a part of it begins, and gives the progress of that
         part. Use classes that the model was not trained on: on those it was, answers look more reliable than they are.
         """
-        thing = self.thing
+        unfinished = self.store.documents.read(UPGRADE) is not None and self.store.generations.mapped_count()
+        check(
+            not unfinished, "items are still embedded again, and similarities change: run lookalike upgrade to its end"
+        )
+        thing, generation = self.thing, self.identity.generation
         listed = [called(item, thing) for item in self.store.listed(measuring.named(thing))]
         check(bool(listed), "the items of this index have no labels, so no answer could be right: add labelled ones")
         if source is None:
@@ -390,14 +397,18 @@ class Index:
             queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         known = set() if self.identity.fingerprint is None else set(self.model.classes)
         seen = not known.isdisjoint(queries.labels)
-        result = measuring.run(self.store, queries, listed, precision, seen, stage, plain, thing)
-        self.store.documents.write("calibration", json.dumps(result.calibration.as_json()))
-        self.store.documents.write("quality", json.dumps(result.quality.as_json()))
-        self.store.documents.write("reference", self._reference(queries, stage("looking at ordinary queries")))
+        outside = None if self.identity.fingerprint is None else self._encode(pictures())
+        result = measuring.run(self.store, queries, listed, precision, seen, stage, plain, thing, outside)
+        if self.identity.generation != generation:
+            raise GenerationError
+        kept.write(self.store, result.calibration)
+        kept.write(self.store, result.quality)
+        ordinary = self._reference(queries, stage("looking at ordinary queries"))
+        kept.drop(self.store, Reference) if ordinary is None else kept.write(self.store, ordinary)
         self._note("calibrated", precision=result.calibration.target)
         return result
 
-    def _reference(self, queries: measuring.Queries, progress: Progress | None) -> str | None:
+    def _reference(self, queries: measuring.Queries, progress: Progress | None) -> Reference | None:
         """What ordinary queries look like, for `serve` to watch; None where there are too few classes to tell."""
         flipped = queries.flipped if self.quality.flip else None
         vectors = queries.vectors if flipped is None else flipped
@@ -412,37 +423,44 @@ class Index:
             if progress is not None:
                 progress(done, len(rows))
         _, items = next(self.store.scan(), ([], vectors[:0]))
-        found = reference(items, vectors[asked], similarities, [queries.labels[row] for row in asked])
-        return None if found is None else json.dumps(found.as_json())
+        return reference(items, vectors[asked], similarities, [queries.labels[row] for row in asked])
 
     def search_many(
         self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
     ) -> list[Answer]:
         """An answer to each of `queries`, in one pass over the index; no verdicts."""
-        asked = [Question([vector], (), k, filters.parse(where), group) for vector in self.vectors_of(queries)]
-        return [_raised(answer) for answer in asking.answers(self.store, asked, Rules(None, self.thing))]
+        conditions = filters.parse(where)
+        while True:
+            generation = self.identity.generation
+            vectors = self.vectors_of(queries)
+            asked = [Question([vector], (), k, conditions, group, generation=generation) for vector in vectors]
+            answers = asking.answers(self.store, asked, Rules(None, self.thing))
+            if not any(isinstance(answer, GenerationError) for answer in answers):
+                return [_raised(answer) for answer in answers]
 
     def vectors_of(self, queries: Sequence[Query], box: Box | None = None, flip: bool = False) -> Vectors:
         """The `queries` as vectors, in their order; with `flip` pictures count together with their mirror images.
 
         `box`: the part of each picture that counts.
         """
-        return asking.vectors_of(self.store, self._examples(queries, box, flip))
+        return asking.vectors_of(self.store, self._examples(queries, self.identity, lambda: flip, box))
 
-    def _examples(self, queries: Sequence[Query], box: Box | None, flip: bool) -> list[Example]:
-        """The `queries` as vectors, and as ids where they are items."""
+    def _examples(
+        self, queries: Sequence[Query], identity: Identity, flip: Callable[[], bool], box: Box | None = None
+    ) -> list[Example]:
+        """The `queries` as vectors, and as ids where they are items; pictures may count with their mirror images."""
         result: dict[int, Example] = {}
         images: dict[int, Any] = {}
         for place, query in enumerate(queries):
             if _is_vector(query):
-                result[place] = placed(np.asarray(query, np.float32)[None], self.identity.geometry)[0]
+                result[place] = placed(np.asarray(query, np.float32)[None], identity.geometry)[0]
             elif isinstance(query, str) and box is None and self._is_item(query):
                 result[place] = query
             else:
-                images[place] = views_of(pixels_of(query, box), flip)
+                images[place] = views_of(pixels_of(query, box), flip())
         if images:
             views = [self._encode(view) for view in zip(*images.values(), strict=True)]
-            result |= dict(zip(images, means(views, self.identity.geometry), strict=True))
+            result |= dict(zip(images, means(views, identity.geometry), strict=True))
         return [result[place] for place in range(len(queries))]
 
     def _is_item(self, text: str) -> bool:
@@ -456,28 +474,6 @@ def identity_of(model: Model) -> Identity:
     dim = getattr(model.embedder, "dim", None)
     check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
     return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
-
-
-@lru_cache(maxsize=16)
-def _measured(kind: type[Measured], text: str) -> Measured:
-    """What calibration has kept with an index, which may come from anywhere: every value has its type."""
-    try:
-        result = kind.from_json(json.loads(text))
-        _check_types(result)
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        what = f"the {kind.__name__.lower()} of this index is damaged, or was tampered with"
-        raise UserError(f"{what}: measure it again with lookalike calibrate") from None
-    return result
-
-
-def _check_types(content: Any) -> None:
-    """Every field of a dataclass, and of those within it, is as its annotation says."""
-    for name, hint in get_type_hints(type(content)).items():
-        value = getattr(content, name)
-        if is_dataclass(value):
-            _check_types(value)
-        else:
-            checked(hint, value, name)
 
 
 def _labelled(source: Source, thing: str | None) -> list[Entry]:

@@ -46,6 +46,7 @@ class Item:
     root: the folder, table or list it was added from.
     stamp: size and time of its file, by which a changed one is noticed.
     added: when, in seconds since 1970.
+    mapped: whether its vector was computed from that of an earlier model, until `lookalike upgrade` embeds it again.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Item:
     root: str | None = None
     stamp: Stamp | None = None
     added: float | None = field(default=None, compare=False)  # the store knows
+    mapped: bool = False
 
     def value(self, column: str) -> Value:
         """What a `column` says of it, one of its own or a further one."""

@@ -2,14 +2,11 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from lookalike import files
 from lookalike.errors import UserError, check
 from lookalike.models import Model, model_folder
 from lookalike.models.fingerprint import WRITTEN
-from lookalike.runs import RunFolder
-from lookalike.runs.finished import read_json
 from lookalike.search.stores import Store
 
 
@@ -19,16 +16,6 @@ def model_content(model: Model) -> dict[str, bytes]:
         folder = Path(place) / "model"
         model.save(folder)
         return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
-
-
-def calibration_of_run(folder: Path, model: Model) -> dict[str, Any] | None:
-    """What the run that made a model measured on its own test classes, if the folder is still within that run."""
-    run = RunFolder(folder.resolve().parent)
-    if run.model != folder.resolve() or not run.result.is_file():
-        return None
-    result = read_json(run.result)
-    content = result.get("calibration") if isinstance(result, dict) else None
-    return content if isinstance(content, dict) and content.pop("fingerprint", None) == model.fingerprint else None
 
 
 def load_model(store: Store, fingerprint: str, place: Path) -> Model:

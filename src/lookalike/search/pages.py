@@ -31,24 +31,26 @@ class Lit(NamedTuple):
 
 def search_page(
     index: Index,
-    answers: Sequence[tuple[str, bytes | None, Answer]],
+    answers: Sequence[tuple[str, Sequence[bytes | None], Answer]],
     why: Mapping[int, Sequence[Lit]] = MappingProxyType({}),
 ) -> str:
-    """Every query (its name and picture) with its hits; `why`: of a query, by its place, each hit explained."""
+    """Every query (its name and pictures) with its hits; `why`: of a query, by its place, each hit explained."""
     sections = [
-        Section(f"query-{place + 1}", name, answer_card(index, picture, answer, why.get(place, ())))
-        for place, (name, picture, answer) in enumerate(answers)
+        Section(f"query-{place + 1}", name, answer_card(index, asked, answer, why.get(place, ())))
+        for place, (name, asked, answer) in enumerate(answers)
     ]
     return page("Search", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
 
 
-FOOTER = "This page holds its pictures itself and loads nothing."
+FOOTER = "All pictures are embedded in this page; it loads nothing."
 
 
-def answer_card(index: Index, picture: bytes | None, answer: Answer, why: Sequence[Lit] = ()) -> Html:
-    """A query with its verdict, beside its hits."""
-    words = element("figcaption", in_brief(answer) if answer.words else answer.verdict)
-    query = element("figure", _image(picture, "the query"), words)
+def answer_card(index: Index, asked: Sequence[bytes | None], answer: Answer, why: Sequence[Lit] = ()) -> Html:
+    """A query, the pictures that `asked`, with its verdict, beside its hits."""
+    words = answer.words or answer.verdict
+    before, _, after = (in_brief(answer) if answer.words else words).partition(words)
+    said = element("figcaption", before, element("strong", words), after)
+    query = element("figure", *(_image(picture, "the query") for picture in asked), said)
     hits = [_card(index, hit, lit) for hit, lit in zip_longest(answer.hits, why)] or [
         note("Nothing in the index answers this search.")
     ]
@@ -76,7 +78,7 @@ def _card(index: Index, hit: Hit, lit: Lit | None) -> Html:
 
 
 def _lit_images(hit: Hit, lit: Lit) -> list[Html]:
-    where = "lit where the similarity comes from"
+    where = "highlighted where the similarity comes from"
     return [_image(lit.hit, f"{hit.id}, {where}"), _image(lit.query, f"the query, {where}")]
 
 
@@ -107,27 +109,27 @@ def sentences(calibrated: Calibrated) -> list[str]:
     lines = [calibration.promise]
     if calibration.sure is not None:
         lines.append(
-            f"sure: from a chance of {calibration.sure:.3f} on {calibration.precision:.1%} of the answers were right "
-            f"[{low:.1%}, {high:.1%}]."
+            f"sure: answers with a chance of {calibration.sure:.3f} or more. Of these, {calibration.precision:.1%} "
+            f"were right [{low:.1%}, {high:.1%}]."
         )
     if calibration.models is not None:
         lines.append(
-            "unknown: the match is lower, or the first hits are less similar, than at least 95 % of the pictures have "
-            "whose class is here; everything else is maybe, with its chance."
+            "unknown: the match is lower, or the first hits are less similar, than for at least 95 % of pictures whose "
+            "class is in the index. maybe: all other answers."
         )
-    asked = "items of the index, each without itself," if calibration.source == "index" else "pictures"
+    asked = "items of the index, each left out of its own search," if calibration.source == "index" else "pictures"
     lines.append(
         f"Measured with {calibration.queries:,} {asked} of {calibration.classes:,} classes, among "
         f"{calibration.items:,} items; each class in turn was absent, had one photo, three, or all."
     )
     if calibration.source == "index":
-        lines.append("That holds for photos like those of the index; for others, calibrate with some of them.")
+        lines.append("This holds for photos like those in the index. For other photos, calibrate with some of them.")
     if calibration.seen_in_training:
-        lines.append("Some of these classes were seen in training: on new ones answers will be less reliable.")
+        lines.append("Some of these classes were seen in training: answers for new classes will be less reliable.")
     if calibrated.compared:
         on = calibrated.quality.names
-        flip = "Flip did not gain beyond the noise: it stays off."
-        photos = "The best two photos did not gain beyond the noise: the best one speaks for a thing."
+        flip = "flip did not help beyond the noise, so it stays off."
+        photos = "The best two photos did not help beyond the noise, so a thing is ranked by its best one."
         off = flip if any(trial.name == "flip" for trial in calibrated.compared) else photos
         lines.append(f"Switched on: {', '.join(on)}." if on else off)
     return lines
@@ -164,7 +166,11 @@ def duplicates_page(index: Index, groups: Sequence[Group]) -> str:
     for level in LEVELS:
         some = [group for group in groups if group.level == level]
         if some:
-            body = element("div", note(f"{len(some):,} groups"), *(_group(index, group) for group in some[:500]))
+            body = element(
+                "div",
+                note(f"{len(some):,} group{'s' * (len(some) != 1)}"),
+                *(_group(index, group) for group in some[:500]),
+            )
             sections.append(Section(level.replace(" ", "-"), level.capitalize(), body))
     if not sections:
         sections = [Section("nothing", "No duplicates", note("Every picture is there once."))]

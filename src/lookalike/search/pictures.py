@@ -2,6 +2,8 @@
 
 import base64
 import io
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,23 @@ SIDE = 256  # the longer side of a thumbnail
 DARKEST = 0.7  # over places that give nothing, or speak against it
 
 
-def thumbnail(store: Store, item: Item, side: int = SIDE) -> bytes | None:
+def thumbnail(
+    store: Store,
+    item: Item,
+    side: int = SIDE,
+    turn: Callable[[bytes], AbstractContextManager[object]] = lambda _: nullcontext(),
+) -> bytes | None:
     """The picture of an item as JPEG, or None where it cannot be read, or is not what was embedded.
 
     An index may come from anywhere, and its paths name any file of the reader: only one whose content the index knows
-    by its digest is shown.
+    by its digest is shown. It is decoded within its `turn`.
     """
     try:
         content = content_of(store, item)
-        return None if content is None else as_jpeg(Encoded(content).decode().permute(1, 2, 0).numpy(), side)
+        if content is None:
+            return None
+        with turn(content):
+            return small(content, side)
     except UnreadableError:
         return None
 
@@ -39,6 +49,13 @@ def content_of(store: Store, item: Item) -> bytes | None:
 def _as_embedded(item: Item, path: Path) -> bytes | None:
     content = read(path) if item.stamp is not None else b""
     return content if item.stamp is not None and digest_of(content) == item.stamp.digest else None
+
+
+def small(content: bytes, side: int = SIDE) -> bytes:
+    """An image file as a small JPEG; a large JPEG is reduced while it is decoded."""
+    encoded = Encoded(content)
+    pixels = encoded.decode(min(1.0, side / max(encoded.height, encoded.width)))
+    return as_jpeg(pixels.permute(1, 2, 0).numpy(), side)
 
 
 def as_jpeg(array: Any, side: int = SIDE) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-GONE = ("expansion", "power", "reciprocal", "rule")
+GONE = ("expansion", "power", "reciprocal", "rule", "local")
 POOLED = 2  # photos of a thing that speak for it, where that gains
 
 
@@ -26,7 +26,7 @@ class Quality:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> "Quality":
-        """Version 0.2.0 wrote more: what is gone is off."""
+        """Earlier versions wrote more: what is gone is off."""
         result = Quality(**{name: value for name, value in content.items() if name not in GONE})
         if result.pooled not in (1, POOLED):
             raise ValueError(f"{result.pooled} photos are not pooled")
@@ -35,7 +35,8 @@ class Quality:
     @property
     def names(self) -> list[str]:
         """What is on, in words."""
-        return [*(["flip"] if self.flip else []), *([f"the best {POOLED} photos"] if self.pooled > 1 else [])]
+        on = {"flip": self.flip, f"the best {POOLED} photos": self.pooled > 1}
+        return [name for name, switched in on.items() if switched]
 
 
 @dataclass(frozen=True)

@@ -76,12 +76,12 @@ def combined(
     positive: Float32[np.ndarray, "examples d"], negative: Float32[np.ndarray, "others d"] | None, geometry: Geometry
 ) -> Float32[np.ndarray, "1 d"]:
     """One vector for several examples: their mean, moved away from the examples that are not meant."""
+    if negative is None and len(positive) == 1:
+        return positive
     vector = positive.mean(0, dtype=np.float64)
     if negative is not None:
         away = negative.mean(0, dtype=np.float64)
         vector = vector - AWAY * away if geometry == "sphere" else vector + AWAY * (vector - away)
-    elif len(positive) == 1:
-        return positive
     length = float(np.linalg.norm(vector))
     if geometry == "sphere" or (geometry == "ball" and length > 1):
         check(length > 0, "the examples cancel each other out: leave out some of them")

@@ -1,13 +1,15 @@
-"""Items that are there more than once, in levels kept apart: same bytes, same picture, mirror image, look-alike.
+"""Items that are there more than once, in levels kept apart: same bytes, same picture, mirror image, crop, look-alike.
 
 Same bytes: equal digests. Same picture: the audit's perceptual hash, confirmed by the thumbnails, which re-encoding and
-resizing leave alone. Mirror image: the same with one of two mirrored. Look-alike: vectors above a similarity; a group
-is what such pairs connect. Two photos of one thing are no look-alikes: they are meant to look alike.
+resizing leave alone. Mirror image: the same with one of two mirrored. Crop: one is a part of the other, among those
+whose vectors are near. Look-alike: vectors above a similarity; a group is what such pairs connect. Two photos of one
+thing are no look-alikes: they are meant to look alike.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -18,13 +20,19 @@ from lookalike.data.audit.duplicates import mirror_groups, near_groups
 from lookalike.data.audit.scan import scan
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
-from lookalike.search.items import Item
+from lookalike.errors import UserError
+from lookalike.image_files import UnreadableError
+from lookalike.search.crops import GreyPhoto
+from lookalike.search.items import Hit, Item
+from lookalike.search.pictures import content_of
+from lookalike.search.queries import pixels_of
 from lookalike.search.stores import Store, complete
 from lookalike.search.stores.copying import THING
 
 TOGETHER = 64  # items of one search
 NEIGHBOURS = 20  # that are looked at per item
-Level = Literal["same bytes", "same picture", "mirror image", "look-alike"]
+KEPT = 2_000  # photos in memory while crops are looked for
+Level = Literal["same bytes", "same picture", "mirror image", "crop", "look-alike"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 Progress = Callable[[int, int], None]
 
@@ -39,14 +47,20 @@ class Group:
 
 
 def repeats(
-    store: Store, similarity: float, other: Store | None = None, progress: Progress | None = None
+    store: Store,
+    similarity: float,
+    other: Store | None = None,
+    progress: Progress | None = None,
+    cropped: Progress | None = None,
 ) -> list[Group]:
-    """All levels, each without what a stricter one says already."""
+    """All levels, each without what a stricter one says already; crops where `cropped` is told how far they are."""
     stores = [store] if other is None else [store, other]
     known = same_bytes(stores)
-    for level in (*same_picture(stores), look_alikes(store, similarity, other, progress)):
+    for level in same_picture(stores):
         known += without(level, known)
-    return known
+    if cropped is not None:
+        known += without(crops(store, other, known, cropped), known)
+    return known + without(look_alikes(store, similarity, other, progress), known)
 
 
 def same_picture(stores: Sequence[Store]) -> tuple[list[Group], list[Group]]:
@@ -80,19 +94,55 @@ def look_alikes(
     store: Store, threshold: float, other: Store | None = None, progress: Progress | None = None
 ) -> list[Group]:
     """Items of an index (with `other`: pairs across two) whose vectors are at least this similar."""
-    total, done, thing = store.count(), 0, store.documents.read(THING)
+    thing = store.documents.read(THING)
     pairs: list[tuple[Item, Item, float]] = []
+    for item, hits in _neighbours(store, other, progress):
+        near = [hit for hit in hits if hit.similarity >= threshold]
+        pairs += [(item, hit.item, hit.similarity) for hit in near if not _of_one(thing, item, hit.item)]
+    return list(_groups("look-alike", pairs))
+
+
+def crops(
+    store: Store, other: Store | None = None, known: Sequence[Group] = (), progress: Progress | None = None
+) -> list[Group]:
+    """Items of which one is a part of the other, among those whose vectors are near and that no `known` group joins."""
+    pairs: dict[frozenset[str], tuple[Item, Item, float]] = {}
+    seen, groups = set(), _groups_of(known)
+    stores = (store, other or store)
+    grey = lru_cache(KEPT)(lambda place, id_: _grey(stores[place], id_))
+    for item, hits in _neighbours(store, other, progress):
+        for hit in hits:
+            pair = frozenset((_key(item), _key(hit.item)))
+            if hash(pair) in seen or groups[_key(item)] & groups[_key(hit.item)]:
+                continue
+            seen.add(hash(pair))
+            one, two = grey(0, item.id), grey(1 if other else 0, hit.id)
+            found = 0.0 if one is None or two is None else max(one.within(two), two.within(one))
+            if found > 0:
+                pairs[pair] = item, hit.item, min(found, 1.0)
+    return list(_groups("crop", list(pairs.values())))
+
+
+def _grey(store: Store, id_: str) -> GreyPhoto | None:
+    """The photo of an item; None where it is not there or cannot be read."""
+    try:
+        contents = [content_of(store, item) for item in store.items([id_])]
+        return None if not contents or contents[0] is None else GreyPhoto.of(pixels_of(contents[0]))
+    except (UserError, UnreadableError):
+        return None
+
+
+def _neighbours(store: Store, other: Store | None, progress: Progress | None) -> Iterator[tuple[Item, Sequence[Hit]]]:
+    """Every item, with those whose vectors are nearest, in the same index or in the `other`."""
+    total, done = store.count(), 0
     for items, vectors in store.scan():
         for start in range(0, len(items), TOGETHER):
             answers = complete((other or store).search(vectors[start : start + TOGETHER], NEIGHBOURS))
             for item, answer in zip(items[start : start + TOGETHER], answers, strict=True):
-                near = [hit for hit in answer.hits if hit.similarity >= threshold]
-                near = [hit for hit in near if other is not None or hit.id != item.id]
-                pairs += [(item, hit.item, hit.similarity) for hit in near if not _of_one(thing, item, hit.item)]
+                yield item, [hit for hit in answer.hits if other is not None or hit.id != item.id]
             done += len(items[start : start + TOGETHER])
             if progress is not None:
                 progress(done, total)
-    return list(_groups(pairs))
 
 
 def _of_one(thing: str | None, item: Item, other: Item) -> bool:
@@ -100,7 +150,7 @@ def _of_one(thing: str | None, item: Item, other: Item) -> bool:
     return thing is not None and item.value(thing) is not None and item.value(thing) == other.value(thing)
 
 
-def _groups(pairs: Sequence[tuple[Item, Item, float]]) -> Iterator[Group]:
+def _groups(level: Level, pairs: Sequence[tuple[Item, Item, float]]) -> Iterator[Group]:
     """What pairs connect, the most similar first."""
     items = {_key(item): item for one, two, _ in pairs for item in (one, two)}
     parent: dict[str, str] = {key: key for key in items}
@@ -114,7 +164,7 @@ def _groups(pairs: Sequence[tuple[Item, Item, float]]) -> Iterator[Group]:
     for key, item in items.items():
         members[_root(parent, key)].append(item)
     for root in sorted(members, key=lambda root: -lowest[root]):
-        yield Group("look-alike", tuple(sorted(members[root], key=_key)), lowest[root])
+        yield Group(level, tuple(sorted(members[root], key=_key)), lowest[root])
 
 
 def _key(item: Item) -> str:
@@ -130,8 +180,14 @@ def _root(parent: dict[str, str], key: str) -> str:
 
 def without(groups: Sequence[Group], known: Sequence[Group]) -> list[Group]:
     """Groups that say more than those of stricter levels: some of their items are in no group together there."""
-    merged: dict[str, set[int]] = defaultdict(set)
+    merged = _groups_of(known)
+    return [group for group in groups if not set.intersection(*(merged[_key(item)] for item in group.items))]
+
+
+def _groups_of(known: Sequence[Group]) -> dict[str, set[int]]:
+    """The numbers of the groups that each item is in."""
+    result: dict[str, set[int]] = defaultdict(set)
     for number, group in enumerate(known):
         for item in group.items:
-            merged[_key(item)].add(number)
-    return [group for group in groups if not set.intersection(*(merged[_key(item)] for item in group.items))]
+            result[_key(item)].add(number)
+    return result

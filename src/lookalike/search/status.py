@@ -9,8 +9,10 @@ from lookalike.search.filters import Condition
 from lookalike.search.index import Index
 from lookalike.search.items import Mark
 from lookalike.search.stores.copying import FACT as COPY
+from lookalike.search.upgrading.choice import kept_choice
 
 SIGNED = 5  # people that are named
+UNFINISHED = "not complete: lookalike upgrade, or lookalike index --new-generation, goes on where it was stopped"
 
 
 def describe(index: Index) -> dict[str, Any]:
@@ -28,13 +30,16 @@ def describe(index: Index) -> dict[str, Any]:
         "geometry": identity.geometry,
         "model": identity.fingerprint or "none: vectors made elsewhere",
         "generation": identity.generation,
-        "upcoming": None if upcoming is None else f"generation {upcoming.generation}, not complete yet",
-        "calibration": "none: lookalike calibrate makes one",
+        "upcoming": None if upcoming is None else f"generation {upcoming.generation}, {UNFINISHED}",
+        "calibration": "none: run lookalike calibrate",
         "marks": _marks(store.marks.every()),
         "switched on": ", ".join(index.quality.names) or "nothing",
     } | store.describe()
+    mapped = store.generations.mapped_count()
+    if mapped:
+        content["upgrade"] = _upgrade(index, mapped, items)
     if store.documents.read(COPY) is not None:
-        content["copy"] = "not complete: run lookalike copy again"
+        content["copy"] = "incomplete: run lookalike copy again"
     if calibration is not None:
         origin = " (by the run that made the model)" if calibration.source == "run" else ""
         content["calibration"] = (
@@ -43,6 +48,15 @@ def describe(index: Index) -> dict[str, Any]:
         content["promise"] = calibration.promise
         content["stale"] = calibration.stale(items, identity.generation)
     return content
+
+
+def _upgrade(index: Index, mapped: int, items: int) -> str:
+    """How many vectors are mapped still, how well, and what to do about it."""
+    choice = kept_choice(index.store)
+    if choice is None:
+        return f"done; {mapped:,} items whose pictures are gone keep a mapped vector"
+    kept = f"{choice.kind} kept {choice.share:.1%} of the new model's recall@10 on a sample of {choice.sample:,}"
+    return f"{items - mapped:,} of {items:,} items embedded, the others mapped ({kept}): lookalike upgrade goes on"
 
 
 def _things(index: Index) -> str | None:
@@ -62,7 +76,7 @@ def _things(index: Index) -> str | None:
 def _marks(marks: Sequence[Mark]) -> str:
     """How many are right and wrong, by whom, and when the last one was made."""
     if not marks:
-        return "none: people mark hits on the page of lookalike serve"
+        return "none: people can mark hits on the page of lookalike serve"
     right, people = sum(mark.right for mark in marks), Counter(mark.by or "unsigned" for mark in marks)
     names = ", ".join(f"{name} {count:,}" for name, count in people.most_common(SIGNED))
     last = max(marks, key=lambda mark: mark.at or 0.0)

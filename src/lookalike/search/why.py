@@ -19,6 +19,14 @@ from lookalike.search.queries import Box, pixels_of, views_of
 
 
 @dataclass(frozen=True)
+class ReadyPicture:
+    """A picture as the network takes it, or with its mirror image, however large it was; and the part that this is."""
+
+    inputs: Float[Tensor, "_ c h w"]
+    view: View
+
+
+@dataclass(frozen=True)
 class SeenPicture:
     """A picture as the network sees it: the parts of its vector, in a grid over a part of the picture."""
 
@@ -27,14 +35,16 @@ class SeenPicture:
     view: View
 
 
-def seen(model: Model, picture: Tensor, box: Box | None = None, flip: bool = False) -> SeenPicture:
+def ready(how: Preprocessing, picture: Tensor, box: Box | None = None, flip: bool = False) -> ReadyPicture:
     """A picture (3 × h × w), or the `box` of it; with `flip` together with its mirror image."""
     part = pixels_of(picture, box)
-    inputs = torch.cat([prepare([view], model.preprocessing) for view in views_of(part, flip)])
-    parts = parts_of(model, inputs)
-    return SeenPicture(
-        _together(parts.vectors, parts.grid, model.geometry), parts.grid, _view(picture, part, box, model.preprocessing)
-    )
+    inputs = torch.cat([prepare([view], how) for view in views_of(part, flip)])
+    return ReadyPicture(inputs, _view(picture, part, box, how))
+
+
+def seen(model: Model, picture: ReadyPicture) -> SeenPicture:
+    parts = parts_of(model, picture.inputs)
+    return SeenPicture(_together(parts.vectors, parts.grid, model.geometry), parts.grid, picture.view)
 
 
 def _view(picture: Tensor, part: Tensor, box: Box | None, how: Preprocessing) -> View:

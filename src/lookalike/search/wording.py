@@ -6,25 +6,36 @@ from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.items import Answer
 
 LIKELY = 0.5  # from this chance on a label is probably right
+COMBINED = "Chances are measured for photos of what is meant; this search also says what is not."
 
 
 def in_words(answer: Answer, either: float | None, calibration: Calibration) -> Answer:
     """A calibrated answer with its words; `either` is the chance that its label or the next one is right."""
-    return replace(answer, words=_words(answer, either), meaning=calibration.meaning(answer.verdict, answer.chance))
+    words, meaning = _words(answer, either), calibration.meaning(answer.verdict, answer.chance)
+    if not answer.hits:
+        meaning = "There is nothing to compare it with."
+    elif words == _of_two(answer):
+        meaning = f"It is one of the two in about {either:.0%} of such answers, the first in {answer.chance:.0%}."
+    return replace(answer, words=words, meaning=meaning)
+
+
+def _of_two(answer: Answer) -> str:
+    return f"{answer.label} or {answer.second}"
 
 
 def _words(answer: Answer, either: float | None) -> str:
-    name = answer.label or (answer.hits[0].id if answer.hits else None)
     measured = answer.match is not None or answer.chance is None
-    if name is None or (answer.verdict == "unknown" and measured):
+    if not answer.hits or (answer.verdict == "unknown" and measured):
         return "nothing like it here"
+    if answer.label is None:
+        return "something like it is here"
     if answer.verdict == "sure":
-        return f"sure: {name}"
-    if answer.chance is None or answer.chance >= LIKELY:
-        return f"probably {name}"
+        return f"sure: {answer.label}"
+    if answer.chance is not None and answer.chance >= LIKELY:
+        return f"probably {answer.label}"
     if answer.second is not None and either is not None and either >= LIKELY:
-        return f"{name} or {answer.second}"
-    return f"something like {name}, not sure which"
+        return _of_two(answer)
+    return f"something like {answer.label}, not sure which"
 
 
 def in_brief(answer: Answer) -> str:

@@ -91,7 +91,7 @@ def thinned(dataset: Dataset) -> Dataset:
 
 
 def _evenly(labels: Int64[Tensor, " n"], classes: int, each: int) -> Tensor:
-    """Places of at most `each` of at most so many `classes`."""
+    """Places of at most `each` images of at most `classes` classes."""
     present = labels.unique()  # type: ignore[no-untyped-call]
     chosen = present[torch.linspace(0, len(present) - 1, min(classes, len(present))).round().long()]
     places = []

@@ -14,7 +14,7 @@ from lookalike.cache import Memory, in_memory
 from lookalike.data import Dataset
 from lookalike.data.reach import absolute, check_reach
 from lookalike.errors import UserError, check
-from lookalike.files import write_text
+from lookalike.files import make_folder, write_text
 from lookalike.fit.choose import check_possible
 from lookalike.runs import RunFolder
 from lookalike.runs.log import Watcher, ignore
@@ -84,10 +84,7 @@ def work(
     the same names; they tell of nothing but their results, and know of no `stop`: a cell goes on from its checkpoint.
     """
     out = out.absolute()
-    try:
-        (out / "cells").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {out} ({error.strerror}): choose another --out") from None
+    make_folder(out / "cells")
     if retry:
         for cell in study.cells:
             _failed(out, cell).unlink(missing_ok=True)

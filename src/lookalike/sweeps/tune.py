@@ -16,7 +16,7 @@ from typing import Any
 
 from lookalike.data import Dataset
 from lookalike.errors import UserError, check
-from lookalike.files import write_text
+from lookalike.files import make_folder, write_text
 from lookalike.fit.choose import check_possible, load
 from lookalike.fit.result_content import header
 from lookalike.recipe import Recipe, of_tree, overridden, to_toml, tree
@@ -106,12 +106,9 @@ class SearchResult:
 
 
 def search(task: Search, trials: int, tell: Watcher, stop: Stop = lambda: False) -> SearchResult:
-    """Work on the search `task` until so many `trials` are finished, by all workers together; write OUT/best.toml."""
+    """Work on the search `task` until `trials` trials are finished, by all workers together; write OUT/best.toml."""
     check(trials > 0, f"--trials is at least 1, not {trials}")
-    try:
-        (task.out / "trials").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {task.out} ({error.strerror}): choose another --out") from None
+    make_folder(task.out / "trials")
     with storage.opened(task.url, task.heartbeat) as database:
         study = _study(task, database)
         _work(task, study, trials, tell, stop)

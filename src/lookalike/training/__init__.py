@@ -11,8 +11,7 @@ from lookalike.training.health import Health, unreachable_margin
 from lookalike.training.loop import Clipping, Loop
 from lookalike.training.objective import Objective
 from lookalike.training.schedules import Plateau, Schedule
-from lookalike.training.tensorboard import TensorBoard
-from lookalike.training.tracker import Tracker
+from lookalike.training.trackers import TensorBoard, Tracker
 from lookalike.training.train import Ending, Plan, StoppedError, train
 
 __all__ = [

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from lookalike.processes import Ranks, all_present
 from lookalike.samplers import BatchSampler
-from lookalike.samplers.sharing import shares
+from lookalike.samplers.batch_sampler import shares
 
 PATIENCE = timedelta(hours=2)  # one process may evaluate while the others wait; a dead one is noticed at once
 

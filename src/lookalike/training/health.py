@@ -81,7 +81,7 @@ class Health:
             return None
         return TrainingProblem(
             "no active tuples",
-            "the loss gives no gradient any more, all tuples are met: raise its margin, mine harder ones, or stop",
+            "the loss no longer gives a gradient, all tuples are met: raise its margin, mine harder ones, or stop",
         )
 
     def _norms(self, embeddings: Tensor) -> TrainingProblem | None:

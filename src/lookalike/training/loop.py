@@ -19,13 +19,13 @@ from lookalike.models import Unfreezing
 from lookalike.processes import Ranks
 from lookalike.samplers import BatchSampler, EmbeddingBank
 from lookalike.training import optimisers
+from lookalike.training.ccp import ChanceConstraints
 from lookalike.training.chunked import InChunks, at_once, check_chunks
 from lookalike.training.distributed import Split, split
 from lookalike.training.divergence import check_gradient, check_outputs, check_terms, gradient_norm
 from lookalike.training.mixup import Mixer, Mixture, check_whole_batch
 from lookalike.training.schedules import Plateau, Schedule
 from lookalike.training.shared_norm import share_statistics
-from lookalike.training.strategy import Strategy
 from lookalike.training.stream import stream
 
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -93,7 +93,7 @@ class Loop:
     generators: those that miners and losses draw from, by name, so that they are saved and resumed.
     chunk: how many inputs go through the network at a time; None: the whole batch.
     mixer: draws the mixtures of mixup; None: nothing is mixed.
-    strategy: what steers training beyond the loss, such as CCP.
+    strategy: CCP, which steers training beyond the loss; None: nothing does.
     ranks: the processes of this run; unless given, those of torch.distributed.
     """
 
@@ -114,7 +114,7 @@ class Loop:
     generators: Mapping[str, torch.Generator] = field(default_factory=dict)
     chunk: int | None = None
     mixer: Mixer | None = None
-    strategy: Strategy | None = None
+    strategy: ChanceConstraints | None = None
     ranks: Ranks = field(default_factory=Ranks.current)
     step: int = field(default=0, init=False)
     batches: Iterator[Any] | None = field(default=None, init=False, repr=False)

@@ -41,11 +41,8 @@ class Queues:
 
     def draw(self, count: int) -> Integer[Tensor, "classes count"]:
         """The next `count` images of every class."""
-        return torch.stack([torch.tensor([next(queue) for _ in range(count)]) for queue in self._queues()])
-
-    def _queues(self) -> Iterator[Iterator[int]]:
-        for number in range(len(self.sizes)):
-            yield self._queue(number)
+        queues = map(self._queue, range(len(self.sizes)))
+        return torch.stack([torch.tensor([next(queue) for _ in range(count)]) for queue in queues])
 
     def _queue(self, number: int) -> Iterator[int]:
         begin, size = self.starts[number], self.sizes[number]

@@ -55,7 +55,7 @@ class Schedule:
         check(self.name != "step" or len(self.milestones) > 0, "the schedule 'step' needs milestones: give their steps")
 
     def over(self, steps: int, batches: int) -> "Schedule":
-        """The schedule of a run of so many `steps`, in epochs of so many `batches`."""
+        """The schedule of a run of `steps` steps, in epochs of `batches` batches."""
         waits = self.head_steps if self.head_epochs is None else self.head_epochs * batches
         return replace(self, steps=steps, head_steps=waits, head_epochs=None)
 

@@ -8,17 +8,8 @@ from io import BytesIO
 import numpy as np
 from PIL import Image
 
+from tests.fixtures.png import chunk, png
 from tests.search.serve.conftest import encoded
-
-
-def chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-
-def png(width: int, height: int, *between: bytes, data: bytes | None = None) -> bytes:
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    content = zlib.compress(bytes(1000)) if data is None else data
-    return b"\x89PNG\r\n\x1a\n" + header + b"".join(between) + chunk(b"IDAT", content) + chunk(b"IEND", b"")
 
 
 def flipped(content: bytes, seed: int) -> bytes:

@@ -53,7 +53,7 @@ class Reply:
 
 @dataclass
 class Server:
-    """`lookalike serve PLACE …` as a user starts it."""
+    """`lookalike serve PLACE …` as a user starts it, or another verb that serves."""
 
     place: Path | str
     words: tuple[str, ...] = ()
@@ -61,6 +61,7 @@ class Server:
     limits: dict[str, object] = field(default_factory=dict)  # of Settings, which the command line does not offer
     before: str = ""  # what its process runs first
     logs: Path | None = None  # how the names of logs begin, where that is not beside the index
+    verb: str = "serve"
 
     def __enter__(self) -> "Server":
         self.start()
@@ -77,7 +78,7 @@ class Server:
 
     def start(self, port: int = 0) -> None:
         self.log = Path(f"{self.logs or self.place}.{uuid4().hex}.log")
-        words = ["serve", str(self.place), "--port", str(port), *self.words]
+        words = [self.verb, str(self.place), "--port", str(port), *self.words]
         words += ["--token", self.token] if self.token else []
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "LOOKALIKE_SHAPES": "off"}
         self.log.touch()

@@ -5,17 +5,20 @@ import json
 from pathlib import Path
 
 from lookalike.search.serve.app import create_app
+from lookalike.search.serve.meters import Meters
+from lookalike.search.serve.server import Create
 from lookalike.search.serve.settings import Settings
 from tests.search.serve.client import Reply, multipart
 
 
 class Inside:
-    """An application that has started, and one event loop that runs while it is asked."""
+    """An application that has started, and one event loop that runs while it is asked; `create` makes another."""
 
-    def __init__(self, place: Path, **settings: object) -> None:
+    def __init__(self, place: Path, create: Create = create_app, **settings: object) -> None:
         self.place = place
         self.words: list[str] = []
-        self.door = create_app(Settings(place, **settings), None, lambda: self.words.append("ready"))
+        given = Settings(place, **settings)
+        self.door = create(given, Meters(), lambda: self.words.append("ready"), lambda error: self.words.append(error))
         self.loop = asyncio.new_event_loop()
 
     def __enter__(self) -> "Inside":
@@ -56,7 +59,8 @@ async def exchange(app, method: str = "GET", path: str = "/", body: bytes = b"",
     own = {"Host": "localhost", "Content_Length": str(len(body))} | headers
     pairs = [(name.replace("_", "-").lower().encode(), value.encode("latin-1")) for name, value in own.items()]
     scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-             "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": pairs,
+             "path": path.partition("?")[0], "raw_path": path.partition("?")[0].encode(),
+             "query_string": path.partition("?")[2].encode(), "root_path": "", "headers": pairs,
              "client": ("192.0.2.1", 5000), "server": ("localhost", 8000)}  # fmt: skip
     await app(scope, receive, send)
     names = {name.decode(): value.decode() for name, value in sent[0]["headers"]}

@@ -2,17 +2,23 @@
 
 import asyncio
 import threading
-from contextlib import suppress
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 
+import numpy as np
 import pytest
 
+from lookalike.search import Index
+from lookalike.search.items import Item
 from lookalike.search.serve.decoders import QUEUE, Decoders
-from lookalike.search.serve.pictures import Upload
+from lookalike.search.serve.pictures import ALONE, Upload
 from lookalike.search.serve.refusals import Refusal
-from tests.search.serve.broken import png
+from lookalike.search.serve.views import Thumbnails
+from tests.fixtures.png import black
 from tests.search.serve.conftest import encoded
 
-LARGE, ORDINARY = Upload(png(3000, 5000)), Upload(encoded())
+LARGE, ORDINARY = Upload(black(3000, 5000)), Upload(encoded())
 
 
 def live(work):
@@ -44,6 +50,20 @@ def test_large_pictures_are_decoded_one_at_a_time_and_hold_up_nobody():
         assert most == [1, 1, 1, 1]
 
     live(work)
+
+
+def test_large_pictures_of_the_index_wait_for_their_turn_too(tmp_path):
+    """A thumbnail of each of several that were let in one by one."""
+    with closing(Index.create(tmp_path / "index", dim=2)) as index, ThreadPoolExecutor(1) as threads:
+        pictures = {"large": LARGE.content, "ordinary": ORDINARY.content}
+        index.store.put([Item(name) for name in pictures], np.eye(2, dtype=np.float32), pictures)
+        thumbnails = Thumbnails(index)
+        with ALONE:
+            waiting = threads.submit(thumbnails.get, "large")
+            assert thumbnails.get("ordinary").startswith(b"\xff\xd8")
+            time.sleep(0.2)
+            assert not waiting.done()
+        assert waiting.result().startswith(b"\xff\xd8")
 
 
 def test_too_many_large_pictures_are_refused_at_once():

@@ -18,7 +18,7 @@ from packaging.version import Version
 from typer.main import get_command
 
 from lookalike.cli import app
-from lookalike.search.serve.server import FILES, GRACE
+from lookalike.search.serve.server import FILES, MARGIN
 from lookalike.search.serve.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -85,7 +85,7 @@ def test_systemd_unit():
     service = unit()["Service"]
     check_command(shlex.split(service["ExecStart"]))
     assert service["Restart"] == "always"
-    assert int(service["TimeoutStopSec"]) > GRACE
+    assert int(service["TimeoutStopSec"]) > MARGIN * Settings("shop").grace
     assert service["ProtectSystem"] == "strict"
     assert service["UMask"] == "0077"
     assert service["CapabilityBoundingSet"] == service["AmbientCapabilities"] == ""

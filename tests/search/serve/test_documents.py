@@ -46,7 +46,7 @@ def test_the_page_lists_every_route_and_field(described, docs):
     statuses = [", ".join(route["responses"]) for methods in described["paths"].values() for route in methods.values()]
     assert re.findall(r"<p>Answers: ([\d, ]+)\.</p>", docs) == statuses
     for field in (
-        "<tr><td><code>image</code></td><td>file</td><td>Required. </td></tr>",
+        "<tr><td><code>image</code></td><td>file</td><td>Required. JPEG, PNG, WebP or GIF.</td></tr>",
         "<tr><td><code>label</code></td><td>string</td><td>Its class.</td></tr>",
         "<td>file, any number</td>",
         "<td>string or null</td>",

@@ -1,6 +1,7 @@
 """The engine of one worker: its networks, its threads, and how many it admits."""
 
 import asyncio
+import gc
 import json
 import shutil
 import threading
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
@@ -22,6 +24,8 @@ from lookalike.search.serve.pictures import Upload
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
 from lookalike.search.stores import GenerationError, StorageError
+from lookalike.search.upgrading import hits
+from tests.fixtures.png import black
 from tests.search.around import around
 from tests.search.serve.conftest import encoded
 
@@ -123,6 +127,24 @@ def test_a_generation_that_answers_without_warning_is_asked_with_its_model(start
         same(search(engine, encoded("figs"), k=5), index.search(encoded("figs"), 5))
         asyncio.run(engine.add(Item("mine"), Upload(encoded("figs")), "me"))
         assert index.store.vectors(["mine"]).shape == (1, 24)
+
+
+def test_mapped_hits_are_noted_for_the_upgrade(start, shop, second):
+    engine = start()
+    with closing(Index.open(shop)) as index:
+        store, other = index.store, second
+        store.documents.keep_model(other.fingerprint, model_content(other))
+        new = store.generations.begin(identity_of(other))
+        for items, _ in store.scan():
+            vectors = np.random.default_rng(0).standard_normal((len(items), new.dim)).astype(np.float32)
+            store.generations.fill(new, items, vectors, mapped=True)
+        store.generations.switch(new.generation)
+        asyncio.run(engine.try_canaries())
+        assert not any(day.canaries_lost for day in engine.watcher.days())
+        found = [hit.id for hit in search(engine, encoded("figs"), k=3).hits]
+        assert hits.first(store) == []
+        engine.keep()
+        assert {item.id for item in hits.first(store)} == set(found)
 
 
 def test_a_new_generation_is_not_waited_for_for_ever(start):
@@ -258,3 +280,23 @@ def test_items_are_counted_once_per_version_and_while_a_shard_is_down_as_before(
     assert len(counts) == 2
     store.remove(["table/apple0.png"])
     assert items() == 35
+
+
+def test_pictures_that_wait_to_be_explained_take_little_room(engine):
+    """Sixty-four of fifty million pixels would take ten gigabytes."""
+    asyncio.run(engine.add(Item("known"), Upload(encoded()), "me"))
+    go, large = threading.Event(), Upload(black(3000, 3000))
+
+    async def several():
+        blocking = asyncio.create_task(engine._explaining.do(lambda: go.wait(60)))
+        asked = [asyncio.create_task(engine.why(large, "known")) for _ in range(3)]
+        while engine._explaining.waiting.qsize() < 3:
+            await asyncio.sleep(0.01)
+        most = max(part.numel() for part in gc.get_objects() if type(part) is torch.Tensor)
+        go.set()
+        await blocking
+        return most, await asyncio.gather(*asked)
+
+    most, found = asyncio.run(asyncio.wait_for(several(), 60))
+    assert most < 3000 * 3000
+    assert [each.query.view for each in found] == [found[0].query.view] * 3

@@ -83,6 +83,17 @@ def test_a_key_ends_with_its_time():
         ring.caller("secret", "search")
 
 
+def test_a_backup_from_before_the_keys_opens_no_server(shop, tmp_path):
+    with closing(Index.open(shop)) as index:
+        index.store.backup(tmp_path / "copy.sqlite")
+    secret = given(shop, reader=["search"])["reader"]
+    with Inside(shop, log=False) as app:
+        Index.restore(shop, tmp_path / "copy.sqlite").close()
+        app.door.app.state.engine.look_ahead()
+        assert status(app, None, "GET", "/v1/index") == 401
+        assert status(app, secret, "GET", "/v1/index") == 200
+
+
 def test_without_keys_everybody_may_do_everything(shop):
     with Inside(shop, log=False) as app:
         assert statuses(app, None) == (200, 201, 201, 200)

@@ -2,7 +2,8 @@
 
 import re
 
-from lookalike.search.serve.meters import BOUNDS, STAGES, Meters
+from lookalike.search.serve.meters import BOUNDS, ROUTES, STAGES, Meters
+from lookalike.search.serve.request_log import route_of
 
 
 def values(text):
@@ -12,15 +13,22 @@ def values(text):
 
 def test_requests_are_counted_by_route_and_status():
     meters = Meters()
-    for route, status in (("/v1/search", 200), ("/v1/search", 200), ("/v1/search", 418), ("/secret", 502)):
+    for route, status in (
+        ("/v1/search", 200),
+        ("/v1/search", 200),
+        ("/v1/search", 418),
+        ("/v1/search", 504),
+        ("/secret", 502),
+    ):
         meters.request(route, status, 0.003)
     counted = {name: value for name, value in values(meters.text(7)).items() if "requests_total" in name}
     assert counted == {
         'lookalike_requests_total{route="/v1/search",status="200"}': "2",
         'lookalike_requests_total{route="/v1/search",status="400"}': "1",
+        'lookalike_requests_total{route="/v1/search",status="504"}': "1",
         'lookalike_requests_total{route="other",status="500"}': "1",
     }
-    assert values(meters.text(7))['lookalike_stage_seconds_count{stage="request"}'] == "3"
+    assert values(meters.text(7))['lookalike_stage_seconds_count{stage="request"}'] == "4"
 
 
 def test_stages_fall_into_their_buckets():
@@ -48,3 +56,8 @@ def test_workers_share_a_file_and_one_that_is_started_again_goes_on(tmp_path):
     again = values(Meters(tmp_path / "meters", 1).text(12))
     assert again['lookalike_requests_total{route="/docs",status="200"}'] == "2"
     assert again["lookalike_waiting"] == "3"  # what it was working on is gone
+
+
+def test_every_route_of_the_api_has_a_series_of_its_own(inside):
+    paths = {route.path for route in inside.door.app.routes if route.path.startswith("/v1/")}
+    assert {route_of(path) for path in paths} == {route for route in ROUTES if route.startswith("/v1/")}

@@ -10,7 +10,8 @@ from PIL import Image
 from lookalike.models.preprocess import Preprocessing
 from lookalike.search.serve.pictures import BULKY, KEPT, SCANS, Upload, check_header, decoded, inputs_of, kept_picture
 from lookalike.search.serve.refusals import Refusal
-from tests.search.serve.broken import many_scans, png, scanned
+from tests.fixtures.png import png
+from tests.search.serve.broken import many_scans, scanned
 from tests.search.serve.conftest import encoded
 
 HOW = Preprocessing(resize=32, crop=32)

@@ -42,9 +42,7 @@ def test_a_stop_answers_what_has_begun(shop):
 HANGING = """
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from lookalike.search.serve import server
 from lookalike.search.stores.sqlite.segments import SegmentView
-server.GRACE = 1
 nearest = SegmentView.nearest
 def hanging(view, queries, k, allowed=None):
     if k > 70:  # in a thread that also keeps the interpreter from ending
@@ -56,7 +54,7 @@ SegmentView.nearest = hanging
 
 @pytest.mark.slow
 def test_a_search_that_never_ends_is_given_up_and_holds_up_neither_others_nor_a_stop(shop):
-    with Server(shop, limits={"searching": 1.0}, before=HANGING) as server:
+    with Server(shop, limits={"searching": 1.0, "grace": 0.5}, before=HANGING) as server:
         for _ in range(2):
             reply = server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 100})
             assert (reply.status, reply.json["error"]["code"]) == (504, "given_up")
@@ -68,7 +66,7 @@ def test_a_search_that_never_ends_is_given_up_and_holds_up_neither_others_nor_a_
 
 @pytest.mark.slow
 def test_a_server_in_which_searches_hang_ends_and_says_so(shop):
-    with Server(shop, limits={"searching": 0.5}, before=HANGING) as server:
+    with Server(shop, limits={"searching": 0.5, "grace": 0.5}, before=HANGING) as server:
         for _ in range(3):
             assert server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 100}).status == 504
         assert server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 5}).status == 200

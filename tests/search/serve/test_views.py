@@ -85,6 +85,10 @@ def test_classes_are_found_by_a_part_of_their_names_in_natural_order(tmp_path):
     assert [label.label for label in overview.labels("Mug 60", 0, 9).labels] == ["Mug 60"]
     assert overview.labels("Mug 1", 0, 1).labels[0].example.label == "Mug 1"
     assert overview.labels("no such name", 0, 9).found == 0
+    index.store.put(
+        [Item("long", label="9" * 5000), Item("short", label="10")], vectors[:2]
+    )  # Python reads no such number
+    assert [label.label[:9] for label in overview.form().labels[:3]] == ["10", "9" * 9, "bowl"]
 
 
 def test_without_labels_the_newest_item_is_the_sample(tmp_path):
@@ -126,14 +130,14 @@ def test_what_calibration_promises_is_said(index, shop):
     assert (form.precision, form.coverage, form.date, form.stale) == (0.8, 0.75, "today", False)
     promise = (
         "At least 80% of the answers called sure are right (6 classes can promise at most 86%; 95% takes at least 19); "
-        "they cover 75% of the queries whose class is there."
+        "they cover 75% of the queries whose class is in the index."
     )
     assert form.meaning == promise
     grown = shown(replace(calibration, items=10))
     assert grown.stale
     assert grown.meaning.startswith(f"{promise} Calibrate again: the index has grown from 10 to 36 items")
     none = shown(replace(calibration, sure=None))
-    assert none.meaning.startswith("No answer is called sure: 6 classes like these do not promise 80%")
+    assert none.meaning.startswith("No answer is called sure: 6 classes like these cannot promise 80%")
 
 
 def test_thumbnails_stay_in_memory_up_to_a_size(tmp_path, model):

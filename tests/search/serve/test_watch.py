@@ -6,7 +6,9 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from lookalike.models import Architecture, Model
 from lookalike.search import Index
+from lookalike.search.adding.generation import renew
 from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.watching.reference import reference
 from tests.search.serve.client import multipart
@@ -71,6 +73,17 @@ def test_known_pictures_are_asked_for(shop):
         app.loop.run_until_complete(engine.try_canaries())
         assert day.alarms["canaries"] == day.canaries_lost
         assert day.canaries_lost in (2, 4)  # once more where the server asked meanwhile, as it does by itself
+
+
+def test_queries_of_another_model_are_not_compared_with_those_of_the_last(watched):
+    with Inside(watched, log=False) as app:
+        assert search(app, 1)["verdict"] == "sure"
+        with closing(Index.open(watched)) as index:
+            renew(index, Model.create(Architecture("conv4", {"channels": 3}, dim=24), seed=5))
+            assert (index.calibration, index.reference) == (None, None)
+        assert search(app, 2)["verdict"] is None
+        (day,) = app("GET", "/v1/watch").json["days"]
+        assert (day["verdicts"]["uncalibrated"], day["watched"]) == (1, 1)
 
 
 def test_a_read_only_server_keeps_nothing(watched):

@@ -1,5 +1,6 @@
 """Findings of an audit about images that belong together: copies, the most harmful kind first."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from lookalike.data.audit.duplicates import exact_groups, near_groups
 from lookalike.data.audit.scan import Scan
 from lookalike.data.dataset import SPLITS, Dataset
 
+SHOWN = 3  # examples of a finding, and images of a group, in the words for people
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -19,6 +22,22 @@ class Finding:
     count: int
     meaning: str
     items: list[Any]
+
+
+def in_words(item: Any) -> str:
+    """An item of a finding as people read it.
+
+    >>> in_words([{"path": "a.jpg", "label": "owl", "split": "test"}, {"path": "b.jpg", "label": "hen"}])
+    'a.jpg [owl, test] = b.jpg [hen]'
+    """
+    if isinstance(item, list):
+        return " = ".join(map(in_words, item[:SHOWN])) + (" = …" if len(item) > SHOWN else "")
+    if not isinstance(item, Mapping):
+        return str(item)
+    path, facts = item.get("path", ""), [item[name] for name in ("label", "split") if item.get(name)]
+    if "detail" in item:
+        return f"{path}: {item['detail']}"
+    return f"{path} [{', '.join(facts)}]" + (f" looks like {item['looks_like']}" if "looks_like" in item else "")
 
 
 def duplicate_findings(dataset: Dataset, scanned: Scan) -> list[Finding]:

@@ -33,10 +33,11 @@ QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 class LabelChances(NamedTuple):
-    """The chance of each label, and the likeliest other class."""
+    """The chance of each label, the likeliest other class, and the chance of that."""
 
     own: Float[Tensor, " n"]
     other: Int64[Tensor, " n"]
+    rival: Float[Tensor, " n"]
 
 
 class WrongLabels(NamedTuple):
@@ -68,7 +69,7 @@ def label_chances(embeddings: Float[Tensor, "n d"], labels: Int64[Tensor, " n"])
     check(int(labels.max()) > 0, "labels of one class alone cannot be doubted: give images of at least two")
     unit = normalise(embeddings, "sphere")
     weights = torch.ones(len(unit))
-    own, other = weights, labels
+    result = LabelChances(weights, labels, weights)
     for _ in range(ROUNDS):
         sums = torch.zeros(int(labels.max()) + 1, unit.shape[1]).index_add(0, labels, unit * weights[:, None])
         masses = torch.zeros(len(sums)).index_add(0, labels, weights)
@@ -84,10 +85,11 @@ def label_chances(embeddings: Float[Tensor, "n d"], labels: Int64[Tensor, " n"])
         for rows in torch.split(torch.arange(len(unit)), BLOCK):
             chances = (_mean_similarities(unit, labels, weights, sums, masses, rows) * sharpness).softmax(1)
             mine = chances.gather(1, labels[rows, None])[:, 0]
-            parts.append((mine, chances.scatter(1, labels[rows, None], -1.0).argmax(1)))
-        own, other = (torch.cat(column) for column in zip(*parts, strict=True))
-        weights = own.clamp(min=LEAST)
-    return LabelChances(own, other)
+            rival, other = chances.scatter(1, labels[rows, None], -1.0).max(1)
+            parts.append((mine, other, rival))
+        result = LabelChances(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        weights = result.own.clamp(min=LEAST)
+    return result
 
 
 def _mean_similarities(

@@ -1,7 +1,7 @@
 """The built-in data set: characters in many fonts, drawn on first use from the fonts of matplotlib.
 
 A class is a character, an image is that character in one font, size, slant and distortion; categories are scripts. No
-two classes have the same shape (`glyph_shapes`). Half of the classes of every script train, the other half test.
+two classes have the same shape (`glyph_fonts`). Half of the classes of every script train, the other half test.
 """
 
 from hashlib import sha256
@@ -15,7 +15,7 @@ from torch.nn.functional import grid_sample, interpolate, pad
 
 from lookalike.cache import loaded
 from lookalike.data.dataset import Dataset
-from lookalike.data.formats.glyph_shapes import FONTS, draw, draws, glyph_classes
+from lookalike.data.formats.glyph_fonts import FONTS, draw, draws, glyph_classes
 from lookalike.data.images.source import Arrays
 from lookalike.data.splits import assign_classes
 from lookalike.data.vocabulary import numbered

@@ -47,5 +47,5 @@ def _check_length(file: Path, rows: int, check_counts: bool) -> None:
     check(rows > 0, f"In-shop: {file.name} has no rows: unpack it again")
     with file.open(encoding="utf-8", errors="replace") as lines:
         first = lines.readline(100).strip()
-    short = check_counts and first.isdecimal() and int(first) != rows
+    short = check_counts and first.isdecimal() and first.lstrip("0") != str(rows)
     check(not short, f"In-shop: {file.name} announces {first} rows and has {rows:,}: it is cut off; unpack it again")

@@ -3,13 +3,14 @@
 The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are ignored. A
 column `labels` instead of `label` holds several, such as `red|round`, or none. Where a row has no label,
 `not_label` may hold classes that it does not belong to. The column `verdict` of `lookalike classify` tells its sure
-answers from guesses, which are not learnt.
+answers from guesses, which are not learnt, that of `lookalike discover` what was found from what was known.
 Rows are read one by one into columns: a million of them take seconds and a few hundred megabytes.
 """
 
 import csv
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lookalike.data.dataset import ROLES, SPLITS, Dataset, Problem
+from lookalike.data.dataset import ORIGINS, ROLES, SPLITS, Dataset, Problem
 from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.data.vocabulary import UNKNOWN, Vocabulary, numbered
@@ -30,7 +31,9 @@ SEVERAL = "labels"  # the column that may hold several
 OPTIONAL = ("category", "split", "role", "group")
 NOT, VERDICT = "not_label", "verdict"
 GUESSES = ("maybe", "unknown", "uncalibrated")  # verdicts of answers that nobody should learn from unchecked
-GUESSED, BY_CLASSIFY = "guessed labels", "labels given by classify"  # kinds of problems
+FOUND = ("found", "joined")  # verdicts of discover: in a group that nobody named, or found in a known class
+LEARNT = ("", "sure", "likely", "known", "named")  # other verdicts of ours; any further word is that of a person
+GUESSED, NONE, BY_CLASSIFY = "guessed labels", "photos without a label", "labels given by classify"  # problems
 ALIASES = {"val": "validation", "valid": "validation", "training": "train"}
 LONGEST_LINE = 1 << 20
 KINDS = (".csv", ".tsv", ".parquet")
@@ -66,7 +69,7 @@ class _Columns:
         self.further = False  # whether rows say more about their labels
         self.denied: list[tuple[str, str]] = []
         self.problems: list[Problem] = []
-        self.fixed = {"split": array("b"), "role": array("b")}
+        self.fixed = {"split": array("b"), "role": array("b"), VERDICT: array("b")}
         self.places = {
             "split": _places(SPLITS) | {alias: SPLITS.index(name) for alias, name in ALIASES.items()},
             "role": _places(ROLES),
@@ -74,7 +77,8 @@ class _Columns:
 
     def header(self, names: Iterable[str]) -> list[int]:
         """The positions of our columns in a row."""
-        place = {name.strip().lower(): index for index, name in enumerate(names)}
+        given = [name.strip().lower() for name in names]
+        place = {name: index for index, name in enumerate(given)}
         label = SEVERAL if SEVERAL in place and "label" not in place else "label"
         missing = [name for name in ("path", label) if name not in place]
         first_line = ", ".join(place) or "empty"
@@ -84,6 +88,7 @@ class _Columns:
         )
         further = (*OPTIONAL, NOT, VERDICT) if label == "label" else OPTIONAL
         self.present = [name for name in ("path", label, *further) if name in place]
+        check_once(self.file, [name for name in given if name in self.present])
         self.further = NOT in self.present or VERDICT in self.present
         return [place[name] for name in self.present]
 
@@ -114,7 +119,7 @@ class _Columns:
         """The label of a row that says more about it; None where it is a guess."""
         label, verdict, path = cell["label"], cell.get(VERDICT, ""), printable(cell["path"])
         if verdict in GUESSES:
-            self.problems.append(Problem(path, GUESSED, f"{verdict}: {label or 'no label'}"))
+            self.problems.append(Problem(path, GUESSED if label else NONE, f"{verdict}: {label or 'no label'}"))
             return None
         if verdict == "sure" and label:
             self.problems.append(Problem(path, BY_CLASSIFY, f"it is surely {label}"))
@@ -128,6 +133,8 @@ class _Columns:
         return label
 
     def _place(self, kind: str, value: str, number: int) -> int:
+        if kind == VERDICT:
+            return _origin(value)
         place = self.places[kind].get(value.lower())
         if place is None:
             possible = ", ".join(SPLITS if kind == "split" else ROLES)
@@ -155,12 +162,29 @@ class _Columns:
             columns["groups"] = self.names["group"].finish()[0]
         for kind in ("split", "role"):
             if kind in self.present:
-                columns[f"{kind}s"] = torch.from_numpy(np.frombuffer(self.fixed[kind], np.int8).astype(np.int64))
+                columns[f"{kind}s"] = _numbers(self.fixed[kind])
+        if any(number != UNKNOWN for number in self.fixed[VERDICT]):
+            columns["origins"] = _numbers(self.fixed[VERDICT])
         columns["denied"] = _numbers_of(self.denied, label_names)
         problems = tuple(self.problems)
         return Dataset(
             printable(name), Files(base, paths), labels, label_names, root=base, problems=problems, **columns
         )
+
+
+def _numbers(column: "array[int]") -> Tensor:
+    return torch.from_numpy(np.frombuffer(column, np.int8).astype(np.int64))
+
+
+def _origin(verdict: str) -> int:
+    """Where a label with this verdict comes from.
+
+    >>> [_origin(verdict) for verdict in ("joined", "checked", "known", "")]
+    [0, 1, -1, -1]
+    """
+    if verdict in FOUND:
+        return ORIGINS.index("found")
+    return UNKNOWN if verdict in LEARNT else ORIGINS.index("confirmed")
 
 
 def _numbers_of(denied: list[tuple[str, str]], names: tuple[str, ...]) -> Tensor | None:
@@ -196,6 +220,12 @@ def _rows(file: Path, columns: _Columns) -> Iterator[list[str]]:
             continue
         check(len(row) >= width, f"'{file.name}' line {number} has {len(row)} cells instead of {width}")
         yield [row[place].strip() for place in order]
+
+
+def check_once(file: Path, names: Iterable[str]) -> None:
+    """Refuse two columns of one name, of which nobody could tell which counts."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    check(twice is None, f"'{file.name}' has two columns '{twice}': rename or remove one of them")
 
 
 def cells(file: Path) -> Iterator[list[str]]:

@@ -26,7 +26,7 @@ from lookalike.data.images.source import Picture
 from lookalike.errors import check, unknown
 from lookalike.image_files import LONGEST
 
-TRIES = 10  # as in torchvision: so many random areas and aspects, then the largest allowed central crop
+TRIES = 10  # random areas and aspects, as in torchvision; then the largest allowed central crop
 ASPECT = (3 / 4, 4 / 3)
 
 

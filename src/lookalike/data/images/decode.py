@@ -89,7 +89,7 @@ def _reduction(scale: float) -> int:
 def _turbo(data: bytes, longest: int, factor: int) -> np.ndarray | None:
     import simplejpeg
 
-    # the decoder applies the strongest reduction whose longer side has at least so many pixels
+    # the decoder applies the strongest reduction that leaves the longer side at least this many pixels
     enough = -(-longest // factor) if factor > 1 else 0
     height, width, _, _ = simplejpeg.decode_jpeg_header(data, strict=False)
     least: dict[str, Any] = {"min_height": enough} if height >= width else {"min_width": enough}

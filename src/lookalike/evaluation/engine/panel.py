@@ -24,8 +24,8 @@ class Blocks:
     entries: int = 2**20  # relevant scores in one panel
     wide: int = 256  # members of a class whose scores are one product
     budget: int = 2**21  # relevant scores held at once, at about 70 bytes each
-    few: int = 24  # up to so many relevant items a branch-free sweep per item beats a lookup table
-    near: int = 2**18  # so many scores of a block are settled one by one; beyond, it is scored again in float64
+    few: int = 24  # relevant items up to which a branch-free sweep per item beats a lookup table
+    near: int = 2**18  # scores of a block that are settled one by one; with more, it is scored again in float64
     many: int = 512  # relevant items of a query on average from which rows may be sorted whole (`whole_rows`)
     compiled: bool = True  # whether loops on the CPU are compiled, not torch operations as on other devices
 

@@ -59,7 +59,7 @@ class RowSorter:
         return scores
 
     def ranks(self, rows: slice, entries: int) -> list[RelevantRanks]:
-        """Of some rows, in parts of so many relevant items."""
+        """Of some rows, in parts of about `entries` relevant items."""
         question, scores = self.question, self.scores(rows).numpy()
         hide_ignored(self.kernel, question, rows, slice(0, len(question.gallery)), scores)
         step = max(1, entries // max(1, int((question.last[rows] - question.first[rows]).max())))

@@ -28,22 +28,20 @@ def singular_values(vectors: Float[Tensor, "n d"]) -> Float[Tensor, " rank"]:
     return values[values > max(vectors.shape) * precision * values[:1]]
 
 
-def rho(vectors: Float[Tensor, "n d"], drop: int = 1, reverse: bool = False) -> float:
-    """KL(U ‖ p) of the spectrum, or KL(p ‖ U) in `reverse` (mode −1 of the released code).
+def rho(vectors: Float[Tensor, "n d"], drop: int = 1) -> float:
+    """KL(U ‖ p) of the spectrum.
 
     >>> round(abs(rho(torch.eye(4), drop=0)), 9)
     0.0
     """
-    return of_spectrum(singular_values(vectors), drop, reverse)
+    return of_spectrum(singular_values(vectors), drop)
 
 
-def of_spectrum(values: Float[Tensor, " k"], drop: int, reverse: bool = False) -> float:
+def of_spectrum(values: Float[Tensor, " k"], drop: int) -> float:
     left = values[drop:]
     if not len(left):  # a space that is collapsed to the directions dropped: rho is largest
         return -math.log(SMALLEST)
     share = (left / left.sum()).clamp(min=SMALLEST)
-    if reverse:
-        return float((share * (share * len(left)).log()).sum())
     return float(-(share * len(left)).log().mean())
 
 
@@ -54,14 +52,14 @@ def rho_by_class(vectors: Float[Tensor, "n d"], codes: Codes) -> dict[int, float
     return {code: rho(vectors[classes == code]) for code, size in enumerate(sizes) if size > 2}
 
 
-def class_spectrum(vectors: Float[Tensor, "n d"], codes: Codes, first: int = FIRST_VALUES) -> Float[Tensor, " k"]:
+def class_spectrum(vectors: Float[Tensor, "n d"], codes: Codes) -> Float[Tensor, " k"]:
     """The first singular values of every class, averaged over the classes that have that many (figure 11)."""
     classes = torch.from_numpy(codes)
-    total, number = torch.zeros(first, dtype=torch.float64), torch.zeros(first, dtype=torch.float64)
+    total, number = (torch.zeros(FIRST_VALUES, dtype=torch.float64) for _ in range(2))
     for code in range(int(classes.max()) + 1):
         members = vectors[classes == code]
         if len(members):
-            values = singular_values(members)[:first]
+            values = singular_values(members)[:FIRST_VALUES]
             total[: len(values)] += values.cpu()
             number[: len(values)] += 1
     return total[number > 0] / number[number > 0]

@@ -120,7 +120,7 @@ def spread_of(values: Sequence[float], vectors: Sequence[Values] = (), same_quer
         span = (mean - half, mean + half)
     over_queries = None
     if vectors:
-        # other test images under every seed are so many more queries; the same ones are not
+        # test images that differ from seed to seed are further queries; the same ones are not
         joined = np.mean(vectors, axis=0) if same_queries else np.concatenate(vectors)
         over_queries = None if np.isnan(joined).all() else bootstrap.interval(joined)
     return Spread(mean, std, span, over_queries, count)

@@ -9,13 +9,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 from lookalike.cache import cache_folder, make_folder
 from lookalike.errors import UserError, check, install
-from lookalike.files import read_json, write_text
+from lookalike.files import read_json, sha256, write_text
 from lookalike.models.backbones.known import KNOWN
 
 RECORD = "lookalike.json"  # of a folder that was fetched to be copied
@@ -83,7 +82,7 @@ def _files(repository: str, revision: str | None, local: bool) -> Path:
     record = _record(repository)
     if not record.exists():
         make_folder(record.parent)
-        digests = {name: _digest(place / name) for name in _names(place)}
+        digests = {name: sha256(place / name) for name in _names(place)}
         facts = {"repository": repository, "revision": place.name, "sha256": digests}
         write_text(record, json.dumps(facts, indent=2) + "\n")
     return place
@@ -128,13 +127,8 @@ def _check_digests(place: Path, record: Path, source: str) -> None:
         return
     known: Mapping[str, str] = read_json(record)["sha256"]
     for name, digest in known.items():
-        same = (place / name).is_file() and _digest(place / name) == digest
+        same = (place / name).is_file() and sha256(place / name) == digest
         check(same, f"{place / name} is not the {name} of {source} that was fetched first: delete it and fetch again")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def page(title: str, subtitle: str, sections: list[Section], data: Html | str = 
             element(
                 "body",
                 top,
-                element("nav", *links, aria_label="Sections"),
+                element("nav", *links, aria_label="Sections") if len(links) > 1 else "",
                 element("main", *body),
                 foot,
                 data,

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from lookalike.data.audit.findings import SHOWN, in_words
 from lookalike.report.markup import Html, element, join
 from lookalike.report.page.page import note
 from lookalike.report.page.tables import facts, written
 from lookalike.report.run.record import RunRecord
-
-EXAMPLES = 3  # of a finding
 
 
 def data_section(run: RunRecord) -> Html:
@@ -30,21 +29,12 @@ def _audit(audit: Mapping[str, Any] | None) -> Html:
 
 def _finding(finding: Mapping[str, Any]) -> Html:
     items = finding.get("items") or []
-    shown = [element("li", element("code", _example(item))) for item in items[:EXAMPLES]]
+    shown = [element("li", element("code", in_words(item))) for item in items[:SHOWN]]
     more = len(items) - len(shown)
     if more > 0:
         shown.append(element("li", f"and {more:,} more in audit.json"))
     words = f" {finding.get('kind', '')}: {finding.get('meaning', '')}"
     return element("li", element("strong", f"{finding.get('count', 0):,}"), words, element("ul", *shown))
-
-
-def _example(item: Any) -> str:
-    if isinstance(item, list):
-        return " = ".join(_example(part) for part in item[:EXAMPLES]) + (" = …" if len(item) > EXAMPLES else "")
-    if not isinstance(item, Mapping):
-        return str(item)
-    detail = item.get("detail") or item.get("looks_like")
-    return f"{item.get('path', '')} [{item.get('label', '')}]" + (f": {detail}" if detail else "")
 
 
 def health(run: RunRecord) -> Html:

@@ -86,7 +86,7 @@ def calibration_chart(calibration: Mapping[str, Any]) -> Chart | None:
         Axis(score, *around(thresholds, 1e-6)),
         Axis("share", 0.0, 1.0),
         (
-            Series("right among them", thresholds, right),
+            Series("right, of these answers", thresholds, right),
             Series("answered correctly, of all that could be", thresholds, answered, colour=1),
         ),
         tuple(marks),

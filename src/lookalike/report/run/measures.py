@@ -37,7 +37,7 @@ class Measures:
 def measure(test: UnseenImages, known: Result | None = None, seed: int = 0, pairs: int = PAIRS) -> Measures:
     """`known` is what `evaluate` returned for these queries: then they are not ranked again.
 
-    Curves over pairs and confusions come from at most so many `pairs`, and from 256 queries at least.
+    Curves over pairs and confusions come from at most `pairs` pairs, but from at least 256 queries.
     """
     every = _arguments(test, np.arange(len(test.labels)))
     if known is None or not _answers(known, test):

@@ -5,8 +5,8 @@ It is `verdict` in result.json: {"delivered": name, "in_words": sentence, "reaso
 A candidate has `name`, `metrics` and `intervals` on the validation classes (as the rows of `results`), where there are
 `folds` of classes the same in there, `dim`, `milliseconds_per_image`, `bytes_per_item` and `delivered`. Where the
 network was chosen, `networks` has a row for each that was measured: `backbone`, `size`, `warp` (the whole photo, or its
-centre), `readout`, `metrics` on so many `images` of train classes, the `difference` from the best on the same images
-with its interval, `milliseconds_per_image` and `chosen`. Whatever is missing is left out.
+centre), `readout`, `images` (how many, of train classes), `metrics` on them, the `difference` from the best on the same
+images with its interval, `milliseconds_per_image` and `chosen`. Whatever is missing is left out.
 """
 
 from collections.abc import Mapping, Sequence

@@ -25,7 +25,7 @@ def load(store: Store, place: Path, progress: Progress | None = None) -> Update:
             f"the vectors in '{place.name}' come from another model than this index's",
         )
         for start in range(0, len(items), BULK):
-            _put(store, items[start : start + BULK], content[start : start + BULK], result)
+            _put(store, items[start : start + BULK], content[start : start + BULK], identity.generation, result)
             if progress is not None and len(files) == 1:
                 progress(min(start + BULK, len(items)), len(items))
         if progress is not None and len(files) > 1:
@@ -33,12 +33,12 @@ def load(store: Store, place: Path, progress: Progress | None = None) -> Update:
     return result
 
 
-def _put(store: Store, items: Sequence[Item], content: Vectors, result: Update) -> None:
+def _put(store: Store, items: Sequence[Item], content: Vectors, generation: int, result: Update) -> None:
     """Write what is new or different; a file that is as it was has the vector that it had."""
     known = {item.id: item for item in store.items([item.id for item in items])}
     rows = [row for row, item in enumerate(items) if item.stamp is None or item != known.get(item.id)]
     if rows:
-        store.put([items[row] for row in rows], content[rows])
+        store.put([items[row] for row in rows], content[rows], generation=generation)
     new = sum(items[row].id not in known for row in rows)
     result.added, result.changed = result.added + new, result.changed + len(rows) - new
     result.unchanged += len(items) - len(rows)

@@ -15,7 +15,7 @@ from lookalike import data
 from lookalike.data import Dataset
 from lookalike.data.dataset import ROLES, SPLITS
 from lookalike.data.formats.folder import is_image, walk, why_not_followed
-from lookalike.data.formats.table import KINDS, cells
+from lookalike.data.formats.table import KINDS, cells, check_once
 from lookalike.data.images.source import Files
 from lookalike.errors import check
 from lookalike.files import printable
@@ -109,6 +109,7 @@ def _of_table(file: Path) -> Listing:
     header = [name.strip() for name in next(lines, [])]
     lower = [name.lower() for name in header]
     check("path" in lower, f"'{file.name}' has no column path: its first line is {', '.join(header) or 'empty'}")
+    check_once(file, [name for name in lower if name])
     rows = {number: row for number, row in enumerate(lines, start=2) if any(row)}
     for number, row in rows.items():
         check(

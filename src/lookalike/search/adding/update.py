@@ -66,15 +66,19 @@ def update(
     store: Store,
     listing: Listing,
     encode: Encode,
+    generation: int,
     progress: Progress | None = None,
     workers: Workers = Workers(),  # noqa: B008  # it is frozen
 ) -> Update:
-    """Add what is new, embed again what has changed; `workers` read and embed, and this process writes."""
+    """Add what is new, embed again what has changed; `workers` read and embed, and this process writes.
+
+    `generation`: that of the vectors that `encode` gives.
+    """
     _check_kinds(listing, store.columns())
     done, result = 0, Update(unreadable=list(listing.skipped))
     ready = _elsewhere if workers.elsewhere else _here
     for batch in ready(store, listing, encode, workers):
-        _write(store, batch, result)
+        _write(store, batch, result, generation)
         done += len(batch)
         if progress is not None:
             progress(done, len(listing.entries))
@@ -179,12 +183,12 @@ def _look(entry: Entry, known: Item | None) -> _Read:
             return _look_at_pixels(entry, item, known)
         status = os.stat(item.path)
         if known is not None and known.stamp is not None and _same_file(known.stamp, status):
-            return _Read(replace(item, stamp=known.stamp))
+            return _Read(replace(item, stamp=known.stamp, mapped=known.mapped))
         content = read(Path(item.path))
         stamp = Stamp(status.st_size, status.st_mtime_ns, digest_of(content))
         item = replace(item, stamp=stamp)
         if known is not None and known.stamp is not None and known.stamp.digest == stamp.digest:
-            return _Read(item)
+            return _Read(replace(item, mapped=known.mapped))
         return _Read(item, Encoded(content).decode())
     except UnreadableError as error:
         return _Read(item, problem=error.detail)
@@ -207,7 +211,7 @@ def _look_at_pixels(entry: Entry, item: Item, known: Item | None) -> _Read:
         and item.stamp is not None
         and known.stamp.digest == item.stamp.digest
     ):
-        return _Read(item)
+        return _Read(replace(item, mapped=known.mapped))
     return _Read(item, pixels, picture=_as_png(array))
 
 
@@ -236,13 +240,14 @@ def _distinct(store: Store, fresh: Sequence[_Read]) -> list[_Read]:
     return result
 
 
-def _write(store: Store, batch: Sequence[_Read], result: Update) -> None:
-    """Write a batch, in one transaction."""
+def _write(store: Store, batch: Sequence[_Read], result: Update, generation: int) -> None:
+    """Write a batch, in one transaction; refused where another model answers by now."""
     result.unreadable += [(printable(_name(one.item)), one.problem) for one in batch if one.problem is not None]
-    fresh = [one for one in batch if one.vector is not None]
-    same = [one.item for one in batch if one.vector is None and one.problem is None]
-    fresh = _distinct(store, fresh)
+    fresh = _distinct(store, [one for one in batch if one.vector is not None])
     before = {item.id: item for item in store.items([one.item.id for one in (*fresh, *batch)])}
+    same = [one.item for one in batch if one.vector is None and one.problem is None]
+    # whether its vector is mapped is asked before the vector is read: an upgrade may embed it in between
+    same = [replace(item, mapped=before[item.id].mapped) if item.id in before else item for item in same]
     edited = [item for item in same if item != before.get(item.id)]  # another label, column or time
     items, vectors = [one.item for one in fresh], []
     if fresh:
@@ -256,7 +261,7 @@ def _write(store: Store, batch: Sequence[_Read], result: Update) -> None:
             for item in edited
             if item.path is None and (content := store.documents.pictures([item.id]).get(item.id))
         }
-        store.put(items + edited, np.concatenate(vectors), pictures)
+        store.put(items + edited, np.concatenate(vectors), pictures, generation)
     result.added += sum(item.id not in before for item in items)
     result.changed += sum(item.id in before for item in items) + len(edited)
     result.unchanged += len(same) - len(edited)

@@ -2,6 +2,7 @@
 known of each row.
 """
 
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,9 @@ def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
         name is not None,
         f"'{file.name}' has no array embeddings or vectors: it holds {', '.join(columns) or 'nothing'}",
     )
-    vectors = np.asarray(columns.pop(str(name)), dtype=np.float32)
+    given = np.asarray(columns.pop(str(name)))
+    check(given.dtype.kind in "biuf", f"the vectors in '{file.name}' are {given.dtype}, not numbers: save float32")
+    vectors = given.astype(np.float32, copy=False)
     check(vectors.ndim == 2, f"the vectors in '{file.name}' form a matrix n × d, not an array of shape {vectors.shape}")
     fingerprint, root = columns.pop("fingerprint", None), columns.get("root")
     place = printable(str(file.resolve()) if root is None or np.ndim(root) else str(root))
@@ -79,6 +82,10 @@ def _item(name: str, root: str, cells: dict[str, Any]) -> Item:
     stamp = None
     if all(column in cells for column in STAMP):
         size, modified, digest = (cells.pop(column) for column in STAMP)
+        whole = isinstance(size, int | np.integer) and isinstance(modified, int | np.integer)
+        check(
+            whole, f"'file_size' and 'file_time' of the item '{id_}' are whole numbers, not {size!r} and {modified!r}"
+        )
         stamp = Stamp(int(size), int(modified), str(digest))
     own = {
         column: _plain(value)
@@ -86,9 +93,9 @@ def _item(name: str, root: str, cells: dict[str, Any]) -> Item:
         if column not in RESERVED and not (column in OPTIONAL and value == "")
     }
     return Item(
-        printable(str(id_)),
-        None if path is None else str(path),
-        None if label is None else printable(str(label)),
+        printable(_text(id_)),
+        None if path is None else _text(path),
+        None if _plain(label) is None else printable(_text(label)),
         own,
         root,
         stamp,
@@ -97,18 +104,22 @@ def _item(name: str, root: str, cells: dict[str, Any]) -> Item:
 
 def _plain(value: Any) -> Value:
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and value != value:
+    if value is None or value != value:
         return None
-    return printable(value) if isinstance(value, str) else value if isinstance(value, bool | int | float) else None
+    return value if isinstance(value, bool | int | float) else printable(_text(value))
+
+
+def _text(value: Any) -> str:
+    return os.fsdecode(value) if isinstance(value, bytes) else str(value)
 
 
 def _columns(file: Path) -> dict[str, Any]:
-    if file.suffix.lower() == ".parquet":
-        table = _parquet(file).read()
-        return {name: _as_array(name, table.column(name)) for name in table.column_names}
     try:
+        if file.suffix.lower() == ".parquet":
+            table = _parquet(file).read()
+            return {name: _as_array(name, table.column(name)) for name in table.column_names}
         return read_arrays(file) if zipfile.is_zipfile(file) else {"vectors": read_array(file)}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise UserError(
             f"'{file}' cannot be read as vectors ({error}): write it with numpy.savez or numpy.save"
         ) from None

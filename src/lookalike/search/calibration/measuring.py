@@ -10,6 +10,7 @@ from lookalike.errors import check
 from lookalike.evaluation.statistics import bootstrap
 from lookalike.search.adding.sources import Entry
 from lookalike.search.adding.update import BATCH, Encode
+from lookalike.search.calibration.foreign import Familiar
 from lookalike.search.calibration.pooling import compare_pooling
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import (
@@ -24,6 +25,7 @@ from lookalike.search.calibration.trials import (
     draw,
     judged,
     shuffled,
+    spread,
 )
 from lookalike.search.classifying import readable
 from lookalike.search.filters import Condition, Filter
@@ -78,12 +80,13 @@ def queries_of(entries: Sequence[Entry], store: Store, encode: Encode, progress:
             progress(min(start + BATCH, len(entries)), len(entries))
     check(bool(plain), "none of the images can be read")
     vectors = np.concatenate(plain)
-    return Queries(vectors, means([vectors, np.concatenate(mirrored)], store.identity.geometry), labels, itself)
+    flipped = means([vectors, np.concatenate(mirrored)], store.identity.geometry)
+    return Queries(vectors, flipped, labels, itself)
 
 
 def own_queries(store: Store, listed: Sequence[Item]) -> Queries:
     """Items of the index, evenly spread over it."""
-    rows = np.unique(np.linspace(0, len(listed) - 1, min(MOST, len(listed))).astype(int))
+    rows = spread(len(listed), MOST)
     ids = [listed[row].id for row in rows]
     return Queries(store.vectors(ids), None, [str(listed[row].label) for row in rows], ids)
 
@@ -97,11 +100,12 @@ def run(
     stage: Stage,
     plain: bool = False,
     thing: str | None = None,
+    outside: Vectors | None = None,
 ) -> Calibrated:
-    """Compare plain search with flipped queries and with pooled photos, keep what gains, and measure chances with that.
+    """Compare plain search with flipped queries and pooled photos; measure chances with what gains.
 
     `listed` are the labelled items of the index, in the order of their ids; `thing`: the column that labels came from,
-    where it has things.
+    where it has things; `outside`: vectors of pictures that are like nothing, where there is a network.
     """
     places = {item.id: place for place, item in enumerate(listed)}
     names = {name: code for code, name in enumerate(dict.fromkeys(str(item.label) for item in listed))}
@@ -125,9 +129,11 @@ def run(
         compared = [*compared, *pooling]
         if pooling and pooling[-1].kept and not plain:
             quality = replace(quality, pooled=POOLED)
+    vectors = queries.flipped if quality.flip and queries.flipped is not None else queries.vectors
     calibration = calibrate(
         batches,
         precision,
+        None if outside is None else Familiar.of(vectors, near.classes[: len(vectors)], outside),
         items=store.count(),
         generation=store.identity.generation,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -168,9 +174,13 @@ def neighbours(
     return TrialNeighbours(similarities, found, classes, itself)
 
 
-def compare(plain: Sequence[TrialBatch], flipped: Sequence[TrialBatch]) -> list[Trial]:
-    """Flipped queries beside plain ones; kept where labels gain beyond the noise, and no size of classes loses."""
-    base, other = (_present(batches) for batches in (plain, flipped))
+def compare(
+    plain: Sequence[TrialBatch],
+    others: Sequence[TrialBatch],
+    name: str = "flip",
+) -> list[Trial]:
+    """Another way to search beside the plain one: kept where labels gain beyond the noise and no size loses."""
+    base, other = (_present(batches) for batches in (plain, others))
     sizes = [size for size in STATES[1:] if (base.photos == size).any()]
     gain = other.right.astype(float) - base.right
     by_size = [float(gain[base.photos == size].mean()) for size in sizes]
@@ -180,7 +190,7 @@ def compare(plain: Sequence[TrialBatch], flipped: Sequence[TrialBatch]) -> list[
     zeros = [0.0] * len(sizes)
     return [
         Trial("plain search", recalls[0], 0.0, (0.0, 0.0), zeros, True),
-        Trial("flip", recalls[1], float(gain.mean()), interval, by_size, kept),
+        Trial(name, recalls[1], float(gain.mean()), interval, by_size, kept),
     ]
 
 

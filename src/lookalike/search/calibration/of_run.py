@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from lookalike.errors import UserError
 from lookalike.models import Model
+from lookalike.search.calibration.foreign import Familiar, pictures
 from lookalike.search.calibration.thresholds import Calibration, calibrate
-from lookalike.search.calibration.trials import among_themselves
+from lookalike.search.calibration.trials import among_themselves, spread
 from lookalike.search.items import Vectors
 
 MOST = 1000  # images that are asked
@@ -19,8 +22,11 @@ def calibrate_run(model: Model, vectors: Vectors, labels: Sequence[str]) -> dict
         return None
     today = datetime.now(UTC).date().isoformat()
     try:
-        trials = among_themselves(vectors, labels, MOST)
-        calibration = calibrate(trials, items=len(vectors), generation=1, date=today, source="run")
+        trials, some = among_themselves(vectors, labels, MOST), spread(len(vectors), MOST)
+        names = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1]
+        outside = model.encode(pictures()).numpy()
+        familiar = Familiar.of(vectors[some], names[some], outside)
+        calibration = calibrate(trials, familiar=familiar, items=len(vectors), generation=1, date=today, source="run")
     except UserError:
         return None
     return calibration.as_json() | {"fingerprint": model.fingerprint}

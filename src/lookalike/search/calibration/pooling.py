@@ -12,7 +12,12 @@ from lookalike.evaluation.statistics import bootstrap
 from lookalike.search.calibration.trials import Gallery, TrialNeighbours
 from lookalike.search.quality import POOLED, Trial
 
-SIZES = {"1": (1, 1), "2 or 3": (2, 3), "4 to 7": (4, 7), "more": (8, 1 << 60)}  # photos of the thing that is meant
+SIZES = {  # photos of the thing that is meant
+    "1": (1, 1),
+    "2 or 3": (2, 3),
+    "4 to 7": (4, 7),
+    "8 or more": (8, 1 << 60),
+}
 
 
 def compare_pooling(near: TrialNeighbours, gallery: Gallery) -> list[Trial]:

@@ -8,6 +8,7 @@ look like nothing there is: they stand for strangers.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
@@ -21,6 +22,8 @@ DEPTH = 300  # hits among which those of a reduced gallery are
 ALL = 10**9
 STATES = (0, 1, 3, ALL)  # photos of a class
 TURNS = (*STATES, ALL, ALL, ALL, ALL)
+ALONE = 800  # photos that stand alone for their class, in all rounds; these are at least and at most
+ROUNDS = (4, 16)
 ABSENT = 0.5  # the weight of trials whose class is absent; the other states share the rest
 SHARPNESS = (1.5, 3.0, 6.0)  # over the median fall of similarity from the first hit to the last
 EVENNESS = (0.5, 0.75, 1.0)
@@ -94,23 +97,52 @@ class Trials:
 
 
 def draw(near: TrialNeighbours, gallery: Gallery, seed: int = 0) -> list[TrialBatch]:
-    """The trials of all queries, in the whole gallery and in two halves of its classes."""
+    """The trials of all queries, in the whole gallery and in two halves of its classes.
+
+    Each round asks some of the queries; other photos stand for a class in it, and the halves are others. What one photo
+    of a class is worth depends on the photo: with few classes, a single round would tell of those few photos.
+    """
     generator = np.random.default_rng(seed)
-    names = generator.permutation(np.unique(gallery.classes))
-    middle = len(names) // 2
+    names = np.unique(gallery.classes)
+    absent = (near.classes < 0) | (near.classes > names.max())
+    rounds = int(np.clip(ALONE // len(names), *ROUNDS))
     batches: list[TrialBatch] = []
-    for some, whole in ((names, True), (names[:middle], False), (names[middle:], False)):
-        if not len(some):
-            continue
-        for turn in range(len(TURNS)):
-            number = np.full(int(names.max()) + 1, len(TURNS))  # of the turn that a class has; beyond: it is left out
-            number[some] = (np.arange(len(some)) + turn) % len(TURNS)
-            photos = np.array([*TURNS, 0])[number]
-            kept = _ranks(gallery.classes, generator) < photos[gallery.classes]
-            batches += _asked(near, gallery, kept, photos, number < len(STATES), whole)
-        absent = np.flatnonzero((near.classes < 0) | (near.classes > names.max()))
-        batches += _hits(near, gallery, np.isin(gallery.classes, some), absent, whole, 0)
-    return batches
+    for first in range(rounds):
+        rows = np.arange(first, len(near.classes), rounds)
+        names, middle, ranks = generator.permutation(names), len(names) // 2, _ranks(gallery.classes, generator)
+        for some, whole in ((names, True), (names[:middle], False), (names[middle:], False)):
+            if not len(some):
+                continue
+            for turn in range(len(TURNS)):
+                number = np.full(int(names.max()) + 1, len(TURNS))  # of a class's turn; beyond: it is left out
+                number[some] = (np.arange(len(some)) + turn) % len(TURNS)
+                photos = np.array([*TURNS, 0])[number]
+                kept = ranks < photos[gallery.classes]
+                batches += _asked(near, gallery, kept, photos, number < len(STATES), whole, rows)
+            batches += _hits(near, gallery, np.isin(gallery.classes, some), rows[absent[rows]], whole, 0)
+    return merged(batches)
+
+
+def merged(batches: Sequence[TrialBatch]) -> list[TrialBatch]:
+    """As few batches as there are kinds of trials: with equally many hits, in one state, of classes or strangers."""
+    kinds: dict[tuple[int, int, bool, bool], list[TrialBatch]] = {}
+    for batch in batches:
+        kind = batch.seen.labels.shape[1], int(batch.photos[0]), bool(batch.classes[0] < 0), batch.whole
+        kinds.setdefault(kind, []).append(batch)
+    return [
+        TrialBatch(
+            SeenHits(*(_joined([one.seen for one in some], name) for name in SeenHits.__dataclass_fields__)),
+            _joined(some, "queries"),
+            _joined(some, "classes"),
+            _joined(some, "photos"),
+            kind[-1],
+        )
+        for kind, some in kinds.items()
+    ]
+
+
+def _joined(parts: Sequence[Any], name: str) -> Any:
+    return np.concatenate([getattr(part, name) for part in parts])
 
 
 def _ranks(classes: Int64[np.ndarray, " items"], generator: np.random.Generator) -> Int64[np.ndarray, " items"]:
@@ -128,9 +160,10 @@ def _asked(
     photos: Int64[np.ndarray, " classes"],
     due: Bool[np.ndarray, " classes"],
     whole: bool,
+    rows: Int64[np.ndarray, " some"],
 ) -> Iterator[TrialBatch]:
-    """The queries of classes that are due, by how many photos their class has; none whose own photo is needed."""
-    known = np.flatnonzero((near.classes >= 0) & (near.classes < len(due)))
+    """Those queries whose class is due, by how many photos it has; none whose own photo is needed."""
+    known = rows[(near.classes[rows] >= 0) & (near.classes[rows] < len(due))]
     known = known[due[near.classes[known]]]
     own = (near.itself[known] >= 0) & kept[near.itself[known]]
     state = photos[near.classes[known]]
@@ -227,7 +260,7 @@ def judged(batches: Sequence[TrialBatch], rule: Rule | None) -> Trials:
 def among_themselves(vectors: Vectors, labels: Sequence[str], most: int | None = None) -> list[TrialBatch]:
     """Trials of every image (or `most`, evenly spread) against the others on the sphere."""
     codes = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1].astype(np.int64)
-    chosen = np.arange(len(vectors)) if most is None else np.unique(np.linspace(0, len(vectors) - 1, most).astype(int))
+    chosen = spread(len(vectors), most)
     strangers = shuffled(vectors, "sphere")
     queries = np.concatenate([vectors[chosen], strangers])
     itself = np.concatenate([chosen, np.full(len(strangers), -1)])
@@ -244,6 +277,11 @@ def among_themselves(vectors: Vectors, labels: Sequence[str], most: int | None =
     classes = np.concatenate([codes[chosen], -1 - np.arange(len(strangers))])
     near = TrialNeighbours(np.concatenate(similarities), np.concatenate(places), classes, itself)
     return draw(near, Gallery(codes, lambda rows: vectors[rows], "sphere"))
+
+
+def spread(number: int, most: int | None) -> Int64[np.ndarray, " some"]:
+    """The places of `most` of so many things, evenly spread; of all of them without it."""
+    return np.unique(np.linspace(0, number - 1, number if most is None else min(most, number)).astype(np.int64))
 
 
 def shuffled(vectors: Float32[np.ndarray, "n d"], geometry: Geometry) -> Float32[np.ndarray, "some d"]:

@@ -1,28 +1,27 @@
 """The application of one worker. Whatever may block runs in a thread; the event loop only moves bytes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import sys
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from fastapi.responses import PlainTextResponse
 
-import lookalike
 from lookalike.errors import UserError
 from lookalike.search.log import shown
 from lookalike.search.serve import feedback_routes, item_routes, page_routes, schema
+from lookalike.search.serve.bare_app import bare_app
 from lookalike.search.serve.engine import Engine
 from lookalike.search.serve.forms import checked_text, search_of, why_of
 from lookalike.search.serve.guard import Guard
 from lookalike.search.serve.item_routes import item_named
 from lookalike.search.serve.meters import Meters
-from lookalike.search.serve.refusals import Refusal, internal, of_mistake
+from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.routes import as_json, body, errors
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, answer_form
@@ -37,8 +36,12 @@ def create_app(
     meters: Meters | None = None,
     ready: Callable[[], None] = lambda: None,
     failed: Callable[[Exception], None] = lambda _: None,
+    further: Sequence[Callable[[FastAPI, Settings], None]] = (),
 ) -> Guard:
-    """The ASGI application of one worker; it calls `ready` when it can answer, or `failed` with why it never will."""
+    """The ASGI application of one worker; it calls `ready` when it can answer, or `failed` with why it never will.
+
+    `further` adds routes of other rooms.
+    """
     meters = meters or Meters()
     engine = Engine(settings, meters)
 
@@ -55,28 +58,18 @@ def create_app(
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        with suppress(UserError):
-            await asyncio.to_thread(engine.watcher.keep)
+        await _tried(engine.keep)
         await asyncio.to_thread(engine.stop)
 
-    app = FastAPI(
-        title="lookalike",
-        version=lookalike.__version__,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-        lifespan=lifespan,
-        description="Search by image: what looks like this?",
-        redirect_slashes=False,
-    )
+    app = bare_app("Search by image: what looks like this?", lifespan)
     app.state.engine = engine
-    for kind in (Refusal, UserError, HTTPException, RequestValidationError, ClientDisconnect, Exception):
-        app.add_exception_handler(kind, _refused)
     _search_routes(app, engine, settings)
     item_routes.add_to(app, engine, settings)
     feedback_routes.add_to(app, engine, settings)
     _state_routes(app, engine, settings, meters)
     page_routes.add_to(app)
+    for add in further:
+        add(app, settings)
     return Guard(app, settings, meters, engine.keyring)
 
 
@@ -95,8 +88,7 @@ async def _kept_ready(engine: Engine, starting: Awaitable[bool], failed: Callabl
         return
     while not engine.hangs:
         await asyncio.sleep(engine.settings.look)
-        with suppress(UserError):
-            await asyncio.to_thread(engine.look_ahead)
+        await _tried(engine.look_ahead)
     failed(UserError("several searches hang: lookalike status INDEX --check says whether the index is damaged"))
 
 
@@ -104,35 +96,20 @@ async def _watching(engine: Engine) -> None:
     """Ask for known pictures now and then, and keep what was seen of the others."""
     for minute in count():
         await asyncio.sleep(KEEP if minute else engine.settings.look)
-        with suppress(Refusal, UserError):
-            if engine.ready and minute % CANARIES == 0:
+        if engine.ready and minute % CANARIES == 0:
+            with suppress(Refusal, UserError):
                 await engine.try_canaries()
-            await asyncio.to_thread(engine.watcher.keep)
+        await _tried(engine.keep)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """Any exception in the one form of errors."""
-    if isinstance(error, Refusal):
-        refusal = error
-    elif isinstance(error, UserError):
-        refusal = of_mistake(error)
-    elif isinstance(error, HTTPException):
-        refusal = Refusal(error.status_code, MESSAGES.get(error.status_code, f"{error.detail}."), error.headers or {})
-    elif isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        refusal = Refusal(422, f"'{'.'.join(map(str, first['loc']))}' is not valid: {first['msg']}.")
-    elif isinstance(error, ClientDisconnect):
-        refusal = Refusal(499, "The caller closed the connection before the request was complete.")  # for the log
-    else:
-        refusal = internal()
-    return JSONResponse(refusal.content(request.scope["request"]), refusal.status, dict(refusal.headers))
-
-
-MESSAGES = {
-    400: "The form cannot be read. Send multipart/form-data with a boundary.",
-    404: "There is nothing here. GET /docs lists what there is.",
-    405: "This address does not take that method. GET /docs lists what it takes.",
-}
+async def _tried(work: Callable[[], object]) -> None:
+    """Work that is done again and again: what fails now may succeed the next time."""
+    try:
+        await asyncio.to_thread(work)
+    except UserError:
+        pass
+    except Exception:
+        traceback.print_exc(file=sys.stderr)  # for the operator
 
 
 def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:

@@ -20,7 +20,7 @@ def canaries(store: Store) -> list[tuple[Item, bytes]]:
     found = []
     for item in islice(store.listed(), LOOKED):
         try:
-            content = content_of(store, item)
+            content = None if item.mapped else content_of(store, item)
         except UnreadableError:
             continue
         if content is not None:

@@ -4,17 +4,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lookalike.data.vocabulary import by_number
+
 PART = re.compile(r"(\d+)")
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
+def natural(name: str) -> list[tuple[int, tuple[int, str, str]]]:
     """A key by which "mug 9" comes before "mug 10".
 
     >>> sorted(["mug 10", "Mug 9", "9", "10", "mug"], key=natural)
     ['9', '10', 'mug', 'Mug 9', 'mug 10']
     """
     parts = PART.split(name.casefold())
-    return [(0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts if part]
+    return [(0, by_number(part)) if part.isdecimal() else (1, (0, part, part)) for part in parts if part]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Concatenate, ParamSpec, TypeVar
 
-from lookalike.search.serve.pictures import Upload, check_header
+from lookalike.search.serve.pictures import ALONE, Upload, check_header
 from lookalike.search.serve.refusals import busy
 
 ORDINARY = 2
@@ -43,7 +43,8 @@ class Decoders:
 
         def large_job() -> Result:
             try:
-                return job()
+                with ALONE:
+                    return job()
             finally:
                 _give_back()
 

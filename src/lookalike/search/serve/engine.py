@@ -7,9 +7,10 @@ between, it is embedded again by the new model. `start` loads everything; before
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -32,13 +33,14 @@ from lookalike.search.serve.canaries import canaries, same
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
 from lookalike.search.serve.meters import Meters
-from lookalike.search.serve.pictures import Upload, decoded, inputs_of, kept_picture
+from lookalike.search.serve.pictures import ALONE, Upload, inputs_of, kept_picture, ready_of
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.stages import SlowError, Stage
 from lookalike.search.serve.watcher import Watcher
 from lookalike.search.stores import GenerationError, StorageError
-from lookalike.search.why import explained, seen
+from lookalike.search.upgrading.hits import mapped_hits, note
+from lookalike.search.why import explained, ready, seen
 
 TOGETHER = 16  # pictures that go through the network at once
 QUERIES = 32  # that share one pass over the index
@@ -112,6 +114,7 @@ class Engine:
         self._loading = threading.Lock()
         self._flip = self.index.quality.flip  # as of the last questions
         self._counted: tuple[str, int] = ("", 0)
+        self._found: Counter[str] = Counter()  # mapped items among the hits, which an upgrade embeds first
         self._decoders = Decoders(settings.pixels)
         self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
         self._searching: Stage[Question, Answer] = Stage("search", self._answers, QUERIES, settings.searching)
@@ -147,6 +150,13 @@ class Engine:
         known = self._upcoming
         if upcoming is not None and upcoming.fingerprint and (known is None or known.identity != upcoming):
             self._upcoming = self._network_of(upcoming)
+
+    def keep(self) -> None:
+        """Write down what was seen of queries and of hits."""
+        self.watcher.keep()
+        found, self._found = self._found, Counter()
+        if found and not self.settings.read_only:
+            note(self.index.store, found)
 
     def _load(self) -> None:
         """The network of the generation that answers."""
@@ -237,6 +247,7 @@ class Engine:
         answer = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
         self.watcher.answered(query.name, asked[0][None] if asked else None, answer)
+        self._found.update(mapped_hits(answer))
         return answer, times.of
 
     async def why(self, asked: Upload | str, item: str) -> Why:
@@ -244,15 +255,14 @@ class Engine:
 
         async def explain(network: LoadedModel | None) -> Why:
             assert network is not None
-            picture, box = None, None
-            if isinstance(asked, Upload):
-                picture, box = await self._decoders.do(decoded, replace(asked, box=None)), asked.box
-            flip = self._flip and picture is not None
+            model, how = network.model, network.model.preprocessing
+            picture = await self._decoders.do(ready_of, asked, how, self._flip) if isinstance(asked, Upload) else None
 
             def job() -> Why:
-                model = network.model
-                query = seen(model, self.index.picture(str(asked)) if picture is None else picture, box, flip)
-                return explained(query, seen(model, self.index.picture(item)), network.identity.geometry)
+                with ALONE:  # the pictures of the index may be large
+                    query = picture or ready(how, self.index.picture(str(asked)))
+                    hit = ready(how, self.index.picture(item))
+                return explained(seen(model, query), seen(model, hit), network.identity.geometry)
 
             return await self._explaining.do(job)
 

@@ -20,14 +20,16 @@ ROUTES = (
     "/v1/index",
     "/v1/items",
     "/v1/items/thumbnail",
+    "/v1/labels",
     "/v1/log",
     "/v1/metrics",
     "/v1/search",
     "/v1/watch",
+    "/v1/why",
     "/watch",
     "other",
 )
-STATUSES = (200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 503)
+STATUSES = (200, 201, 204, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 499, 500, 503, 504)
 STAGES = ("decode", "network", "search", "request")
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds
 _REQUESTS = len(ROUTES) * len(STATUSES)

@@ -1,7 +1,8 @@
 """The page, its style and modules, and the description of the API; nothing comes from elsewhere."""
 
 import json
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, partial
 from pathlib import Path
 
 from fastapi import FastAPI, Response
@@ -10,6 +11,7 @@ from lookalike.search.serve import documents
 from lookalike.search.serve.refusals import Refusal
 
 PAGE = Path(__file__).parent / "page"
+PAGES = {"/": "index.html", "/watch": "watch.html"}
 TYPES = {
     ".html": "text/html",
     ".css": "text/css",
@@ -21,14 +23,10 @@ TYPES = {
 }
 
 
-def add_to(app: FastAPI) -> None:
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return _file("index.html")
-
-    @app.get("/watch", include_in_schema=False)
-    async def watch() -> Response:
-        return _file("watch.html")
+def add_to(app: FastAPI, pages: Mapping[str, str] = PAGES) -> None:
+    """The `pages` by their paths, and what they load."""
+    for path, name in pages.items():
+        add_page(app, path, name)
 
     @app.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:
@@ -50,6 +48,14 @@ def add_to(app: FastAPI) -> None:
     @app.get("/docs.css", include_in_schema=False)
     async def style() -> Response:
         return Response(documents.STYLE, media_type="text/css")
+
+
+def add_page(app: FastAPI, path: str, name: str) -> None:
+    app.add_api_route(path, partial(_answer, name), include_in_schema=False)
+
+
+async def _answer(name: str) -> Response:
+    return _file(name)
 
 
 def _file(name: str) -> Response:

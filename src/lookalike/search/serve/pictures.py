@@ -1,6 +1,8 @@
 """Pictures from strangers: only formats that browsers send, sizes read before anything is decoded."""
 
-from dataclasses import dataclass
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import torch
@@ -14,6 +16,7 @@ from lookalike.models.preprocess import Preprocessing, prepare
 from lookalike.search.pictures import as_jpeg
 from lookalike.search.queries import Box, pixels_of, views_of
 from lookalike.search.serve.refusals import Refusal, of_mistake
+from lookalike.search.why import ReadyPicture, ready
 
 KEPT = 1024  # the longer side of a marked query
 SCANS = 100  # of a progressive JPEG; each is a pass over all pixels, and few bytes can demand thousands
@@ -23,6 +26,9 @@ BYTES = {"JPEG": 3, "JPEG of several scans": 12, "PNG": 7, "GIF": 7, "WebP": 20}
 MEMORY = 600_000_000  # bytes for one picture
 LARGE = 100_000_000  # bytes for a picture, or pixels times scans, beyond which it waits for other large ones
 BULKY = 5_000_000  # bytes of a file that Pillow may have to read block by block
+
+
+ALONE = threading.Lock()  # whoever holds it decodes a large picture: one at a time in a worker
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Upload:
 
 def check_header(content: bytes, most: int) -> bool:
     """Refuse what is not a picture, or too much of one, before any pixel is decoded; whether the picture is large."""
-    kind = next((name for start, name in FORMATS if content.startswith(start)), None)
+    kind = _kind_of(content)
     if kind is None or (kind == "WebP" and content[8:12] != b"WEBP"):
         raise Refusal(415, "This is not a picture in JPEG, PNG, WebP or GIF. Send one of those.")
     try:
@@ -58,6 +64,16 @@ def check_header(content: bytes, most: int) -> bool:
     return max(bytes_, scans) * pixels > LARGE or (kind != "JPEG" and len(content) > BULKY)
 
 
+def in_turn(content: bytes) -> AbstractContextManager[object]:
+    """The turn of a picture of the index: each was let in by itself, and anybody may ask for several at once."""
+    image, bytes_ = open_image(content), BYTES.get(_kind_of(content) or "", max(BYTES.values()))
+    return ALONE if bytes_ * image.width * image.height > LARGE else nullcontext()
+
+
+def _kind_of(content: bytes) -> str | None:
+    return next((name for start, name in FORMATS if content.startswith(start)), None)
+
+
 def unreadable(error: UnreadableError) -> Refusal:
     if error.kind == "bomb":
         return Refusal(413, "The picture has far too many pixels or parts. Save it again, smaller, and send that.")
@@ -67,6 +83,11 @@ def unreadable(error: UnreadableError) -> Refusal:
 def inputs_of(upload: Upload, how: Preprocessing, flip: bool) -> Float[Tensor, "_ c h w"]:
     """What the network takes: one row, or two with the mirror image."""
     return torch.cat([prepare([view], how) for view in views_of(decoded(upload), flip)])
+
+
+def ready_of(upload: Upload, how: Preprocessing, flip: bool) -> ReadyPicture:
+    """What is kept of a picture that waits to be explained: not its pixels."""
+    return ready(how, decoded(replace(upload, box=None)), upload.box, flip)
 
 
 def decoded(upload: Upload) -> UInt8[Tensor, "3 h w"]:

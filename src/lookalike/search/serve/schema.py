@@ -216,7 +216,7 @@ class FeedbackRequest(BaseModel):
     query: str | None = Field(None, max_length=64, description="The digest that the search answered with.")
     query_item: str | None = Field(None, description="The item that was searched for.")
     item: str = Field(description="The id of the hit.")
-    right: bool
+    right: bool = Field(description="Whether the hit shows what was searched for.")
     by: str | None = Field(None, max_length=100, description="Who says so.")
 
 
@@ -248,7 +248,7 @@ ITEM_FORM = {
     "additionalProperties": False,
     "required": ["image"],
     "properties": {
-        "image": binary(),
+        "image": binary() | {"description": "JPEG, PNG, WebP or GIF."},
         "id": TEXT | {"minLength": 1, "maxLength": 500, "description": "Its name; without one it gets one."},
         "label": TEXT | {"description": "Its class."},
         "columns": TEXT | {"description": "A JSON object of texts and numbers."},
@@ -271,10 +271,10 @@ FEEDBACK_FORM = {
     "properties": {
         "image": binary() | {"description": "The picture that was searched for; it is kept with the mark."},
         "box": SEARCH_FORM["properties"]["box"],  # type: ignore[index]
-        "query": TEXT | {"maxLength": 64},
-        "query_item": TEXT,
-        "item": TEXT,
-        "right": {"type": "boolean"},
+        "query": TEXT | {"maxLength": 64, "description": "The digest that the search answered with."},
+        "query_item": TEXT | {"description": "The item that was searched for."},
+        "item": TEXT | {"description": "The id of the hit."},
+        "right": {"type": "boolean", "description": "Whether the hit shows what was searched for."},
         "by": TEXT | {"maxLength": 100, "description": "Who says so."},
     },
 }

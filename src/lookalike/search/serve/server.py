@@ -16,7 +16,7 @@ from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.workers import WorkerProcesses
 
-GRACE = 30  # seconds for what has begun, when the server is told to stop
+MARGIN = 7 / 6  # of the time to end in, for what hangs
 BACKLOG = 2048
 FILES = 256  # that a worker opens beside its connections
 
@@ -39,21 +39,30 @@ def bound(settings: Settings) -> socket.socket:
     return listener
 
 
-def run(settings: Settings, announce: Callable[[str], None]) -> None:
-    """Serve until told to stop (Ctrl-C, or a terminate signal); what has begun is answered first."""
+Create = Callable[[Settings, Meters, Callable[[], None], Callable[[Exception], None]], Callable[..., Any]]
+
+
+def run(settings: Settings, announce: Callable[[str], None], create: Create) -> None:
+    """Serve until told to stop (Ctrl-C, or a terminate signal); what has begun is answered first.
+
+    `create(settings, meters, ready, failed)` makes the application of each process.
+    """
     listener = bound(settings)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     announce(f"http://{host}:{listener.getsockname()[1]}")
     if settings.workers == 1:
-        answer(settings, listener, None, 0)
+        answer(create, settings, listener, None, 0)
         return
     with tempfile.TemporaryDirectory(prefix="lookalike-") as folder:
         meters = Path(folder) / "meters"
         Meters.make(meters, settings.workers)
-        WorkerProcesses(settings.workers, partial(answer, settings, listener, meters), GRACE + 5).keep()
+        WorkerProcesses(
+            settings.workers, partial(answer, create, settings, listener, meters), MARGIN * settings.grace
+        ).keep()
 
 
 def answer(
+    create: Create,
     settings: Settings,
     listener: socket.socket,
     meters: Path | None,
@@ -64,7 +73,6 @@ def answer(
     import torch
     import uvicorn
 
-    from lookalike.search.serve.app import create_app
     from lookalike.search.serve.connections import Patient
 
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn repeats the signal when all is answered: no failure
@@ -75,14 +83,14 @@ def answer(
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            end_in_time()
+            end_in_time(MARGIN * settings.grace)
             await super().shutdown(sockets)
 
     def stop(error: Exception) -> None:
         failures.append(error)
         server.should_exit = True
 
-    app = create_app(settings, Meters(meters, worker), ready, stop)
+    app = create(settings, Meters(meters, worker), ready, stop)
     config = uvicorn.Config(
         app,
         http=cast(Any, partial(Patient, settings)),
@@ -90,7 +98,7 @@ def answer(
         access_log=False,
         server_header=False,
         lifespan="on",
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=settings.grace,  # type: ignore[arg-type] # it may be a part of a second
         timeout_keep_alive=30,
         proxy_headers=False,
         ws="none",
@@ -101,9 +109,9 @@ def answer(
         raise failures[0]
 
 
-def end_in_time() -> None:
+def end_in_time(seconds: float) -> None:
     """End this process when the time for what has begun is over, even if a thread of it hangs."""
-    timer = threading.Timer(GRACE + 5, os._exit, (1,))
+    timer = threading.Timer(seconds, os._exit, (1,))
     timer.daemon = True
     timer.start()
 

@@ -31,5 +31,6 @@ class Settings:
     patience: float = 30.0  # for one answer
     searching: float = 20.0  # for one pass over the index, for all who share it
     taking: float = 30.0  # for the caller to take what was answered
+    grace: float = 30.0  # for what has begun when the server is told to stop; a sixth more, and it ends in any case
     look: float = 1.0  # between looks for new keys and for a new generation
     log: bool = True  # a line for every request

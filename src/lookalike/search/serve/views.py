@@ -13,6 +13,7 @@ from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item, Value
 from lookalike.search.pictures import thumbnail
 from lookalike.search.serve.classes import ClassList
+from lookalike.search.serve.pictures import in_turn
 from lookalike.search.serve.refusals import no_item
 from lookalike.search.serve.schema import (
     AnswerForm,
@@ -171,7 +172,7 @@ class Thumbnails:
             if name in self._kept:
                 self._kept.move_to_end(name)
                 return self._kept[name]
-        content = thumbnail(self.index.store, items[0])
+        content = thumbnail(self.index.store, items[0], turn=in_turn)
         if content is not None:
             with self._lock:
                 self._size += len(content) - len(self._kept.get(name, b""))

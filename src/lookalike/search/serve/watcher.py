@@ -29,6 +29,7 @@ class Watcher:
         self.index, self._name, self._keeps = index, f"{DOCUMENT} {worker}", keeps
         self._others = [f"{DOCUMENT} {other}" for other in range(workers) if other != worker]
         self._reference: str | None = None
+        self._generation = 0
         self._kept = ""
         self.watch = Watch(None, None)
         try:
@@ -38,7 +39,8 @@ class Watcher:
             pass
 
     def refresh(self) -> None:
-        """Compare with another reference after a new calibration."""
+        """Compare with another reference after a new calibration, and only vectors of the model that it is about."""
+        self._generation = self.index.identity.generation  # before the reference, which goes before its vectors do
         text = self.index.store.documents.read("reference")
         if text != self._reference:
             calibration = self.index.calibration
@@ -47,7 +49,8 @@ class Watcher:
             self.watch, self._reference = new, text
 
     def answered(self, query: str, vector: Vectors | None, answer: Answer) -> None:
-        self._tell(self.watch.answered(query, vector, answer))
+        known = answer.generation == self._generation
+        self._tell(self.watch.answered(query, vector if known else None, answer))
 
     def marked(self, query: str, item: str, right: bool) -> None:
         self._tell(self.watch.marked(query, item, right))

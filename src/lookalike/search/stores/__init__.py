@@ -1,6 +1,7 @@
 """Where an index is kept: SQLite for one machine, PostgreSQL beyond it. Both answer alike."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -11,8 +12,13 @@ from lookalike.search.items import Answer, Identity, Item, Mark, Nearest, Value,
 from lookalike.search.log import LogEntry
 
 
-class GenerationError(Exception):
-    """Vectors of a generation that does not answer any more: embed the pictures again."""
+class GenerationError(UserError):
+    """Vectors of another generation than the store has, or is filling: embed the pictures again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the index has moved on to another model meanwhile: what was written stays, look at its status"
+        )
 
 
 class StorageError(UserError):
@@ -121,10 +127,33 @@ class Generations(Protocol):
         """Some items that have no vector in that generation yet, in the order of their ids."""
         ...
 
-    def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None: ...
+    def fill(self, new: Identity, items: Sequence[Item], vectors: Vectors, mapped: bool = False) -> None:
+        """Vectors of its model, or `mapped` ones: computed from those of the generation that answers.
+
+        Items that were removed, or show another picture by now, are passed over. Where the generation that is being
+        filled is not this one (any more), a `GenerationError`.
+        """
+        ...
+
+    def filled(self, new: Identity) -> tuple[list[str], Vectors]:
+        """The items that have a vector of its model in it, in the order of their ids; mapped ones are left out."""
+        ...
 
     def switch(self, generation: int) -> int:
         """Let the new generation answer, if every item has a vector in it; how many have none."""
+        ...
+
+    def mapped(self, count: int, after: str = "") -> list[Item]:
+        """Some items whose vectors are mapped, in the order of their ids."""
+        ...
+
+    def mapped_count(self) -> int: ...
+
+    def settle(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
+        """Vectors of the model in the place of mapped ones, in one transaction; items that are not mapped stay.
+
+        Vectors of another `generation` than the one that answers raise `GenerationError`.
+        """
         ...
 
 
@@ -234,7 +263,7 @@ class Store(Protocol):
         ...
 
     def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
-        """All items in the order of their ids, in blocks, with their vectors."""
+        """All items in the order of their ids, in blocks, with their vectors, which are of one generation."""
         ...
 
     def count(self, where: Filter = ()) -> int: ...
@@ -269,6 +298,10 @@ class Store(Protocol):
 
     def backup(self, file: Path) -> None:
         """A copy of everything in one file."""
+        ...
+
+    def steady(self) -> AbstractContextManager[object]:
+        """What this thread reads within it is of one state, where the store can do that, and comes sooner."""
         ...
 
     def close(self) -> None: ...

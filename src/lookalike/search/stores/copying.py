@@ -19,7 +19,8 @@ from lookalike.search.stores import Store
 FACT = "copy"  # where an unfinished copy has come to
 COPIED = "copied"  # the digest of a finished one: what it holds may be replaced by a later copy
 THING = "thing"  # the column that says which thing a photo shows
-FACTS = ("calibration", "quality", "reference", THING)
+UPGRADE = "upgrade"  # the map by which some vectors were made, until the last of them is embedded again
+FACTS = ("calibration", "quality", "reference", THING, UPGRADE)
 BATCH = 1_000  # items of one change
 Progress = Callable[[int, int], None]
 Stage = Callable[[str], Progress | None]
@@ -150,7 +151,7 @@ def digest(store: Store, progress: Progress | None = None) -> str:
 def _plain(item: Item) -> list[Any]:
     stamp = None if item.stamp is None else [item.stamp.size, item.stamp.modified, item.stamp.digest]
     path = None if item.path is None else item.path.encode(errors="surrogateescape").hex()
-    return [item.id, path, item.label, item.root, stamp, item.added, _numbers(item.columns)]
+    return [item.id, path, item.label, item.root, stamp, item.added, _numbers(item.columns), *["mapped"] * item.mapped]
 
 
 def _numbers(columns: Mapping[str, Value]) -> dict[str, Value]:

@@ -15,9 +15,11 @@ import numpy as np
 from lookalike.errors import UserError, check, unknown
 from lookalike.search.filters import Kind, as_number, kind_of
 from lookalike.search.items import Item, Stamp, Value, Vectors
+from lookalike.search.log import LATEST
 from lookalike.search.stores import BadValueError
 
 LONGEST = 1e15  # of a vector: the square of a longer one does not fit a float32
+WIDEST = 1 << 20  # dimensions of a vector
 MOST = 200  # columns of the user: each has an index, and each new one changes the schema
 OWN: dict[str, tuple[str, Kind]] = {
     "id": ("id", "text"),
@@ -27,6 +29,10 @@ OWN: dict[str, tuple[str, Kind]] = {
     "added": ("added", "number"),
 }
 FIELDS = ("id", "path", "label", "root", "size", "modified", "digest")
+SIGN = "~"  # before the digest of an item whose vector is mapped: so its row, and every copy of it, says so
+IS_MAPPED = f"substr(digest, 1, 1) = '{SIGN}'"
+UNSIGNED = f"nullif(ltrim(digest, '{SIGN}'), '')"
+SIGNED = f"'{SIGN}' || coalesce({UNSIGNED}, '')"
 Names = Mapping[str, tuple[str, Kind]]  # columns that a filter may name: where they are in the table, and their kinds
 
 
@@ -85,15 +91,20 @@ def adapted(value: Value, kind: Kind) -> Any:
 
 def fields_of(item: Item, path: str | bytes | None) -> tuple[Any, ...]:
     """An item's own fields, in the order of FIELDS; the path as the store writes it."""
-    stamp = (None, None, None) if item.stamp is None else (item.stamp.size, item.stamp.modified, item.stamp.digest)
-    return (item.id, path, item.label, item.root, *stamp)
+    size, modified, digest = (
+        (None, None, None) if item.stamp is None else (item.stamp.size, item.stamp.modified, item.stamp.digest)
+    )
+    return (item.id, path, item.label, item.root, size, modified, f"{SIGN}{digest or ''}" if item.mapped else digest)
 
 
 def item_of(added: float, row: Sequence[Any], columns: Sequence[str]) -> Item:
     """The item of a row: FIELDS, then the user's columns."""
     id_, path, label, root, size, modified, digest = row[: len(FIELDS)]
     own = {name: value for name, value in zip(columns, row[len(FIELDS) :], strict=True) if value is not None}
-    return Item(id_, path, label, own, root, None if digest is None else Stamp(size, modified, digest), added)
+    mapped = digest is not None and digest.startswith(SIGN)
+    digest = digest[len(SIGN) :] or None if mapped else digest
+    stamp = None if digest is None else Stamp(size, modified, digest)
+    return Item(id_, path, label, own, root, stamp, added, mapped)
 
 
 def check_batch(items: Sequence[Item]) -> None:
@@ -107,21 +118,30 @@ def check_batch(items: Sequence[Item]) -> None:
                     "numbers that are finite and Python's own, whole ones of at most 64 bits"
                 )
     check(len({item.id for item in items}) == len(items), "two items of one batch have the same id: ids must be unique")
-    for item in items:
-        texts = (item.id, item.label, *item.columns, *item.columns.values())
-        text = "".join(text for text in texts if isinstance(text, str))
-        check(is_text(text), f"the item {item.id!r} has a name or value that is not text: no NUL, and only Unicode")
+    if not is_text("".join(map(_texts, items))):
+        odd = next(item for item in items if not is_text(_texts(item)))
+        raise UserError(f"the item {odd.id!r} has a name or value that is not text: no NUL, and only Unicode")
+
+
+def _texts(item: Item) -> str:
+    texts = (item.id, item.label, *item.columns, *item.columns.values())
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _check_names(item: Item) -> None:
     """An item may have been built from anything: types are not checked before."""
-    for fits, what in (
-        (isinstance(item.id, str) and item.id, f"an item needs an id, a text that is not empty, not {item.id!r}"),
-        (isinstance(item.label, str | None), f"a label is a text or None, not {item.label!r}"),
-        (all(isinstance(name, str) and name for name in item.columns), "a column needs a name, a text"),
-    ):
-        if not fits:
-            raise BadValueError(what)
+    if not (isinstance(item.id, str) and item.id):
+        raise BadValueError(f"an item needs an id, a text that is not empty, not {item.id!r}")
+    if not isinstance(item.label, str | None):
+        raise BadValueError(f"a label is a text or None, not {item.label!r}")
+    if not all(isinstance(name, str) and name for name in item.columns):
+        raise BadValueError("a column needs a name, a text")
+    if not (item.added is None or _is_time(item.added)):
+        raise BadValueError(f"an item was added at a time since 1970, not {item.added!r}")
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= LATEST
 
 
 def _storable(value: object) -> bool:

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from lookalike.cache import cache_folder
-from lookalike.errors import UserError, check, install
+from lookalike.errors import UserError, check, install, unknown
+from lookalike.geometry import Geometry
 from lookalike.search.items import Identity
 from lookalike.search.stores import Store, copying
+from lookalike.search.stores.fields import WIDEST
 from lookalike.search.stores.postgres.address import Address, addresses, is_address
 from lookalike.search.stores.sharded.store import ShardedStore
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
@@ -34,6 +36,11 @@ def created(place: Place, identity: Identity) -> Store:
 
     A place that holds anything else is refused before any shard is made.
     """
+    dim, geometries = identity.dim, get_args(Geometry)
+    fits = isinstance(dim, int) and 0 < dim <= WIDEST
+    check(fits, f"an index holds vectors of 1 to {WIDEST:,} dimensions, not of {dim!r}")
+    if identity.geometry not in geometries:
+        raise unknown("geometry", str(identity.geometry), geometries)
     if not is_address(place):
         return SqliteStore.create(Path(place), identity)
     every = addresses(str(place))
@@ -106,6 +113,18 @@ def name_of(place: Place) -> str:
     if not is_address(place):
         return Path(place).resolve().name.removesuffix(".index")
     return addresses(str(place))[0].name
+
+
+def review_folder(source: Place) -> Path:
+    """Where a review of photos, or of an index, keeps what it found and what was said: NAME.review, beside them.
+
+    >>> review_folder("photos/").name, review_folder("shop.index").name, review_folder("photos.review").name
+    ('photos.review', 'shop.index.review', 'photos.review')
+    """
+    place = Path(source).expanduser()
+    place = place.resolve() if place.name in ("", "..") else place
+    check(bool(place.name), f"'{source}' has nothing beside it: give a folder of photos, a table or an index")
+    return place if place.suffix == ".review" else place.with_name(f"{place.name}.review")
 
 
 def model_folder(place: Place) -> Path:

@@ -146,7 +146,7 @@ def come_and_go(page, shop, server):
     page.click(".card .picture")
     page.wait(NOTICE)
     assert "The server does not answer" in page.text("#notice")
-    assert "lookalike serve" in page.text("#notice")
+    assert "Start it again with the same command" in page.text("#notice")
     page.check_readable(least=20)
     full = Server(shop, token=TOKEN, limits={"waiting": 0})  # refuses every search as if its queue were full
     full.start(server.port)

@@ -1,6 +1,6 @@
 // One hit, one card: its picture first, then what it is, how similar, and what can be done with it.
 
-import { button, make } from "./dom.js";
+import { breakable, button, make } from "./dom.js";
 import { icon } from "./icons.js";
 import { markOf } from "./marks.js";
 import { thumbnail } from "./pictures.js";
@@ -48,14 +48,14 @@ function markedWords({ right, by, at }) {
 const otherPhotos = ({ photos = [] }) => (photos.length > 1 ? make("ul", { class: "photos" }, ...photos.slice(1, 1 + PHOTOS).map((photo) =>
   make("li", {}, thumbnail(photo.item, `Another photo of it, similarity ${photo.similarity.toFixed(3)}`)))) : null);
 
-/** The hit that the verdict is about: the thing that the answer names, else the first. */
-const judgedPlace = ({ hits, label }) => Math.max(0, hits.findIndex(({ thing }) => thing !== null && String(thing) === label));
+/** The hit that the verdict is about: the first of what the answer names, else the first of all. */
+const judgedPlace = ({ hits, label }) => Math.max(0, hits.findIndex(({ item, thing }) => String(thing ?? item.label) === label));
 
 /** `place` counts from 0; `act` has moreLike, add, mark and, where it can be asked, why; without `marks` the index takes no feedback. */
 export function card(hit, place, answer, act, marks) {
   const { item, similarity } = hit;
   const name = hit.thing === null ? nameOf(item) : String(hit.thing);
-  const verdict = place === judgedPlace(answer) ? answer.verdict : null;
+  const verdict = answer.verdict !== "unknown" && place === judgedPlace(answer) ? answer.verdict : null;
   const said = [`More like ${name}`, `hit ${place + 1}`, `similarity ${similarity.toFixed(3)}`, ...(verdict ? [verdict] : [])];
   const picture = button(thumbnail(item), () => act.moreLike(item), {
     class: "picture", "aria-label": said.join(", "), tabindex: place === 0 ? "0" : "-1",
@@ -63,7 +63,7 @@ export function card(hit, place, answer, act, marks) {
   });
   picture.append(make("span", { class: "hover", "aria-hidden": "true" }, "More like this"));
   const words = make("div", { class: "words" },
-    make("h2", { class: "label" }, make("span", { title: name }, name), verdict ? badge(verdict, answer.meaning) : null),
+    make("h2", { class: "label" }, make("span", { title: name }, ...breakable(name)), verdict ? badge(verdict, answer.meaning) : null),
     meter(similarity, answer.hits[0].similarity),
     facts(item, hit.thing), otherPhotos(hit));
   const tools = make("div", { class: "tools", role: "group", "aria-label": `What to do with ${name}` });

@@ -20,3 +20,6 @@ export const button = (name, action, properties = {}) =>
 export const number = (value) => value.toLocaleString("en");
 
 export const plural = (count, noun, several = `${noun}s`) => `${number(count)} ${count === 1 ? noun : several}`;
+
+/** A name that may break after what joins its words, as in file names. */
+export const breakable = (name) => name.split(/(?<=[_/.-])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));

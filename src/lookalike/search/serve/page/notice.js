@@ -34,7 +34,7 @@ export function waiting(text, seconds, again) {
 
 /** The server is gone: look for it now and then. */
 export function gone(again) {
-  const advice = "Start it again with “lookalike serve”, or check the connection; this page goes on by itself as soon as it answers.";
+  const advice = "Start it again with the same command, or check the connection; this page goes on by itself as soon as it answers.";
   notice("The server does not answer", advice, [["Try now", again]]);
   const look = async () => {
     const answers = await fetch("/v1/health", { cache: "no-store" }).then((response) => response.ok, () => false);

@@ -9,9 +9,9 @@ function headline({ verdict, words, hits }) {
   return said.charAt(0).toUpperCase() + said.slice(1);
 }
 
-/** The chance that the label is right, as people read it: never more certain than it was measured. */
+/** The chance that a sure label is right, never more certain than it was measured; else the meaning says it. */
 const chanceWords = ({ verdict, chance }) =>
-  (verdict && verdict !== "unknown" && typeof chance === "number" ? `${Math.min(99, Math.round(100 * chance))} % chance` : "");
+  (verdict === "sure" && typeof chance === "number" ? `${Math.min(99, Math.round(100 * chance))} % chance` : "");
 
 function showVerdict(answer) {
   const element = find("verdict");
@@ -38,7 +38,7 @@ function showEmpty(state, act) {
   const filtered = state.where.length > 0;
   find("empty").replaceChildren(
     make("h2", {}, "Nothing was found"),
-    make("p", {}, filtered ? "No item passes these filters. Remove some of them." : "The index holds nothing to compare with. Add pictures with “lookalike index”."),
+    make("p", {}, filtered ? "No item matches these filters. Remove some of them." : "The index holds nothing to compare with. Add pictures with “lookalike index”."),
     filtered ? button("Remove all filters", () => act.where([]), { class: "primary" }) : button("Back to the start", act.home));
   find("empty").hidden = false;
 }
@@ -68,12 +68,7 @@ export function showNothing() {
   for (const id of ["verdict", "bar", "more", "empty"]) find(id).hidden = true;
 }
 
-/** Calibration asks with one picture each: what it says does not hold for several together. */
-const judged = (answer, state) => (state.examples.length === 1 ? answer
-  : { ...answer, verdict: null, meaning: "A verdict is measured for single pictures; this search combines several." });
-
-export function showAnswer(given, state, index, act) {
-  const answer = judged(given, state);
+export function showAnswer(answer, state, index, act) {
   const may = index.why && state.examples.length === 1 ? act : { ...act, why: null };
   endBusy();
   showVerdict(answer);

@@ -2,7 +2,7 @@
 
 import { labels } from "./api.js";
 import { nameOf } from "./cards.js";
-import { button, find, make, number, plural } from "./dom.js";
+import { breakable, button, find, make, number, plural } from "./dom.js";
 import { thumbnail } from "./pictures.js";
 import { positive } from "./state.js";
 
@@ -14,7 +14,7 @@ let wait = null;
 
 function tile(item, title, note, action, words) {
   const picture = make("span", { class: "picture" }, thumbnail(item));
-  const text = make("span", { class: "words" }, make("b", {}, title), note ? make("small", {}, note) : null);
+  const text = make("span", { class: "words" }, make("b", {}, ...breakable(title)), note ? make("small", {}, note) : null);
   const element = button(picture, action, { class: "tile", "aria-label": words });
   element.append(text);
   return make("li", {}, element);
@@ -102,7 +102,7 @@ export function showReturn(state, sources, action) {
 
 export function showStart(index, act) {
   find("promise").textContent = index.items
-    ? `It is compared with every item, and not kept${index.read_only ? "" : " unless you mark a hit"}.`
+    ? `It is compared with every item, and not kept${index.read_only ? "" : " unless you mark a hit"}. Several photos of one thing count together.`
     : "This index is still empty: add pictures with “lookalike index”, then reload this page.";
   showSample(index, act);
   find("classes").closest("section").hidden = !index.classes;

@@ -34,7 +34,7 @@ export async function showWhy(item, asked, example, sources) {
   find("why-title").textContent = `Why ${nameOf(item)} was found`;
   find("why-words").textContent = why.words;
   find("why-pictures").replaceChildren(
-    lit(imageOf(example, sources, "The query, lit where the similarity comes from"), why.query, "Query"),
-    lit(thumbnail(item, `${nameOf(item)}, lit where the similarity comes from`), why.hit, nameOf(item)));
+    lit(imageOf(example, sources, "The query, highlighted where the similarity comes from"), why.query, "Query"),
+    lit(thumbnail(item, `${nameOf(item)}, highlighted where the similarity comes from`), why.hit, nameOf(item)));
   find("why").showModal();
 }

@@ -10,6 +10,7 @@ whether that still holds (`STATE`). So it is one message to the server and one b
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -100,6 +101,7 @@ class PostgresDatabase:
             self._raise(error)
         self.replicated = "," in str(self._settings.get("host", ""))
         self._idle: dict[bool, list[Connection]] = {True: [], False: []}
+        self._process, self._inherited = os.getpid(), self._idle
         self._lock = threading.Lock()
         self._met = False  # whether the server was there when it was last asked
         self._known: Snapshot | None = None  # what the last transaction saw
@@ -201,6 +203,8 @@ class PostgresDatabase:
     def _connection(self, replica: bool) -> Iterator[Connection]:
         """A connection of this thread's own, that waits for the next one when it is sound."""
         with self._lock:
+            if self._process != os.getpid():  # after a fork they are still the other's, who must not be hung up on
+                self._process, self._inherited, self._idle = os.getpid(), self._idle, {True: [], False: []}
             connection = self._idle[replica].pop() if self._idle[replica] else None
         connection = connection or self._connect(replica)
         try:
@@ -241,7 +245,7 @@ class PostgresDatabase:
 
     def close(self) -> None:
         with self._lock:
-            for connections in self._idle.values():
+            for connections in self._idle.values() if self._process == os.getpid() else ():
                 while connections:
                     connections.pop().close()
 

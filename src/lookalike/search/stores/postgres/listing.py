@@ -5,7 +5,7 @@ from typing import Any
 
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Item, Value, Vectors
-from lookalike.search.stores import Column, Summary, fields
+from lookalike.search.stores import Column, GenerationError, Summary, fields
 from lookalike.search.stores.fields import adapted
 from lookalike.search.stores.postgres.database import Snapshot
 from lookalike.search.stores.postgres.rows import clause, number, one, plain, select, select_vectors
@@ -17,7 +17,9 @@ def block(snapshot: Snapshot, where: Filter, after: str, count: int) -> tuple[st
     return f"WHERE id > %s AND {text} ORDER BY id LIMIT {count}", [after, *parameters]
 
 
-def scanned(snapshot: Snapshot, where: Filter, after: str, count: int) -> tuple[list[Item], Vectors]:
+def scanned(snapshot: Snapshot, generation: int, where: Filter, after: str, count: int) -> tuple[list[Item], Vectors]:
+    if snapshot.identity.generation != generation:
+        raise GenerationError
     return select_vectors(snapshot, *block(snapshot, where, after, count))
 
 

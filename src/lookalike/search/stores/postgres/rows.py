@@ -71,7 +71,7 @@ def make_columns(snapshot: Snapshot, kinds: Mapping[str, Kind], long: Collection
             known[name] = _add(snapshot, name, kind)
     for name in long:
         connection.execute("UPDATE columns SET indexed = false WHERE name = %s AND indexed", (name,))
-        for table in snapshot.tables:
+        for table in schema.tables_now(connection):
             connection.execute(f"DROP INDEX IF EXISTS {table}_{known[name][0]}")
     return known
 
@@ -89,13 +89,17 @@ def _add(snapshot: Snapshot, name: str, kind: Kind) -> tuple[str, Kind]:
         "INSERT INTO columns (name, kind) VALUES (%s, %s) RETURNING position", (name, kind)
     ).fetchone()
     assert row is not None
-    for table in snapshot.tables:
+    for table in schema.tables_now(snapshot.connection):  # a generation may have begun since
         schema.add_column(snapshot.connection, table, f"c{row[0]}", kind)
     return f"c{row[0]}", kind
 
 
 def put(
-    snapshot: Snapshot, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes], generation: int | None
+    snapshot: Snapshot,
+    items: Sequence[Item],
+    vectors: Vectors,
+    pictures: Mapping[str, bytes],
+    generation: int | None,
 ) -> None:
     """Write items in the place of those with the same ids."""
     if generation not in (None, snapshot.identity.generation):

@@ -146,6 +146,7 @@ def begin(snapshot: Snapshot, identity: Identity, current: bool) -> None:
     connection.execute(f"CREATE INDEX ON {table} USING hash (path)")  # of any length
     for column in ("label", "added"):
         connection.execute(f"CREATE INDEX ON {table} ({column})")
+    connection.execute("LOCK TABLE columns IN SHARE MODE")  # a writer may be about to add one
     for position, kind, indexed in connection.execute("SELECT position, kind, indexed FROM columns").fetchall():
         add_column(connection, table, f"c{position}", kind, indexed)
 
@@ -174,11 +175,13 @@ def drop(snapshot: Snapshot, generation: int) -> None:
 def switch(snapshot: Snapshot, generation: int) -> int:
     """Let the new generation answer if it is complete; how many items have no vector in it."""
     connection, old = snapshot.connection, snapshot.identity.generation
-    if old == generation:  # done, and the answer was lost on the way
+    if old >= generation:  # done: another client was faster, or the answer was lost on the way
         return 0
     connection.execute(f"LOCK TABLE {snapshot.table} IN SHARE MODE")  # nobody writes until it is decided
     missing = unfilled_count(snapshot, generation)
     if not missing:
+        connection.execute(f"""DELETE FROM {table_of(generation)} AS new
+                               WHERE NOT EXISTS (SELECT FROM {snapshot.table} AS old WHERE old.key = new.key)""")
         drop(snapshot, old)
         connection.execute("UPDATE generations SET current = true WHERE number = %s", (generation,))
     return missing
@@ -190,6 +193,11 @@ def unfilled_count(snapshot: Snapshot, generation: int) -> int:
     row = snapshot.connection.execute(statement).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def tables_now(connection: Connection) -> list[str]:
+    """Those of all generations as of this statement."""
+    return [table_of(number) for (number,) in connection.execute("SELECT number FROM generations").fetchall()]
 
 
 def names_now(connection: Connection) -> Names:

@@ -5,7 +5,7 @@ A server that restarts is waited for. Needs the extra `pgvector`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,9 @@ class PostgresStore:
     def close(self) -> None:
         self.database.close()
 
+    def steady(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
     @property
     def identity(self) -> Identity:
         return self.database.read(lambda snapshot: snapshot.identity)
@@ -110,8 +113,8 @@ class PostgresStore:
         return self.database.read(rows.items, ids)
 
     def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
-        last = after or ""
-        while (block := self.database.read(listing.scanned, where, last, BLOCK))[0]:
+        last, generation = after or "", self.identity.generation
+        while (block := self.database.read(listing.scanned, generation, where, last, BLOCK))[0]:
             yield block
             last = block[0][-1].id
 
@@ -163,10 +166,10 @@ def _described(snapshot: Snapshot) -> dict[str, str]:
     size = "SELECT pg_total_relation_size(%s::regclass) / 1e6"
     parts = {"items": snapshot.table, "pictures": "pictures", "models": "models"}
     sizes = {what: float(rows.one(snapshot, size, (table,))) for what, table in parts.items()}
-    count = max(1, int(rows.one(snapshot, f"SELECT count(*) FROM {snapshot.table}")))
+    count = int(rows.one(snapshot, f"SELECT count(*) FROM {snapshot.table}"))
     graph = approximate.graph_of(snapshot)
+    each = f"{1e6 * sizes['items'] / max(1, count):,.0f} bytes, with the graph where there is one"
     return {
         "answers": "exact" if graph is None else str(graph),
         "on disk": ", ".join(f"{what} {size:,.1f} MB" for what, size in sizes.items()),
-        "per photo": f"{1e6 * sizes['items'] / count:,.0f} bytes, with the graph where there is one",
-    }
+    } | ({"per photo": each} if count else {})

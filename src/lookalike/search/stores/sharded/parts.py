@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from lookalike.search.items import Identity, Item, Mark, Vectors
 from lookalike.search.log import LogEntry
+from lookalike.search.stores import StorageError, Store
 from lookalike.search.stores.sharded.shards import FanOut, Shard
 
 EVERY = 1 << 40  # more items or values than there are
@@ -79,19 +82,36 @@ class ShardedGenerations:
         self._ask = shards
 
     def begin(self, identity: Identity) -> Identity:
+        check_one_generation(self._ask)
         return self._ask.all(lambda store: store.generations.begin(identity))[0]
 
     def upcoming(self) -> Identity | None:
-        return self._ask.any(lambda store: store.generations.upcoming())
+        """That of all shards that have not switched to it yet; None where a process was stopped before all began."""
+        first = self._ask.any(lambda store: store.generations.upcoming())
+        every = self._ask.all(lambda store: (store.identity, store.generations.upcoming())) if first else []
+        return first if all(first in shard for shard in every) else None
 
     def unfilled(self, generation: int, count: int, after: str = "") -> list[Item]:
         parts = self._ask.all(lambda store: store.generations.unfilled(generation, count, after))
         return sorted((item for part in parts for item in part), key=lambda item: item.id)[:count]
 
-    def fill(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
+    def fill(self, new: Identity, items: Sequence[Item], vectors: Vectors, mapped: bool = False) -> None:
         self._ask.divided(
-            ids, lambda store, own: store.generations.fill(generation, [ids[one] for one in own], vectors[own])
+            [item.id for item in items],
+            lambda store, own: store.generations.fill(new, [items[one] for one in own], vectors[own], mapped),
         )
+
+    def filled(self, new: Identity) -> tuple[list[str], Vectors]:
+        """Of the shards that have not switched to it yet: those have old vectors, too."""
+
+        def part(store: Store) -> tuple[list[str], Vectors]:
+            switched = store.identity == new
+            return ([], np.empty((0, new.dim), np.float32)) if switched else store.generations.filled(new)
+
+        parts = self._ask.all(part)
+        ids = [one for own, _ in parts for one in own]
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        return [ids[place] for place in order], np.concatenate([vectors for _, vectors in parts])[order]
 
     def switch(self, generation: int) -> int:
         missing = sum(len(part) for part in self._ask.all(lambda store: store.generations.unfilled(generation, EVERY)))
@@ -102,3 +122,26 @@ class ShardedGenerations:
             if missing:
                 break
         return missing
+
+    def mapped(self, count: int, after: str = "") -> list[Item]:
+        parts = self._ask.all(lambda store: store.generations.mapped(count, after))
+        return sorted((item for part in parts for item in part), key=lambda item: item.id)[:count]
+
+    def mapped_count(self) -> int:
+        return sum(self._ask.all(lambda store: store.generations.mapped_count()))
+
+    def settle(self, generation: int, ids: Sequence[str], vectors: Vectors) -> None:
+        self._ask.divided(
+            ids, lambda store, own: store.generations.settle(generation, [ids[one] for one in own], vectors[own])
+        )
+
+
+def check_one_generation(shards: FanOut) -> None:
+    """Refuse what would mix vectors of two models: some shards have switched, and a process was stopped then."""
+    if len(set(shards.all(lambda store: store.identity.generation))) > 1:
+        raise between_generations()
+
+
+def between_generations() -> StorageError:
+    again = "lookalike upgrade, or lookalike index --new-generation"
+    return StorageError(f"the shards are between two generations: run {again}, to its end")

@@ -9,6 +9,7 @@ import heapq
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,7 +23,15 @@ from lookalike.search.items import Answer, Identity, Item, Nearest, Value, Vecto
 from lookalike.search.stores import Approximating, Column, Forgotten, StorageError, Store, Summary
 from lookalike.search.stores.fields import check_batch, kinds_of
 from lookalike.search.stores.sharded.merging import merged, merged_nearest, summed
-from lookalike.search.stores.sharded.parts import EVERY, ShardedDocuments, ShardedGenerations, ShardedLog, ShardedMarks
+from lookalike.search.stores.sharded.parts import (
+    EVERY,
+    ShardedDocuments,
+    ShardedGenerations,
+    ShardedLog,
+    ShardedMarks,
+    between_generations,
+    check_one_generation,
+)
 from lookalike.search.stores.sharded.shards import REST, FanOut, Shard
 
 BLOCK = 5_000
@@ -46,6 +55,9 @@ class ShardedStore:
             raise StorageError(f"none of the shards answers; {replies[0]}")
         generations = {identity.generation for identity in identities}
         check(len(set(identities)) == len(generations), "the shards hold vectors of different models: not one index")
+
+    def steady(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     @property
     def identity(self) -> Identity:
@@ -116,7 +128,7 @@ class ShardedStore:
             if len({one.generation for part in found for one in part}) <= 1:
                 return found, list(problems)
             time.sleep(0.1)  # a switch is under way
-        raise StorageError("the shards are between two generations: run lookalike index --new-generation to its end")
+        raise between_generations()
 
     def vectors(self, ids: Sequence[str]) -> Vectors:
         result = np.empty((len(ids), self.identity.dim), np.float32)
@@ -139,6 +151,7 @@ class ShardedStore:
             for items, vectors in shard.each(lambda store: store.scan(after, where)):
                 yield from zip(items, vectors, strict=True)
 
+        check_one_generation(self._ask)
         every = heapq.merge(*map(rows, self.shards), key=lambda row: row[0].id)
         while block := list(islice(every, BLOCK)):
             yield [item for item, _ in block], np.stack([vector for _, vector in block])

@@ -10,14 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from lookalike.errors import UserError, check
+from lookalike.files import open_regular, printable
 from lookalike.search.stores import GenerationError, StorageError
 from lookalike.search.stores.sqlite.generations import identity_of
-from lookalike.search.stores.sqlite.soundness import problems
+from lookalike.search.stores.sqlite.soundness import check_schema, problems
 
 WAIT = 60.0  # seconds for another writer
 ATTEMPTS = 3  # to lock a file that others replace meanwhile
@@ -39,6 +42,7 @@ MEANINGS = (  # of what SQLite says
     ("disk i/o", "the disk reports an error: check it, then repeat the command"),
 )
 DAMAGED = ("malformed", "not a database", "no such table")
+MANY = bytes.fromhex("d9d505f920a163d7")  # ends the journal of a change of several databases, which names a file
 LOG = "let its owner run lookalike status --compact on it, or copy the index with --backup"
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -46,11 +50,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Opened:
-    """A connection, and what its file was when it was opened."""
+    """A connection, what its file was when it was opened, and whose it is."""
 
     connection: sqlite3.Connection
     fixed: bool  # SQLite takes the file for one that nobody changes
     state: tuple[int, ...]
+    thread: threading.Thread = field(default_factory=threading.current_thread)
 
     def check_same(self, new: "Opened", file: Path) -> None:
         """Refuse a file that holds vectors of another model under the same number of a generation."""
@@ -65,12 +70,14 @@ class Opened:
 
 
 class SqliteDatabase:
-    """Connections to one file, one per thread."""
+    """Connections to one file, one per thread; others who hold it are waited for as long as there is `patience`."""
 
-    def __init__(self, file: Path) -> None:
-        self.file = file.absolute()
+    def __init__(self, file: Path, patience: float = WAIT) -> None:
+        self.file, self.patience = file.absolute(), patience
         self._own = threading.local()
         self._all: list[Opened] = []
+        self._lock = threading.Lock()
+        _databases.add(self)
 
     def connection(self) -> sqlite3.Connection:
         """This thread's connection to the file that has the name now."""
@@ -80,14 +87,43 @@ class SqliteDatabase:
         old: Opened | None = getattr(self._own, "opened", None)
         if old is not None and (old.connection.in_transaction or self._current(old)):
             return old
-        new = opened(self.file)
+        self._check_not_inherited()
+        new = opened(self.file, self.patience)
         if old is not None:
             old.check_same(new, self.file)
-            self._all.remove(old)
-            old.connection.close()
+        self._close(lambda one: one is old or not one.thread.is_alive())
         self._own.opened = new
-        self._all.append(new)
+        with self._lock:
+            self._all.append(new)
         return new
+
+    def _close(self, which: Callable[[Opened], bool]) -> None:
+        with self._lock:
+            some = [one for one in self._all if which(one)]
+            self._all = [one for one in self._all if one not in some]
+        for one in some:
+            one.connection.close()
+
+    def _check_not_inherited(self) -> None:
+        """SQLite keeps one account of its locks on a file: a forked process would rely on locks that it has not."""
+        state = state_of(self.file)
+        if any(one.state[:2] == state for one in _inherited):
+            raise StorageError(
+                f"'{self.file}': threads of the process that this one was forked from have it open: start processes "
+                "by spawn, or before those threads"
+            )
+
+    def before_fork(self) -> None:
+        """Close what no other thread uses: each process opens its own."""
+        own: Opened | None = getattr(self._own, "opened", None)
+        if own is None or not own.connection.in_transaction:
+            self._own.opened = None
+            self._close(lambda one: one is own or not one.thread.is_alive())
+
+    def after_fork(self) -> None:
+        """Touch nothing that is the other process's."""
+        _inherited.extend(self._all)
+        self._all, self._own, self._lock = [], threading.local(), threading.Lock()
 
     def _current(self, one: Opened) -> bool:
         return one.state == state_of(self.file, one.fixed)
@@ -162,39 +198,69 @@ class SqliteDatabase:
             return work(connection, *args, **settings)
 
     def close(self) -> None:
-        for opened in self._all:
-            opened.connection.close()
-        self._all.clear()
+        self._close(lambda _: True)
         self._own = threading.local()
 
 
-def opened(file: Path) -> Opened:
+_databases: "WeakSet[SqliteDatabase]" = WeakSet()
+_inherited: list[Opened] = []  # by a fork, never used and never closed
+
+
+def _for_each(work: Callable[[SqliteDatabase], None]) -> None:
+    for database in list(_databases):
+        work(database)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=partial(_for_each, SqliteDatabase.before_fork),
+        after_in_child=partial(_for_each, SqliteDatabase.after_fork),
+    )
+
+
+def opened(file: Path, patience: float = WAIT) -> Opened:
     """A connection to a file that is there; where it cannot be written, one that only reads."""
     state = state_of(file)
-    writable = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+    writable = os.access(file, os.W_OK) and os.access(file.resolve().parent, os.W_OK)
     if writable:
-        return Opened(connect(file, "mode=rw", SETTINGS), False, state)
+        return Opened(connect(file, "mode=rw", SETTINGS, patience), False, state)
     # a log is read by an index of it beside it, which only writers can make: without writers there is no log
     try:
-        return Opened(connect(file, "mode=ro", READING), False, state)
+        return Opened(connect(file, "mode=ro", READING, patience), False, state)
     except sqlite3.OperationalError as error:
         check(not _log(file), f"'{file}-wal' holds changes that cannot be read here ({error}): {LOG}")
     state = state_of(file, fixed=True)
-    return Opened(connect(file, "mode=ro&immutable=1", READING), True, state)
+    return Opened(connect(file, "mode=ro&immutable=1", READING, patience), True, state)
 
 
-def connect(file: Path, how: str, settings: Sequence[str]) -> sqlite3.Connection:
+def connect(file: Path, how: str, settings: Sequence[str], patience: float = WAIT) -> sqlite3.Connection:
     """A connection without hidden transactions."""
+    _check_journal(file)
     address = f"{file.resolve().as_uri()}?{how}"
-    connection = sqlite3.connect(address, uri=True, timeout=WAIT, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None, check_same_thread=False)
     try:
         for setting in settings:
             connection.execute(f"PRAGMA {setting}")
-        connection.execute("PRAGMA schema_version").fetchone()  # looks at the file
+        check_schema(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_journal(file: Path) -> None:
+    """Refuse a journal that no index leaves: SQLite waits for a pipe, and deletes whatever file a journal names."""
+    journal = Path(f"{file.resolve()}-journal")
+    if not os.path.lexists(journal):
+        return
+    try:
+        with open_regular(journal) as content:
+            content.seek(max(0, os.fstat(content.fileno()).st_size - len(MANY)))
+            odd = content.read() == MANY
+    except OSError:
+        odd = True
+    if odd:
+        raise sqlite3.DatabaseError(f"malformed index: '{journal.name}' beside it is no journal of an index")
 
 
 def state_of(file: Path, fixed: bool = False) -> tuple[int, ...]:
@@ -208,9 +274,9 @@ def state_of(file: Path, fixed: bool = False) -> tuple[int, ...]:
 
 
 def _log(file: Path) -> int:
-    """The size of the log, in which changes wait until they go into the file."""
+    """The size of the log, in which changes wait until they go into the file; it is where that is, behind a link."""
     try:
-        return os.stat(f"{file}-wal").st_size
+        return os.stat(f"{file.resolve()}-wal").st_size
     except FileNotFoundError:
         return 0
 
@@ -229,10 +295,11 @@ def explained(file: Path) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise UserError(f"{error.object!r} is not text: no index holds such a name or value") from None
     except Exception as error:
-        text = str(error).lower() if isinstance(error, sqlite3.Error) else ""
+        said = printable(str(error))  # it may quote the file
+        text = said.lower() if isinstance(error, sqlite3.Error) else ""
         meaning = next((meaning for sign, meaning in MEANINGS if sign in text), None)
         if meaning is not None:
-            raise StorageError(f"'{file}': {meaning} ({error})") from error
+            raise StorageError(f"'{file}': {meaning} ({said})") from error
         problem = text if any(sign in text for sign in DAMAGED) else _problem(file)
         if problem is None:
             raise

@@ -13,9 +13,9 @@ from lookalike.errors import UserError
 from lookalike.search.stores import Forgotten
 from lookalike.search.stores.sqlite import marks, rows, upkeep
 from lookalike.search.stores.sqlite.cache import Cache
-from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase, explained
+from lookalike.search.stores.sqlite.database import SqliteDatabase, explained
 
-PAUSE = 0.1  # seconds between two looks whether others have stopped reading
+PAUSE = 0.05  # seconds between two looks whether others have stopped reading
 BEYOND = (
     "copies and backups of the index elsewhere, also in the history of the file system and on the medium itself",
     "what processes that have the index open hold in memory, until their next search or their end",
@@ -37,7 +37,7 @@ def forget(database: SqliteDatabase, cache: Cache, ids: Sequence[str]) -> Forgot
 
 def _empty_log(database: SqliteDatabase) -> None:
     """Move the log into the file and cut it off; whoever reads an old state keeps it from that."""
-    until = time.monotonic() + WAIT
+    until = time.monotonic() + database.patience
     with explained(database.file):
         while database.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if time.monotonic() > until:
@@ -50,10 +50,10 @@ def _empty_log(database: SqliteDatabase) -> None:
 
 def _set_aside(file: Path) -> list[str]:
     """Delete what `restore` and killed writers have left; the names of those files."""
-    beside = [path for path in file.parent.glob(f"{file.name}.before*") if path.is_file()]
-    for path in beside:
-        path.unlink(missing_ok=True)
-    files.remove_leftovers(file.parent)
-    (file.with_name(f".{file.name}{files.PARTIAL}")).unlink(missing_ok=True)
-    files.sync_folder(file.parent)
+    with files.lock_folder(file.parent):
+        beside = [path for path in file.parent.glob(f"{file.name}.before*") if path.is_file()]
+        for path in beside:
+            path.unlink(missing_ok=True)
+        files.remove_leftovers(file.parent)
+        files.sync_folder(file.parent)
     return sorted(path.name for path in beside)

@@ -6,6 +6,7 @@ from typing import Literal, cast, get_args, overload
 
 from lookalike.geometry import Geometry
 from lookalike.search.items import Identity, Vectors
+from lookalike.search.stores.fields import WIDEST
 
 
 def begin(connection: sqlite3.Connection, identity: Identity, current: bool) -> None:
@@ -30,7 +31,7 @@ def identity_of(connection: sqlite3.Connection, current: bool = True) -> Identit
         return None
     fingerprint, geometry, dim, number = row
     counts = all(isinstance(count, int) and count > 0 for count in (dim, number))
-    if not (counts and isinstance(fingerprint, str | None) and geometry in get_args(Geometry)):
+    if not (counts and dim <= WIDEST and isinstance(fingerprint, str | None) and geometry in get_args(Geometry)):
         raise sqlite3.DatabaseError("malformed index: nobody can tell what its vectors are")
     return Identity(fingerprint, cast(Geometry, geometry), dim, number)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from lookalike.search.filters import Filter, Kind, as_sql
 from lookalike.search.items import Item, Value, Vectors
-from lookalike.search.stores import Column, Summary
+from lookalike.search.stores import Column, GenerationError, Summary
 from lookalike.search.stores.sqlite import rows
 from lookalike.search.stores.sqlite.cells import VALUES, WHOLE, typed
 from lookalike.search.stores.sqlite.generations import identity_of
@@ -21,8 +21,12 @@ def block(connection: sqlite3.Connection, where: Filter, after: str, count: int)
     return np.fromiter((row[0] for row in connection.execute(statement, (after, *parameters))), np.int64)
 
 
-def scanned(connection: sqlite3.Connection, where: Filter, after: str, count: int) -> tuple[list[Item], Vectors]:
+def scanned(
+    connection: sqlite3.Connection, generation: int, where: Filter, after: str, count: int
+) -> tuple[list[Item], Vectors]:
     identity, keys = identity_of(connection), block(connection, where, after, count)
+    if identity.generation != generation:
+        raise GenerationError
     vectors = rows.vectors_of(connection, identity.generation, keys.tolist(), identity.dim)
     return rows.select(connection, keys), vectors
 

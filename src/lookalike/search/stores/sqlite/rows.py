@@ -12,11 +12,12 @@ from lookalike.search.filters import Kind
 from lookalike.search.items import Item, Value
 from lookalike.search.log import LATEST
 from lookalike.search.stores import UnknownItemError, fields
-from lookalike.search.stores.fields import FIELDS, OWN, adapted, fields_of, item_of, kinds_of, own_columns
+from lookalike.search.stores.fields import FIELDS, OWN, adapted, checked, fields_of, item_of, kinds_of, own_columns
 from lookalike.search.stores.sqlite.cells import ITEM, PATH, TEXT, VALUES, column_of, typed, vector_of
 from lookalike.search.stores.sqlite.segments import Keys
 
 CHUNK = 500  # parameters of one statement
+LAST_KEY = 1 << 62
 Row = TypeVar("Row")
 
 
@@ -157,7 +158,10 @@ def remove(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
 def next_key(connection: sqlite3.Connection) -> int:
     """A key that was never used."""
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'items'").fetchone()
-    return 1 if row is None else int(row[0]) + 1
+    last = 0 if row is None else row[0]
+    if not (isinstance(last, int) and 0 <= last < LAST_KEY):
+        raise sqlite3.DatabaseError(f"malformed index: {str(last)[:80]!r} was the last key")
+    return last + 1
 
 
 def vectors_of(connection: sqlite3.Connection, generation: int, keys: Sequence[int], dim: int) -> np.ndarray:
@@ -166,4 +170,4 @@ def vectors_of(connection: sqlite3.Connection, generation: int, keys: Sequence[i
     for place, key in enumerate(keys):
         row = connection.execute(f"SELECT vector FROM vectors_{generation} WHERE key = ?", (key,)).fetchone()
         result[place] = vector_of(row[0], dim)
-    return result
+    return checked(result, len(keys), dim)

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from lookalike import files
+from lookalike.errors import UserError
 from lookalike.search.items import Identity
 from lookalike.search.stores.sqlite import generations
 from lookalike.search.stores.sqlite.database import SETTINGS, connect, explained
@@ -28,8 +29,8 @@ CREATE TABLE pictures (key INTEGER PRIMARY KEY, content BLOB NOT NULL);
 
 
 def create(file: Path, identity: Identity) -> None:
-    """The file of a new, empty index."""
-    partial = file.with_name(f".{file.name}{files.PARTIAL}")
+    """The file of a new, empty index; of several that make it at once, one does."""
+    partial = files.beside(file)
     with explained(partial):
         connection = connect(partial, "mode=rwc", SETTINGS)
         connection.executescript(f"BEGIN; {SCHEMA}")
@@ -37,7 +38,11 @@ def create(file: Path, identity: Identity) -> None:
         generations.begin(connection, identity, current=True)
         connection.execute("INSERT INTO changes (token, time) VALUES (?, ?)", (os.urandom(8).hex(), time.time()))
         connection.execute("COMMIT")
-        connection.execute("PRAGMA journal_mode = DELETE")  # one file, until it has its name
-        connection.close()
-    partial.rename(file)
+        connection.close()  # the log is in the file then
+    try:
+        files.link(partial, file)
+    except FileExistsError:
+        raise UserError(f"there is an index in '{file.parent}' already: open it, or give a new folder") from None
+    finally:
+        partial.unlink(missing_ok=True)
     files.sync_folder(file.parent)

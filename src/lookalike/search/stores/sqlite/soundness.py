@@ -3,12 +3,22 @@
 SQLite lets a stranger write anything into any column, and a flipped bit turns a text into something that is none.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from lookalike.search.log import LATEST
+from lookalike.search.stores.fields import checked
 from lookalike.search.stores.sqlite.generations import identity_of
 
+NAMES = r"\(\w+(?:, ?\w+)*\)"
+WRITTEN = re.compile(  # what stands in the schema of an index: nothing that is computed, and one program
+    rf"CREATE TABLE \w+ ?\((?:[\w ,]|{NAMES})*\)(?: WITHOUT ROWID)?"
+    rf"|CREATE INDEX \w+ ON \w+ ?{NAMES}"
+    r"|CREATE TRIGGER log_no_\w+ BEFORE (?:UPDATE|DELETE) ON log BEGIN SELECT RAISE\(ABORT, '[\w ]+'\); END"
+)
 TEXT = "typeof({0}) = 'text' AND is_utf8(CAST({0} AS BLOB))"
 WHOLE, BYTES = "typeof({0}) = 'integer'", "typeof({0}) = 'blob'"
 NUMBER, COUNT = "typeof({0}) IN ('integer', 'real')", f"{WHOLE} AND {{0}} > 0"
@@ -50,12 +60,21 @@ CELLS: Mapping[str, Mapping[str, str]] = {
     },
     "log": {"number": COUNT, "time": NUMBER, "who": TEXT, "action": TEXT, "subject": TEXT, "detail": TEXT},
     "asked": {"query": TEXT, "content": BYTES},
+    "mapped": {"key": COUNT},
 }
+
+
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Refuse views, triggers and expressions of a stranger's: whatever they say runs when it is used, and for ever."""
+    for name, statement in connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
+        if not (isinstance(statement, str) and WRITTEN.fullmatch(" ".join(statement.split()))):
+            raise sqlite3.DatabaseError(f"malformed index: {str(name)[:80]!r} is nothing that an index makes")
 
 
 def problems(connection: sqlite3.Connection) -> Iterator[str]:
     """What is wrong, one line each; what others build on comes first."""
     connection.create_function("is_utf8", 1, _is_utf8, deterministic=True)
+    connection.create_function("is_vector", 1, _is_vector, deterministic=True)
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     for table, columns in CELLS.items():
         if table in there:  # some come with what is first kept in them
@@ -63,9 +82,10 @@ def problems(connection: sqlite3.Connection) -> Iterator[str]:
     identity = identity_of(connection)
     own = connection.execute("SELECT position, kind FROM columns").fetchall()
     yield from _odd_cells(connection, "items", {f"c{position}": VALUES.get(kind, "1") for position, kind in own})
+    for number, dim in connection.execute("SELECT number, dim FROM generations").fetchall():
+        vector = f"{BYTES} AND length({{0}}) = {4 * dim} AND is_vector({{0}})"
+        yield from _odd_cells(connection, f"vectors_{number}", {"key": COUNT, "vector": vector})
     vectors = f"vectors_{identity.generation}"
-    vector = f"{BYTES} AND length({{0}}) = {4 * identity.dim}"
-    yield from _odd_cells(connection, vectors, {"key": COUNT, "vector": vector})
     for count, what in (
         (f"SELECT count(*) FROM items WHERE key NOT IN (SELECT key FROM {vectors})", "no vector"),
         (f"SELECT count(*) FROM {vectors} WHERE key NOT IN (SELECT key FROM items)", "a vector but no entry"),
@@ -97,4 +117,13 @@ def _is_utf8(content: bytes | None) -> bool:
     try:
         return b"\0" not in (content or b"") and str(content or b"", "utf-8") is not None
     except UnicodeDecodeError:
+        return False
+
+
+def _is_vector(content: bytes | None) -> bool:
+    """Whether a cell holds numbers that can be compared."""
+    try:
+        vector = np.frombuffer(content or b"", np.float32)
+        return len(checked(vector[None], 1, len(vector))) > 0
+    except (TypeError, ValueError):
         return False

@@ -8,42 +8,45 @@ those removed since.
 import re
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lookalike.errors import UserError, check, unknown
+from lookalike.files import PARTIAL
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Nearest, Value, Vectors
 from lookalike.search.stores import Forgotten, GenerationError, Summary
 from lookalike.search.stores.fields import check_batch, checked, checked_k
 from lookalike.search.stores.sqlite import forgetting, listing, rows, schema, snapshot, soundness, upkeep
 from lookalike.search.stores.sqlite.cache import Cache
-from lookalike.search.stores.sqlite.database import SqliteDatabase, sizes
+from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase, sizes
 from lookalike.search.stores.sqlite.documents import SqliteDocuments
 from lookalike.search.stores.sqlite.filling import SqliteGenerations
-from lookalike.search.stores.sqlite.generations import identity_of, insert_vectors
+from lookalike.search.stores.sqlite.generations import identity_of
 from lookalike.search.stores.sqlite.log import SqliteLog
 from lookalike.search.stores.sqlite.marks import SqliteMarks
+from lookalike.search.stores.sqlite.putting import put
 from lookalike.search.stores.sqlite.schema import FORMAT
 from lookalike.search.stores.sqlite.segments import SegmentView
 
 FILE = "index.sqlite"
 OWN = re.compile(rf"{re.escape(FILE)}|cache$|model$|\.")  # what the names in a folder begin with
+BEGUN = re.compile(rf"\.{re.escape(FILE)}\..*{PARTIAL}")  # what one that was stopped while it made an index has left
 BLOCK = 10_000  # rows of one step of a scan
 OFFSET = 4  # bytes of one photo that a scan reads beside its numbers
 
 
 class SqliteStore:
-    """A folder with `index.sqlite`; see `Store`."""
+    """A folder with `index.sqlite`; see `Store`. `patience`: seconds for other processes that hold it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, patience: float = WAIT) -> None:
         self.folder = folder
         file = folder / FILE
         check(
             file.is_file(), f"there is no index in '{folder}': make one with lookalike index MODEL DATA --out {folder}"
         )
-        self.database, self.cache = SqliteDatabase(file), Cache(folder / "cache")
+        self.database, self.cache = SqliteDatabase(file, patience), Cache(folder / "cache")
         self.documents = SqliteDocuments(self.database)
         self.marks = SqliteMarks(self.database)
         self.log = SqliteLog(self.database)
@@ -56,8 +59,8 @@ class SqliteStore:
     @staticmethod
     def create(folder: Path, identity: Identity) -> "SqliteStore":
         """A new, empty index in a folder that is new or empty."""
-        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-        check(not taken, f"'{folder}' exists and is not an index: give a new folder")
+        empty = not folder.exists() or (folder.is_dir() and all(BEGUN.match(file.name) for file in folder.iterdir()))
+        check(empty, f"'{folder}' exists and is not an index: give a new folder")
         _make(folder)
         schema.create(folder / FILE, identity)
         return SqliteStore(folder)
@@ -69,6 +72,9 @@ class SqliteStore:
         check(ours, f"'{folder}' exists and is not an index: give a new folder")
         _make(folder)
         return upkeep.restore(folder / FILE, backup)
+
+    def steady(self) -> AbstractContextManager[object]:
+        return self.database.reading()
 
     def close(self) -> None:
         self.database.close()
@@ -84,19 +90,11 @@ class SqliteStore:
         pictures: Mapping[str, bytes] | None = None,
         generation: int | None = None,
     ) -> None:
-        ids = [item.id for item in items]
         check_batch(items)
         with self.database.writing() as connection:
-            identity = identity_of(connection)
-            if generation not in (None, identity.generation):
+            if generation not in (None, identity_of(connection).generation):
                 raise GenerationError
-            vectors = checked(vectors, len(items), identity.dim)
-            rows.remove(connection, list(rows.keys_of(connection, ids, complete=False).values()))
-            first = rows.next_key(connection)
-            rows.insert(connection, items, first, time.time())
-            insert_vectors(connection, identity.generation, range(first, first + len(items)), vectors)
-            kept = {first + place: (pictures or {}).get(item.id) for place, item in enumerate(items)}
-            connection.executemany("INSERT INTO pictures VALUES (?, ?)", [row for row in kept.items() if row[1]])
+            put(connection, items, vectors, pictures or {})
 
     def remove(self, ids: Sequence[str]) -> int:
         with self.database.writing() as connection:
@@ -147,8 +145,8 @@ class SqliteStore:
         return self.database.read(listing.items, ids)
 
     def scan(self, after: str | None = None, where: Filter = ()) -> Iterator[tuple[list[Item], Vectors]]:
-        last = after or ""
-        while (block := self.database.read(listing.scanned, where, last, BLOCK))[0]:
+        last, generation = after or "", self.identity.generation
+        while (block := self.database.read(listing.scanned, generation, where, last, BLOCK))[0]:
             yield block
             last = block[0][-1].id
 
@@ -180,14 +178,15 @@ class SqliteStore:
         return self.database.read(listing.summary, columns, values, newest)
 
     def describe(self) -> dict[str, str]:
-        parts, count = sizes(self.folder, FILE), max(1, self.count())
+        parts, count = sizes(self.folder, FILE), self.count()
+        whole = {"on disk": ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size)}
+        if not count:
+            return whole
         models = self.database.read(listing.bytes_of_models)
         truth, cache = ((parts[name] - less) / count for name, less in ((FILE, models), ("cache", 0)))
         read = self.identity.dim + OFFSET
-        return {
-            "on disk": ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size),
-            "per photo": f"{truth:,.0f} bytes in {FILE}, {cache:,.0f} in the cache, of which a search reads {read:,}",
-        }
+        each = f"{truth:,.0f} bytes in {FILE}, {cache:,.0f} in the cache, of which a search reads {read:,}"
+        return whole | {"per photo": each}
 
     def check(self) -> list[str]:
         """What is wrong with the truth, one line each."""

@@ -1,0 +1,44 @@
+"""What a person said about photos of an index, as marks in it: pairs that show the same, or do not.
+
+Marks follow from the journal: what was taken back there is taken back here, whenever the two are compared.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lookalike.search.items import Mark
+from lookalike.search.log import LogEntry, subject_of
+from lookalike.search.stores import Store
+
+REVIEW = "review"  # who marked it
+
+
+def pairs(entry: Mapping[str, Any]) -> Iterator[tuple[int, int, bool]]:
+    """Two photos and whether they show the same, by a line of the journal."""
+    word = entry["do"]
+    if word in ("same", "different", "split"):
+        yield entry["left"], entry["right"], word == "same"
+    elif word == "name" and "right" in entry:
+        yield entry["left"], entry["right"], True
+    elif word == "out" and "right" in entry:
+        for row in entry["rows"]:
+            yield row, entry["right"], False
+
+
+def keep(store: Store, ids: Sequence[str], entries: Sequence[Mapping[str, Any]], who: str = REVIEW) -> None:
+    """Add the marks that are missing, and take back those that nobody stands by any more; others keep their own.
+
+    The log names `who` spoke. Of items that the index does not hold any more nothing is said.
+    """
+    said = {(ids[one], ids[other]): right for entry in entries for one, other, right in pairs(entry)}
+    there = {item.id for item in store.items(sorted({id_ for pair in said for id_ in pair}))}
+    said = {pair: right for pair, right in said.items() if there.issuperset(pair)}
+    for mark in store.marks.every():
+        pair = (mark.query_item or "", mark.item)
+        if mark.by != REVIEW or said.get(pair) == mark.right:
+            said.pop(pair, None)
+        elif pair not in said and store.marks.remove(mark.number):
+            store.log.append(LogEntry(who, "mark taken back", f"mark {mark.number}"))
+    for (query, item), right in said.items():
+        store.marks.add(Mark(f"item:{query}", query, item, right, by=REVIEW))
+        store.log.append(LogEntry(who, "marked right" if right else "marked wrong", subject_of(item)))

@@ -1,0 +1,1 @@
+"""The page on which a person names and mends groups: what it shows, and its routes."""

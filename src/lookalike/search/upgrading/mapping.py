@@ -1,0 +1,83 @@
+"""The next generation of an index from a sample and a map: from then on the new model answers."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+
+from lookalike.errors import check
+from lookalike.models import Model
+from lookalike.progress import Progress
+from lookalike.search.calibration import kept
+from lookalike.search.index import Index, identity_of
+from lookalike.search.items import Identity
+from lookalike.search.model_copy import model_content
+from lookalike.search.queries import placed
+from lookalike.search.stores import Store, UnknownItemError
+from lookalike.search.stores.copying import UPGRADE
+from lookalike.search.upgrading.choice import ENOUGH, choose, kept_choice
+from lookalike.search.upgrading.maps import KINDS, VectorMap
+from lookalike.search.upgrading.sample import embed_sample, embedded_sample, usual_size
+
+LEAST = 0.9  # of the new model's recall@10
+BULK = 10_000  # mapped vectors of one transaction
+Stage = Callable[[str], Progress | None]
+
+
+def let_answer(index: Index, model: Model, least: float, sample: int | None, stage: Stage) -> None:
+    """Embed a sample, map the other items, and switch."""
+    store, new = index.store, _begun(index.store, model)
+    known = kept_choice(store)
+    size = known.sample if known is not None else usual_size(store.count()) if sample is None else sample
+    embed_sample(index, model, new, size, stage("embedding a sample by the new model"))
+    missing = True
+    while missing:  # again where items were added meanwhile
+        if store.generations.unfilled(new.generation, 1):
+            _map_others(store, new, _learnt(store, new, size, least), stage("mapping the other items"))
+        kept.drop(store)
+        missing = bool(store.generations.switch(new.generation))
+
+
+def _map_others(store: Store, new: Identity, apply: VectorMap, progress: Progress | None) -> None:
+    total, done, after = store.count(), 0, ""
+    while items := store.generations.unfilled(new.generation, BULK, after):
+        try:
+            old = store.vectors([item.id for item in items])
+        except UnknownItemError:  # removed meanwhile
+            continue
+        store.generations.fill(new, items, placed(apply(old), new.geometry), mapped=True)
+        done, after = done + len(items), items[-1].id
+        if progress is not None:
+            progress(done, max(total, done))
+
+
+def _begun(store: Store, model: Model) -> Identity:
+    """The generation of this model that is being filled, or a new one."""
+    identity = store.generations.upcoming()
+    if identity is not None and identity.fingerprint == model.fingerprint:
+        return identity
+    store.documents.write(UPGRADE, None)
+    store.documents.keep_model(model.fingerprint, model_content(model))
+    return store.generations.begin(identity_of(model))
+
+
+def _learnt(store: Store, new: Identity, size: int, least: float) -> VectorMap:
+    """The best map; refused, before anything is mapped, where it keeps too little."""
+    ids, old, target = embedded_sample(store, new, size)
+    check(
+        len(ids) >= ENOUGH,
+        f"only {len(ids):,} items of the sample have a picture, too few to learn a map from: put their files back",
+    )
+    choice = kept_choice(store)
+    if choice is None:
+        labels = {item.id: item.label for item in store.items(ids)}
+        choice = choose(old, target, [labels.get(id_) for id_ in ids], new.geometry)
+        check(
+            choice.share >= least,
+            f"the best map ({choice.kind}) keeps {choice.share:.0%} of the new model's recall@10 on a sample of "
+            f"{choice.sample:,} items ({choice.mapped[choice.kind]:.3f}; the new model {choice.new:.3f}, the old one "
+            f"{choice.old:.3f}), less than {least:.0%}: take a larger --sample, embed everything first with lookalike "
+            f"index --new-generation, or accept it with --least {math.floor(100 * choice.share) / 100:g}",
+        )
+        store.documents.write(UPGRADE, json.dumps(asdict(choice)))
+    return KINDS[choice.kind](old, target)
