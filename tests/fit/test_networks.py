@@ -71,7 +71,9 @@ def test_the_size_that_shows_more_is_taken(fine, tmp_path):
 def test_what_adds_nothing_is_not_paid_for(tmp_path):
     coarse = pictures(tmp_path / "coarse", 8, alike=True)
     fit(coarse, tmp_path / "run", overrides=[*SHORT, "networks.sizes=[16,96]"], audit=False, full=False)
-    assert json.loads((tmp_path / "run" / "decisions.json").read_text())["networks"]["chosen"] == ["conv4", 16, False]
+    rows = json.loads((tmp_path / "run" / "decisions.json").read_text())["networks"]["rows"]
+    assert [row["metrics"]["map@r"] for row in rows] == [1.0, 1.0]
+    assert min(rows, key=lambda row: row["milliseconds_per_image"])["chosen"]  # by the clock, which load may turn round
 
 
 def test_what_is_too_slow_in_use_is_not_taken(fine, tmp_path):
