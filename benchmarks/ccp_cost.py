@@ -2,7 +2,7 @@
 
 On glyphs with four convolutions: seconds per step, per re-initialisation (a pool of every class through the network,
 and the choice of proxies), the memory of proxies and weights kept, and the steps until validation stands still. The
-document's figures: about 8 % more time per step, 10–35 % more steps. Seconds are of the processor, on one thread.
+document's figures: about 8% more time per step, 10–35% more steps. Seconds are of the processor, on one thread.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def shown(rows: dict[str, dict[str, Any]]) -> str:
     for name, row in rows.items():
         again = "" if row["again"] is None else f"{row['again']:.2f}"
         table.append([
-            name, f"{1000 * row['step']:.1f}", f"{100 * (row['step'] / base - 1):+.1f} %", again,
+            name, f"{1000 * row['step']:.1f}", f"{100 * (row['step'] / base - 1):+.1f}%", again,
             f"{row['bytes'] / 1e6:.2f}", str(row["steps"]), str(row["best_step"]), f"{row['map@r']:.4f}",
         ])  # fmt: skip
     lines = aligned(table)

@@ -82,7 +82,7 @@ def table(done: dict[str, dict], rows: list[str]) -> str:  # type: ignore[type-a
     """Means over seeds, and the mean paired difference to the default with its interval over queries."""
     seeds = sorted({key.split(" / ")[1] for key in done})
     lines = [
-        f"| choice | recall@1 | map@r | map@r − default, 95 % interval | seeds {', '.join(seeds)} |",
+        f"| choice | recall@1 | map@r | map@r − default, 95% interval | seeds {', '.join(seeds)} |",
         "|---|---|---|---|---|",
     ]
     for name in rows:

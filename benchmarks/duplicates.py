@@ -56,17 +56,17 @@ MADE: Ways = {
     "JPEG of quality 40": ("same picture", lambda photo: photo, 40),
     "half as large": ("same picture", lambda photo: _resized(photo, 0.5), 85),
     "a fifth as large": ("same picture", lambda photo: _resized(photo, 0.2), 85),
-    "15 % brighter": ("same picture", lambda photo: ImageEnhance.Brightness(photo).enhance(1.15), 85),
+    "15% brighter": ("same picture", lambda photo: ImageEnhance.Brightness(photo).enhance(1.15), 85),
     "in grey": ("same picture", lambda photo: photo.convert("L").convert("RGB"), 85),
-    "a border of 2 % cut off": ("same picture", lambda photo: _cropped(photo, 0.04), 85),
+    "a border of 2% cut off": ("same picture", lambda photo: _cropped(photo, 0.04), 85),
     "mirrored": ("mirror image", ImageOps.mirror, 90),
     "mirrored, half as large, quality 60": ("mirror image", lambda photo: _resized(ImageOps.mirror(photo), 0.5), 60),
 }
 CROPS: Ways = {
-    "8 % of the area cut off": ("crop", lambda photo: _part(photo, 1 - 0.92**0.5), 80),
-    "8 % of the sides": ("crop", lambda photo: _part(photo, 0.08), 80),
-    "20 % of the area": ("crop", lambda photo: _part(photo, 1 - 0.8**0.5), 80),
-    "20 % of the sides": ("crop", lambda photo: _part(photo, 0.2), 80),
+    "8% of the area cut off": ("crop", lambda photo: _part(photo, 1 - 0.92**0.5), 80),
+    "8% of the sides": ("crop", lambda photo: _part(photo, 0.08), 80),
+    "20% of the area": ("crop", lambda photo: _part(photo, 1 - 0.8**0.5), 80),
+    "20% of the sides": ("crop", lambda photo: _part(photo, 0.2), 80),
 }
 
 

@@ -6,7 +6,7 @@ Places, photos per class, halves of classes and the head are those of benchmarks
 learning half lose their labels; four photos of ten classes, or of every class, keep theirs, and the rest is grouped by
 frozen features, centred, with these as known classes. Readouts that need no training are fitted to what is known:
 whitened features, and a head. Figures are recall@1 and map@r on the other half of the classes less those of the frozen
-features, means over seeds with a 95 % interval (Student's t). "Confident": only photos that are nearer to their own
+features, means over seeds with a 95% interval (Student's t). "Confident": only photos that are nearer to their own
 group than to the next.
 """
 

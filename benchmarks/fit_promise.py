@@ -8,7 +8,7 @@ is one run of the command line with an empty cache, as a new user would start it
 beside them that never rest. Finished cells are kept in FILE.json, and a second call goes on from there.
 
 A difference is called worse where its interval over classes lies below 0. A budget is kept where the run takes at least
-90 % of it, unless it says why it stopped early, and at most max(5 %, 20 s) more.
+90% of it, unless it says why it stopped early, and at most max(5%, 20 s) more.
 """
 
 import argparse

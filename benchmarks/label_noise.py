@@ -2,7 +2,7 @@
 
 python -m benchmarks.label_noise NAME=PLACE [NAME=PLACE …] [--seeds 3] [--classes 40] [--json FILE]
 
-Places are those of benchmarks.discover. Of the unseen classes the first 40 get wrong labels: 10, 20 and 40 % of them,
+Places are those of benchmarks.discover. Of the unseen classes the first 40 get wrong labels: 10, 20 and 40% of them,
 at random or of one of the three classes that look most alike. Figures: the average precision of the ranking by
 `lookalike audit --labels`, beside that of confident learning (Northcutt, Jiang, Chuang, JAIR 2021) as cleanlab ranks by
 default, self-confidence p(given label), with its usual probabilities: logistic regression, five folds, on 128 principal

@@ -3,12 +3,12 @@
 python -m benchmarks.learning_from_noise NAME=PLACE [NAME=PLACE …] [--seeds 5] [--rates 0.1,0.2,0.4] [--json FILE]
 
 A PLACE is a folder of photos or an .npz file of features with labels, as benchmarks.discover takes them; at most 20
-photos of a class are used. A seed draws half of the classes to learn from; 10, 20 and 40 % of their labels are made
+photos of a class are used. A seed draws half of the classes to learn from; 10, 20 and 40% of their labels are made
 wrong, at random or to one of the three classes that look most alike. What learns is the head that `fit` trains on
 frozen features, 400 steps of its loss; figures are those on the other half of the classes, with right labels.
 
 "Keep", "weigh" and "drop" are those of `train.suspects`; "chosen" is what `fit` takes without the setting, by all
-labels of the learning half. Each is what is lost against learning from right labels, a mean over seeds with a 95 %
+labels of the learning half. Each is what is lost against learning from right labels, a mean over seeds with a 95%
 interval (Student's t), and as a share of what "keep" loses; "over half" is what is lost beyond half of that, paired by
 seed: an interval below 0 means that more than half is got back. A rate of 0 shows what a remedy costs where nothing is
 wrong.

@@ -50,7 +50,7 @@ def store(out: Path, key: str, result: dict[str, Any]) -> None:
 
 
 def table(done: dict[str, Any]) -> str:
-    """Mean over seeds with a 95 % interval (Student's t), the best first."""
+    """Mean over seeds with a 95% interval (Student's t), the best first."""
     rows = []
     for name in losses.names():
         runs = [cell["metrics"] for key, cell in done.items() if key.split(" / ")[0] == name]

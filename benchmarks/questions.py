@@ -7,7 +7,7 @@ A PLACE is what `python -m benchmarks.discover` takes. A seed draws two thirds o
 "uncertainty" asks where the same chance is nearest to one half, and "random" draws from the same candidates, which are
 neighbouring groups already: drawn from all pairs of groups, nearly every answer would be "different". Figures are ARI
 of all photos, each in no group counted as one of its own. "Needs": the answers after which a way is first as good as
-random questions are after all of theirs, as a share; the mean over seeds with a 95 % interval (Student's t). --recall
+random questions are after all of theirs, as a share; the mean over seeds with a 95% interval (Student's t). --recall
 also teaches a model, the whitening that `fit` delivers where nobody gave a label, by the groups before any answer,
 after half and after all, and measures the recall@1 of the other third of the photos among themselves.
 """

@@ -3,7 +3,7 @@
     python -m benchmarks.small_exports cub200=PATH/CUB_200_2011 PATH/cars196 [--crop 128] [--backbone NAME]
 
 The frozen, pretrained backbone on the second half of the classes; int8 is calibrated on 256 photos of the first half.
-"against float32" is the paired difference of recall@1 with its 95 % interval over classes.
+"against float32" is the paired difference of recall@1 with its 95% interval over classes.
 ONNX Runtime with one thread runs all files in turns, 4 images at a time; the median turn counts, in processor seconds.
 """
 

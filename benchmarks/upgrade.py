@@ -4,7 +4,7 @@ python -m benchmarks.upgrade NAME=PHOTOS,RUN [NAME=PHOTOS,RUN …] [--at FOLDER]
 
 A RUN is that of `lookalike fit PHOTOS --backbone efficientnet_lite0 --out RUN`; its test classes, which no model was
 taught, are the items of an index. Old and new models: EfficientNet-lite0 as it comes (1,280 dimensions) and the model
-of the run; lite0 and lite1, both as they come. In each draw 5 % of the items, or 500 (the least that `lookalike
+of the run; lite0 and lite1, both as they come. In each draw 5% of the items, or 500 (the least that `lookalike
 upgrade` takes by itself), are embedded by both models; maps learn from these, all others are mapped. Every item that
 was not drawn asks, embedded by the new model, among all others.
 

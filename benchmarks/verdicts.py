@@ -10,9 +10,9 @@ version 0.2.0: the label of the nearest hit, judged by the same evidence on whol
 
 Errors of calibration are root mean squares over ten bins of equal mass, without bias: the mean product of the gaps of
 two trials in a bin that share no class, asked or answered, and so are independent (Kumar, Liang, Ma, NeurIPS 2019,
-subtract the variance, which few classes understate); averaged over divisions before the root, with 95 % intervals by
+subtract the variance, which few classes understate); averaged over divisions before the root, with 95% intervals by
 resampling the classes asked; groups are by how many photos the class has that answers. "Area" tells present from
-absent classes by a score; "caught" are the strangers below the score of all but 5 % of the queries whose class is
+absent classes by a score; "caught" are the strangers below the score of all but 5% of the queries whose class is
 there: candidates, of which one would know the best in hindsight only. The others are intervals over divisions.
 "Sure kept": the share of divisions in which sure answers are right as often as was promised by default; 0.2.0 promises
 the same level. "Unanswered": among queries whose nearest hit is right, those that get no right answer at the precision
@@ -325,7 +325,7 @@ def _unanswered(
 
 
 def summary(rows: list[Figures]) -> dict[str, tuple[float, float, float]]:
-    """Means over divisions with 95 % intervals; of squared errors the root."""
+    """Means over divisions with 95% intervals; of squared errors the root."""
     found = {}
     for name in (name for name, value in rows[0].items() if not isinstance(value, list)):
         values = np.array([row[name] for row in rows], float)

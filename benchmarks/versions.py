@@ -6,7 +6,7 @@
 
 Each version makes its own index of the same vectors. In every round both do the same work, one after the other, and
 each goes first in every second round. Ratios are this version's over the earlier one's: their median over rounds, with
-its 95 % bootstrap interval. Searches, additions and evaluations (all ranking metrics) are measured in processor seconds
+its 95% bootstrap interval. Searches, additions and evaluations (all ranking metrics) are measured in processor seconds
 of one thread, answers of the server in its processor seconds per answer and in the median of waiting times.
 """
 

@@ -134,7 +134,7 @@ def main() -> None:
             late = replay.alarms(watch, replay.other(how))
             delays[how].append(-1 if early else late[0] + 1 if late else PATIENCE + 1)
     total = sum(false)
-    # the upper limit of a Poisson count at 95 %: -ln(0.05) where there is none, else by its normal approximation
+    # the upper limit of a Poisson count at 95%: -ln(0.05) where there is none, else by its normal approximation
     upper = (3.0 if total == 0 else total + 1.92 + 1.96 * np.sqrt(total + 0.96)) / given.repeats
     result: dict[str, Any] = {
         "repeats": given.repeats,

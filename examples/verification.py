@@ -35,4 +35,4 @@ _, strangers = similarities(calibration)
 threshold = strangers.sort().values[int((1 - FALSE_ACCEPTS) * len(strangers))]
 same, strangers = similarities(test)
 accepted, false = (same > threshold).double().mean(), (strangers > threshold).double().mean()
-print(f"threshold {threshold:.3f}: accepts {accepted:.1%} of genuine pairs, {false:.2%} of strangers (aim: 1 %)")
+print(f"threshold {threshold:.3f}: accepts {accepted:.1%} of genuine pairs, {false:.2%} of strangers (aim: 1%)")

@@ -60,7 +60,7 @@ def test_the_benchmark_of_postgres_feeds_the_figures(tmp_path):
     near = row | {"engine": "PostgreSQL, approximate", "build": 30.0, "size": 1300.0, "p50": 1.0}
     file.write_text(json.dumps([
         near | {"rows": 1000}, row | {"engine": "PostgreSQL, exact", "rows": 1000, "size": 1.0},
-        near | {"rows": 100_000}, row | {"engine": "PostgreSQL, exact", "rows": 100_000}, near | {"question": "1 %"},
+        near | {"rows": 100_000}, row | {"engine": "PostgreSQL, exact", "rows": 100_000}, near | {"question": "1%"},
         near | {"engine": "PostgreSQL, two shards, approximate", "rows": 100_000, "p50": 5.0},
     ]))  # fmt: skip
     scale_table.take(file, copy)

@@ -28,7 +28,7 @@ def run(
     if as_json:
         typer.echo(json.dumps(numbers, indent=2, ensure_ascii=False))
         return
-    rows = [[key, metric, "± std", "95 % interval", "seeds"]]
+    rows = [[key, metric, "± std", "95% interval", "seeds"]]
     for name, points in numbers["lines"].items():
         rows.append([name, "", "", "", ""])
         for point in points:

@@ -45,7 +45,7 @@ def _others(method: Method, rows: Sequence[Method], key: str) -> str:
 
 
 def draw_setting_effect(numbers: dict[str, Any]) -> "Figure":
-    """One line per combination; whiskers are 95 % intervals."""
+    """One line per combination; whiskers are 95% intervals."""
     caption = (
         f"How {numbers['metric']} changes with {numbers['key']} while all else stays the same; whiskers are 95 % "
         "intervals (over seeds where there are several, else over queries)."

@@ -106,7 +106,7 @@ def fisher(related: float) -> float:
 
 
 def correlation(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
-    """Pearson's r and the ends of Fisher's 95 % interval, of more than three pairs.
+    """Pearson's r and the ends of Fisher's 95% interval, of more than three pairs.
 
     >>> [round(value, 2) for value in correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5])]
     [0.8, -0.28, 0.99]

@@ -58,7 +58,7 @@ def recall_against_rho(find: Find) -> Chart | None:
     if len(means) < 5:
         return None
     related, low, high = correlation(*columns(means))
-    span = f"r = {related:+.2f}, 95 % interval [{low:+.2f}, {high:+.2f}]".replace("-", "−")
+    span = f"r = {related:+.2f}, 95% interval [{low:+.2f}, {high:+.2f}]".replace("-", "−")
     caption = (
         f"Each dot is a run. Over the {len(means)} rows (means of their runs), {span}; the paper's is negative. Some "
         "rows are in more than one study, so the interval is a little too narrow."
@@ -163,7 +163,7 @@ def steps_to_converge(find: Find) -> Chart | None:
     means, places = tuple(each.mean for each in over), tuple(float(place) for place in range(len(rows)))
     return Chart(
         "ccp_steps", "Steps to converge (Chance Constraints, cost)",
-        "Steps until the best validation, mean and 95 % interval over runs.",
+        "Steps until the best validation, mean and 95% interval over runs.",
         Axis("steps", 0, 1.05 * max(highs)), Axis("", -0.5, len(rows) - 0.5, names=tuple(rows)),
         (Series("", means, places, "intervals", 0, lows, highs),),
     )  # fmt: skip

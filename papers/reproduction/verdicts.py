@@ -164,7 +164,7 @@ def _spanned(claim: Claim, study: Kept) -> list[str]:
 
 
 def _least_difference(table: list[list[float]]) -> float:
-    """How far two rows of a table (rows × runs) differ by chance: Student's 95 % on what rows and runs do not explain.
+    """How far two rows of a table (rows × runs) differ by chance: Student's 95% on what rows and runs do not explain.
 
     >>> _least_difference([[1.0, 2.0], [3.0, 4.0], [2.0, 3.0]])
     0.0

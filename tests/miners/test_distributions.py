@@ -69,7 +69,7 @@ def test_distance_weighted_spreads_over_all_distances():
     mined = miners.DistanceWeighted(generator=seeded(4))(anchors, pairs, candidates)
     unit, other = (torch.nn.functional.normalize(x, dim=1) for x in (anchors, candidates))
     d = (unit - other[mined.negative]).norm(dim=1)
-    assert (d < 1.0).float().mean() > 0.25  # of random negatives 4 % are so near
+    assert (d < 1.0).float().mean() > 0.25  # of random negatives 4% are so near
 
 
 def test_a_near_duplicate_starves_no_other_anchor():

@@ -320,7 +320,7 @@ def test_instances_count_up_to_the_weights_that_were_kept():
         run["instances"] = [each | {"radius": each["radius"] + 0.001 * fold * each["step"]} for each in instances]
     claim = {"kind": "instances", "study": "x", "row": "a", "figure": "radius", "rises": False}
     verdict = judge(claim, lambda _: study)
-    assert (verdict.word, verdict.ours.split(" ")[0]) == (NOISE, "−15.6%")  # of −20 % and −11.1 %
+    assert (verdict.word, verdict.ours.split(" ")[0]) == (NOISE, "−15.6%")  # of −20% and −11.1%
     del study.content["rows"][0]["runs"][0]["instances"][1]
     assert judge(claim, lambda _: study).ours.startswith("−11.1%")
 

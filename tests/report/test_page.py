@@ -82,7 +82,7 @@ def test_nothing_comes_from_outside(reader, text):
 
 def test_main_numbers_intervals_and_baseline_are_at_the_top(reader):
     words = "".join(reader.words)
-    for expected in ("0.900", "95 % interval 0.880 to 0.920", "+0.600 against raw pixels (+0.550 to +0.650)"):
+    for expected in ("0.900", "95% interval 0.880 to 0.920", "+0.600 against raw pixels (+0.550 to +0.650)"):
         assert expected in words
     assert words.index("0.900") < words.index("Training loss")
 

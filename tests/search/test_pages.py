@@ -89,7 +89,7 @@ def test_a_calibration_in_words_and_as_a_table(index, found):
     page = calibration_page(index, found)
     assert all(line.split(":")[0] in page for line in sentences(found))
     assert cells(page) == [
-        ["", "labels right", "difference", "95 % interval", "1 photo, 3, all", "kept"],
+        ["", "labels right", "difference", "95% interval", "1 photo, 3, all", "kept"],
         ["plain search", "0.500", "+0.000", "[+0.000, +0.000]", "+0.000, +0.000, +0.000", "yes"],
         ["flip", "0.625", "+0.125", "[-0.062, +0.250]", "-0.125, +0.250, +0.250", "no"],
     ]
@@ -104,7 +104,7 @@ def test_what_calibration_says(found):
     assert sure.startswith(
         f"sure: answers with a chance of {calibration.sure:.3f} or more. Of these, {calibration.precision:.1%}"
     )
-    assert unknown.startswith("unknown: the match is lower, or the first hits are less similar, than for at least 95 %")
+    assert unknown.startswith("unknown: the match is lower, or the first hits are less similar, than for at least 95%")
     assert measured.startswith(
         "Measured with 240 items of the index, each left out of its own search, of 40 classes, among 1,234 items"
     )

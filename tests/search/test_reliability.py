@@ -55,7 +55,7 @@ def test_the_deviation_is_what_other_classes_would_show():
 
 @pytest.mark.parametrize("target", [0.8, 0.9])
 def test_a_threshold_holds_on_other_classes(target):
-    """Fresh classes from the same source: the target is reached in 90 % of 300 draws."""
+    """Fresh classes from the same source: the target is reached in 90% of 300 draws."""
     reached = []
     for seed in range(300):
         (here, scores), (there, others) = drawn(60, 10, 2 * seed), drawn(60, 10, 2 * seed + 1)

@@ -148,7 +148,7 @@ def as_table(table: Mapping[str, Composition]) -> str:
     lines = [f"{'':<{width}}  {'batches':>7}  {'shown':>6}  " + "  ".join(f"{head:>16}" for head in heads.values())]
     for name, row in table.items():
         cells = [cell(getattr(row, key)) for key in heads]
-        shown = f"{100 * row.images_shown:.0f} %"
+        shown = f"{100 * row.images_shown:.0f}%"
         lines.append(f"{name:<{width}}  {row.batches:>7}  {shown:>6}  " + "  ".join(f"{cell:>16}" for cell in cells))
     lines += ["", "per batch: mean (least … most); shown: images of the data in these batches; distances: Euclidean"]
     return "\n".join(lines)

@@ -62,7 +62,7 @@ def run(
             )
         )
         return
-    rows = [["", "labels right", "difference", "95 % interval", "1 photo, 3, all", ""]]
+    rows = [["", "labels right", "difference", "95% interval", "1 photo, 3, all", ""]]
     for row in result.compared:
         interval = f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]"
         sizes = ", ".join(f"{value:+.3f}" for value in row.by_size)

@@ -57,7 +57,7 @@ def in_words(verdict: dict[str, Any]) -> list[str]:
 def as_table(content: dict[str, Any], out: Path) -> str:
     """The model and its baselines on unseen classes."""
     sizes = content["data"]
-    rows = [["", "recall@1", "95 % interval", "map@r", "95 % interval"]]
+    rows = [["", "recall@1", "95% interval", "map@r", "95% interval"]]
     for entry in content["results"]:
         row = [entry["name"]]
         for name in ("recall@1", "map@r"):

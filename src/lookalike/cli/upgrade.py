@@ -23,7 +23,7 @@ def run(
     sample: Annotated[
         int | None,
         typer.Option(
-            "--sample", min=50, help="Number of items to learn the map from. Default: 5 %, between 500 and 5,000."
+            "--sample", min=50, help="Number of items to learn the map from. Default: 5%, between 500 and 5,000."
         ),
     ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Also remove items whose files are gone.")] = False,

@@ -50,7 +50,7 @@ class Proof:
 
     @property
     def gains(self) -> list[Difference]:
-        """The file's figures minus the model's, in pairs of photos, with 95 % intervals over classes."""
+        """The file's figures minus the model's, in pairs of photos, with 95% intervals over classes."""
         results = {"float32": self.model, "file": self.file}
         return [part for part in compare(results, METRICS, over="classes").differences if part.name == "file"]
 

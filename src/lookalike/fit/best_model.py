@@ -128,7 +128,7 @@ def choose(candidates: Sequence[Candidate], judged: Judgement = by_validation) -
     """The best by map@r, ties to the simpler.
 
     Few classes cannot tell small differences, and nobody may get less than the network they had: what departs further
-    from it wins only where it is better with 80 % confidence (95 % with fewer than ten classes), in pairs over classes,
+    from it wins only where it is better with 80% confidence (95% with fewer than ten classes), in pairs over classes,
     and recall@1 does not suffer.
     Among those that depart as far, the smallest is taken that gives away nothing that matters.
     """

@@ -8,7 +8,7 @@ TELLING = 10  # classes, below which only large differences are told
 
 
 def surely_better(one: Result, other: Result) -> bool:
-    """Whether `one` has a higher map@r with 80 % confidence (95 % with few classes) and keeps recall@1."""
+    """Whether `one` has a higher map@r with 80% confidence (95% with few classes) and keeps recall@1."""
     confidence = CONFIDENCE if len(set(one.labels)) >= TELLING else CAREFUL
     return _lower(one, other, 2 * confidence - 1) > 0 and _keeps_recall(one, other)
 

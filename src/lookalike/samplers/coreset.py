@@ -26,7 +26,7 @@ SOFTENED = 0.03  # a softened choice takes one of this share of the points, the 
 def farthest_first(
     vectors: Float[Tensor, "b d"], count: int, generator: torch.Generator, softened: bool = False
 ) -> Integer[Tensor, " count"]:
-    """A random point, then `count` − 1 times the one farthest from all before (softened: one of the farthest 3 %).
+    """A random point, then `count` − 1 times the one farthest from all before (softened: one of the farthest 3%).
 
     >>> line = torch.tensor([[0.0], [1.0], [10.0]])
     >>> int(farthest_first(line, 2, torch.Generator().manual_seed(2))[1]) in (0, 2)
@@ -64,7 +64,7 @@ def Coreset(
 ) -> BatchSampler:
     """GC: m / n images spread as far as possible over a random big batch, each with n − 1 images of its class.
 
-    `softened` takes a random one of the farthest 3 %; `projection` measures distances in that many random dimensions.
+    `softened` takes a random one of the farthest 3%; `projection` measures distances in that many random dimensions.
 
     >>> labels = torch.arange(8) // 2
     >>> bank = EmbeddingBank.of(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))

@@ -114,7 +114,7 @@ def sentences(calibrated: Calibrated) -> list[str]:
         )
     if calibration.models is not None:
         lines.append(
-            "unknown: the match is lower, or the first hits are less similar, than for at least 95 % of pictures whose "
+            "unknown: the match is lower, or the first hits are less similar, than for at least 95% of pictures whose "
             "class is in the index. maybe: all other answers."
         )
     asked = "items of the index, each left out of its own search," if calibration.source == "index" else "pictures"
@@ -136,7 +136,7 @@ def sentences(calibrated: Calibrated) -> list[str]:
 
 
 def _ways(calibrated: Calibrated) -> Html:
-    names = ("", "labels right", "difference", "95 % interval", "1 photo, 3, all", "kept")
+    names = ("", "labels right", "difference", "95% interval", "1 photo, 3, all", "kept")
     rows = [
         element(
             "tr",

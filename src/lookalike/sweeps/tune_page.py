@@ -42,7 +42,7 @@ def write(result: SearchResult, ranges: Sequence[Range], out: Path) -> Path:
 def _page(result: SearchResult, ranges: Sequence[Range], charts: Sequence[Chart]) -> str:
     best, states = result.best, [trial["state"] for trial in result.trials]
     settings = ", ".join(f"{key} {written(value)}" for key, value in best["params"].items())
-    words = f"Trial {best['number']} is the best: validation map@r {100 * best['value']:.2f} %, with {settings}."
+    words = f"Trial {best['number']} is the best: validation map@r {100 * best['value']:.2f}%, with {settings}."
     lead = join(
         element("p", words, class_="lead"), element("p", "Its recipe is best.toml beside this page.", class_="note")
     )

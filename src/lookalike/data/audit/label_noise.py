@@ -27,7 +27,7 @@ BLOCK = 2048
 LEAST = 1e-3  # weight, and chance in a logarithm
 CHANGED = 0.1  # of the labels, to see what wrong ones look like
 DRAWS = 3
-Z = 1.645  # standard deviations of 95 %
+Z = 1.645  # standard deviations of 95%
 TOLD = 0.5  # an upper bound from which on nothing is claimed
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -127,7 +127,7 @@ def wrong_labels(embeddings: Float[Tensor, "n d"], labels: Int64[Tensor, " n"], 
 
 
 def _largest_share(wrong: Tensor, given: Tensor) -> tuple[float, float]:
-    """No more than this share of the `given` chances can come from where the `wrong` ones do: its limits, 95 % each."""
+    """No more than this share of the `given` chances can come from where the `wrong` ones do: its limits, 95% each."""
     lows, highs = [], []
     count = len(given) / DRAWS  # images, of which each is there several times
     for quantile in QUANTILES:
@@ -140,7 +140,7 @@ def _largest_share(wrong: Tensor, given: Tensor) -> tuple[float, float]:
 
 
 def _poisson_limits(count: float) -> tuple[float, float]:
-    """Means of which a `count` would be as high or as low with a chance of 5 % (Wilson and Hilferty, PNAS 1931).
+    """Means of which a `count` would be as high or as low with a chance of 5% (Wilson and Hilferty, PNAS 1931).
 
     >>> [round(limit, 1) for limit in _poisson_limits(10)]
     [5.4, 17.0]

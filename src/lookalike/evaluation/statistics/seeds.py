@@ -18,7 +18,7 @@ from lookalike.evaluation.result import Result
 from lookalike.evaluation.statistics import bootstrap
 
 Interval = tuple[float, float]
-# 97.5 % quantiles of Student's t for 1 … 15 and for 16 … 30 degrees of freedom
+# 97.5% quantiles of Student's t for 1 … 15 and for 16 … 30 degrees of freedom
 _FEW = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 _MORE = (2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
 T = (*_FEW, *_MORE)
@@ -30,8 +30,8 @@ class Spread:
 
     mean: over the seeds.
     std: standard deviation over the seeds.
-    over_seeds: 95 % interval for another training.
-    over_queries: 95 % interval for other test images.
+    over_seeds: 95% interval for another training.
+    over_queries: 95% interval for other test images.
     seeds: how many.
     """
 
@@ -53,7 +53,7 @@ class Spread:
 
 
 def quantile(freedom: int) -> float:
-    """97.5 % of Student's t.
+    """97.5% of Student's t.
 
     >>> quantile(2), round(quantile(60), 2)
     (4.303, 2.0)

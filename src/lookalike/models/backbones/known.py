@@ -40,7 +40,7 @@ KNOWN: dict[str, KnownNetwork] = {
         224,
         384,
         {"model_type": "dinov2", **_SMALL},
-        "k-NN 79.0 %, linear 81.1 % (README of facebookresearch/dinov2)",
+        "k-NN 79.0%, linear 81.1% (README of facebookresearch/dinov2)",
     ),
     "dinov2_base": KnownNetwork(
         "facebook/dinov2-base",
@@ -48,7 +48,7 @@ KNOWN: dict[str, KnownNetwork] = {
         224,
         768,
         {"model_type": "dinov2"},
-        "k-NN 82.1 %, linear 84.5 % (README of facebookresearch/dinov2)",
+        "k-NN 82.1%, linear 84.5% (README of facebookresearch/dinov2)",
     ),
     "dinov3_small": KnownNetwork(
         "facebook/dinov3-vits16-pretrain-lvd1689m",
@@ -64,7 +64,7 @@ KNOWN: dict[str, KnownNetwork] = {
         224,
         768,
         {"model_type": "siglip_vision_model"},
-        "zero-shot 78.2 % (Tschannen et al., SigLIP 2, 2025)",
+        "zero-shot 78.2% (Tschannen et al., SigLIP 2, 2025)",
     ),
     "clip_b16": KnownNetwork(
         "openai/clip-vit-base-patch16",
@@ -72,7 +72,7 @@ KNOWN: dict[str, KnownNetwork] = {
         224,
         768,
         {"model_type": "clip_vision_model", "patch_size": 16},
-        "zero-shot 68.6 % (Radford et al., ICML 2021)",
+        "zero-shot 68.6% (Radford et al., ICML 2021)",
     ),
     "tinyclip": KnownNetwork(
         "wkcn/TinyCLIP-ViT-8M-16-Text-3M-YFCC15M",
@@ -87,7 +87,7 @@ KNOWN: dict[str, KnownNetwork] = {
             "num_hidden_layers": 10,
             "num_attention_heads": 4,
         },
-        "zero-shot 41.1 % (Wu et al., TinyCLIP, ICCV 2023)",
+        "zero-shot 41.1% (Wu et al., TinyCLIP, ICCV 2023)",
     ),
     "convnext_tiny": KnownNetwork(
         "facebook/convnext-tiny-224",
@@ -95,7 +95,7 @@ KNOWN: dict[str, KnownNetwork] = {
         224,
         768,
         {"model_type": "convnext"},
-        "top-1 82.1 % (Liu et al., A ConvNet for the 2020s, CVPR 2022)",
+        "top-1 82.1% (Liu et al., A ConvNet for the 2020s, CVPR 2022)",
     ),
 }
 

@@ -13,7 +13,7 @@ Style = Literal["line", "band", "dots", "area", "intervals"]
 
 @dataclass(frozen=True)
 class Axis:
-    """From `low` to `high`; `percent` shows 0 … 1 as 0 … 100 %. `names` stand at the positions 0, 1, … of a list."""
+    """From `low` to `high`; `percent` shows 0 … 1 as 0 … 100%. `names` stand at the positions 0, 1, … of a list."""
 
     label: str  # with the unit, if there is one; a list of names needs none
     low: float

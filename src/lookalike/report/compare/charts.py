@@ -65,7 +65,7 @@ def _gaps(gaps: Sequence[MethodGap], metric: str) -> Chart | None:
     return Chart(
         f"difference_{metric.replace('@', '_at_')}",
         f"{metric}: difference from {gaps[0].against}",
-        "Right of 0 is better; where the whiskers (95 % intervals of paired differences) cross 0, it may be chance.",
+        "Right of 0 is better; where the whiskers (95% intervals of paired differences) cross 0, it may be chance.",
         Axis(f"difference in {metric} (percentage points)", low, high, percent=True),
         Axis("", -0.6, len(gaps) - 0.4, names=tuple(gap.name for gap in gaps)),
         tuple(series),

@@ -56,7 +56,7 @@ def _results(content: MethodComparison) -> Html:
             ends = span(metric, spread.over_seeds or spread.over_queries)
             cells.append(Number(f"{figure(metric, spread)} {ends}", spread.mean))
         rows.append(cells)
-    heads = ["method", "seeds", *(f"{metric} [95 %]" for metric in content.metrics)]
+    heads = ["method", "seeds", *(f"{metric} [95%]" for metric in content.metrics)]
     words = "Brackets: over seeds where there are several, else over queries. Click a heading to sort."
     return sortable("by-method", words, heads, rows)
 

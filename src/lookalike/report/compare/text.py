@@ -11,7 +11,7 @@ def as_text(content: MethodComparison) -> str:
     base = content.collection.baseline.name
     lines = [f"{content.collection.title}: {len(content.rows)} methods, compared with {base}"]
     for metric in content.metrics:
-        heads = [metric, "mean ± std", "95 % interval", f"− {base}", "over seeds", "over queries", ""]
+        heads = [metric, "mean ± std", "95% interval", f"− {base}", "over seeds", "over queries", ""]
         lines += ["", *aligned([heads, *(_line(content, row, metric) for row in content.rows)])]
     heads = ["cost per run", "seeds", *COSTS.values()]
     lines += ["", *aligned([heads, *(_cost(row) for row in content.rows)])]

@@ -21,7 +21,7 @@ def results_chart(results: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart(
         "results",
         "How good, against what",
-        "Farther right is better; where the whiskers (95 % intervals) do not overlap, the difference is not chance.",
+        "Farther right is better; where the whiskers (95% intervals) do not overlap, the difference is not chance.",
         Axis("value of the metric", 0.0, min(1.0, 1.1 * farthest) or 1.0),
         Axis("", -0.6, len(names) - 0.4, names=names),
         tuple(series),

@@ -47,7 +47,7 @@ def headline(run: RunRecord, result: Result, rows: Sequence[Mapping[str, Any]]) 
 
 def _card(metric: str, row: Mapping[str, Any], differences: Sequence[Mapping[str, Any]]) -> Html:
     ends = row.get("intervals", {}).get(metric)
-    span = f"95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends else ""
+    span = f"95% interval {ends[0]:.3f} to {ends[1]:.3f}" if ends else ""
     gains = [_gain(difference) for difference in differences if difference.get("metric") == metric]
     return element(
         "div",
@@ -78,7 +78,7 @@ def results_table(rows: Sequence[Mapping[str, Any]]) -> Html:
     heads = [element("th", "metric", scope="col")]
     heads += [element("th", row.get("name", ""), scope="col", class_="number") for row in rows]
     body = [element("tr", element("th", name, scope="row"), *(_value(row, name) for row in rows)) for name in names]
-    return scrolling(None, "Every metric; brackets are 95 % intervals", heads, body)
+    return scrolling(None, "Every metric; brackets are 95% intervals", heads, body)
 
 
 def _value(row: Mapping[str, Any], name: str) -> Html:

@@ -118,7 +118,7 @@ def _calibration(content: Content) -> Html:
         (f"{sure}: " if facts["sure"] is not None else "No answer is called “sure”: the aim is that ")
         + f"at least {facts['target']:.0%} of such answers are right, on other classes too{reason}. "
         + (covered if facts["sure"] is not None else "")
-        + f"This was measured with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95 % takes "
+        + f"This was measured with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95% takes "
         "19 of them or more. Calibrate an index of your own with lookalike calibrate."
     )
     return join(element("p", words), figures(content.charts["calibration"]))

@@ -53,7 +53,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Html:
     folds = any("folds" in row for row in rows)
     heads = ["candidate", *METRICS, *(f"{metric}, folds" for metric in METRICS if folds)]
     heads += ["dimensions", "ms per image", "bytes per item"]
-    words = "Every candidate on the validation classes, with 95 % intervals over classes; the best of them is delivered"
+    words = "Every candidate on the validation classes, with 95% intervals over classes; the best of them is delivered"
     if folds:
         words += ". Folds: all classes but the test classes, each judged by a model fitted to the others"
     return sortable("candidates", words, heads, [_cells(row, folds) for row in rows])
@@ -107,7 +107,7 @@ def _networks(rows: Sequence[Mapping[str, Any]]) -> Html:
     ]
     words = (
         "Networks and sizes on a sample of train classes, before anything was trained; those that did worse were left "
-        "out of the next round, with more images. Differences are from the best on the same images, with 95 % intervals"
+        "out of the next round, with more images. Differences are from the best on the same images, with 95% intervals"
     )
     return sortable("networks", words, heads, [_network(row) for row in rows])
 

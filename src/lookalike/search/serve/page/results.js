@@ -11,7 +11,7 @@ function headline({ verdict, words, hits }) {
 
 /** The chance that a sure label is right, never more certain than it was measured; else the meaning says it. */
 const chanceWords = ({ verdict, chance }) =>
-  (verdict === "sure" && typeof chance === "number" ? `${Math.min(99, Math.round(100 * chance))} % chance` : "");
+  (verdict === "sure" && typeof chance === "number" ? `${Math.min(99, Math.round(100 * chance))}% chance` : "");
 
 function showVerdict(answer) {
   const element = find("verdict");

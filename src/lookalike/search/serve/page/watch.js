@@ -14,7 +14,7 @@ function cell(content, kind = "td") {
   return made;
 }
 
-const share = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "");
+const share = (part, whole) => (whole ? `${Math.round((100 * part) / whole)}%` : "");
 
 /** Ten bars, the mean of them at half the height. */
 function bars(numbers) {
