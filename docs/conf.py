@@ -16,7 +16,6 @@ project, author, language = "lookalike", "the authors of lookalike", "en"
 copyright = author
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["search.md"]  # whose name is that of the page on which the site itself is searched: searching.md
 html_theme, html_title = "furo", "lookalike"
 html_show_sphinx = html_copy_source = False
 html_static_path, html_css_files = ["static"], ["narrow.css"]
@@ -42,10 +41,8 @@ UNWRITABLE = re.compile(r"=?<(?:factory|function \S+(?: at \w+)?)>")
 
 
 def standing_alone(app: Any, page: str, source: list[str]) -> None:
-    """A link to a file of the repository that is no page becomes its name; the guide to search has another."""
+    """A link to a file of the repository that is no page becomes its name."""
     written = source[0]
-    if page == "searching":
-        source[0] = (Path(__file__).parent / "search.md").read_text(encoding="utf-8")
     if page == "index":
         source[0] += unlisted(source[0])
     source[0] = filled(source[0])
@@ -56,14 +53,13 @@ def standing_alone(app: Any, page: str, source: list[str]) -> None:
             lambda link: link[1] if link[1].strip("`") in (link[2], Path(link[2]).stem) else f"{link[1]} (`{link[2]}`)",
             source[0],
         )
-    source[0] = source[0].replace("](search.md", "](searching.md").replace("](../search.md", "](../searching.md")
 
 
 def unlisted(index: str) -> str:
     """A table of the pages that the index forgot: a new guide is in the site the moment it is written."""
     here = Path(__file__).parent
     pages = {str(page.relative_to(here).with_suffix("")) for page in here.rglob("*.md")}
-    forgotten = sorted(pages - set(index.split()) - {"index", "search"})
+    forgotten = sorted(pages - set(index.split()) - {"index"})
     return "\n".join(["", "```{toctree}", ":caption: More", *forgotten, "```", ""]) if forgotten else ""
 
 

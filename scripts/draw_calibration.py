@@ -1,4 +1,4 @@
-"""Takes the picture of a calibration in docs/search.md: `python -m scripts.draw_calibration RUN`, a run on glyphs.
+"""Takes the picture of a calibration in docs/answers.md: `python -m scripts.draw_calibration RUN`, a run on glyphs.
 
 The images of unseen classes calibrate an index of themselves. It needs Chromium.
 """

@@ -2,7 +2,7 @@
 
 `flip`: the mean of the picture and its mirror image as the query. `pooled`: how many photos of a thing speak for it,
 the best one or the best two. Each must gain over all sizes of classes together, and lose in none of them. Query
-expansion and k-reciprocal re-ranking were taken out: they lowered the first hit of small classes (docs/search.md has
+expansion and k-reciprocal re-ranking were taken out: they lowered the first hit of small classes (docs/search_measured.md has
 the figures).
 """
 
