@@ -4,6 +4,7 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -50,13 +51,14 @@ def imports(nodes: list[ast.AST], at_once: bool = True) -> Iterator[tuple[str, b
         yield from imports(list(ast.iter_child_nodes(node)), inside)
 
 
-def found() -> Iterator[tuple[str, str, bool]]:
+@cache
+def found() -> tuple[tuple[str, str, bool], ...]:
     """The file, the package that it needs, and whether it does so when it is loaded."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        file = str(path.relative_to(SOURCE))
-        for module, at_once in imports(ast.parse(path.read_text(encoding="utf-8")).body):
-            for name in DISTRIBUTIONS.get(module, [module])[:1]:
-                yield file, canonicalize_name(name), at_once
+    return tuple(
+        (str(path.relative_to(SOURCE)), canonicalize_name(DISTRIBUTIONS.get(module, [module])[0]), at_once)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for module, at_once in imports(ast.parse(path.read_text(encoding="utf-8")).body)
+    )
 
 
 def test_what_is_imported_first_of_all_is_always_installed():
