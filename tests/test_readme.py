@@ -59,7 +59,7 @@ def test_what_the_readme_shows_is_what_the_program_says():
     _, ending, hits, *_ = blocks(README)
     patterns = [re.compile(pattern) for pattern in templates()]
     answer = re.fullmatch(r"(probably (.+)) \(match (.+), chance (.+)\)\. (.+)", hits[2])
-    match, chance = float(answer[3]), float(answer[4])
+    match, chance = (float(value.rstrip("%")) / (100 if "%" in value else 1) for value in answer.group(3, 4))
     said = Answer([], "maybe", chance, match=match, label=answer[2], words=answer[1], meaning=answer[5])
     assert wording.in_brief(said) == hits[2]
     sentences = [*ending, hits[0], answer[5]]
