@@ -76,7 +76,7 @@ def export_small(
     unseen, known = dataset.subset(torch.nonzero(~seen)[:, 0]), dataset.subset(torch.nonzero(seen)[:, 0])
     check(
         precision != "int8" or len(known) > 0,
-        f"int8 is calibrated on classes that the model was trained on, and {dataset.name} has photos of none: add some, "
+        f"int8 is calibrated on classes that the model was trained on, and {dataset.name} has photos of none: add some "
         "or take float16",
     )
     calibration = _some(known) if precision == "int8" else None
