@@ -110,10 +110,10 @@ def _calibration(content: Content) -> Html:
     facts = content.run.part("calibration")
     if not facts:
         return Html()
-    score = "chance" if facts.get("models") or facts.get("weights") else "similarity"
+    score, how = ("chance", ".1%") if facts.get("models") or facts.get("weights") else ("similarity", ".3f")
     reason = f" ({facts['reason']})" if facts.get("reason") else ""
-    sure = f"A search answers “sure” at a {score} of {facts['sure'] or 0:.3f} or more"
-    covered = f"Their coverage is {facts['coverage']:.3f}. "
+    sure = f"A search answers “sure” at a {score} of {facts['sure'] or 0:{how}} or more"
+    covered = f"Their coverage is {facts['coverage']:.1%}. "
     words = (
         (f"{sure}: " if facts["sure"] is not None else "No answer is called “sure”: the aim is that ")
         + f"at least {facts['target']:.0%} of such answers are right, on other classes too{reason}. "
