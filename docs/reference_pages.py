@@ -112,7 +112,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "recipe keys": recipe_keys,
     "http": http,
-    "glossary": glossary.text,
+    "glossary": glossary.written,
 }
 
 

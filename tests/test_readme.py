@@ -1,5 +1,6 @@
 """The README is true and short: its lines run in order in a fresh folder, its Python as pasted, its links resolve."""
 
+import ast
 import re
 import shlex
 import shutil
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lookalike.search import Answer, wording
 from tests.cli.photos import folder
 from tests.cli.processes import Lookalike
 
@@ -23,14 +25,45 @@ PAGES = {
 
 
 @pytest.mark.parametrize("place", PAGES)
-def test_python_in_the_pages_runs_as_pasted(place):
+def test_python_in_the_pages_runs_as_pasted(place, capsys):
     exec(compile(PAGES[place], place, "exec"), {})
     assert "import torch" in PAGES[place]
+    if place.startswith("README"):
+        promised = re.search(r"# ([\d.]+), then ([\d.]+)", PAGES[place]).groups()
+        printed = capsys.readouterr().out.split()
+        assert [float(value) for value in printed] == pytest.approx([float(value) for value in promised], abs=0.02)
+
+
+def blocks(page: Path) -> list[list[str]]:
+    return [block.splitlines() for block in re.findall(r"^```\n(.*?)^```", page.read_text(), re.S | re.M)]
 
 
 def commands(page: Path) -> list[str]:
-    blocks = re.findall(r"^```\n(.*?)^```", page.read_text(), re.S | re.M)
-    return [line for block in blocks for line in block.splitlines() if line.startswith("lookalike ")]
+    return [line for block in blocks(page) for line in block if line.startswith("lookalike ")]
+
+
+def templates() -> list[str]:
+    """Sentences of the program with values in them, as patterns."""
+    found = []
+    for path in (ROOT / "src" / "lookalike").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                said = [part.value if isinstance(part, ast.Constant) else None for part in node.values]
+                if sum(len(words) for words in said if words) >= 15:
+                    found.append("".join(".*" if words is None else re.escape(words) for words in said))
+    return found
+
+
+def test_what_the_readme_shows_is_what_the_program_says():
+    """Every line with a sentence is one of the program's, with values; the other lines are a table of hits."""
+    _, ending, hits, *_ = blocks(README)
+    patterns = [re.compile(pattern) for pattern in templates()]
+    answer = re.fullmatch(r"(probably (.+)) \(match (.+), chance (.+)\)\. (.+)", hits[2])
+    match, chance = (float(value.rstrip("%")) / (100 if "%" in value else 1) for value in answer.group(3, 4))
+    said = Answer([], "maybe", chance, match=match, label=answer[2], words=answer[1], meaning=answer[5])
+    assert wording.in_brief(said) == hits[2]
+    sentences = [*ending, hits[0], answer[5]]
+    assert [line for line in sentences if not any(pattern.fullmatch(line) for pattern in patterns)] == []
 
 
 def test_the_first_lines_run_in_order_in_a_fresh_folder(tmp_path):
@@ -51,6 +84,10 @@ def test_the_first_lines_run_in_order_in_a_fresh_folder(tmp_path):
         shorter = ["--set", "train.steps=2"] if words[0] == "fit" else []
         completed = lookalike(*placed, *shorter)
         assert completed.code == 0, f"{line}: {completed.error}"
+        if words[0] == "search":
+            assert " ".join(blocks(README)[2][3].split()) in (
+                " ".join(row.split()) for row in completed.out.splitlines()
+            )
     assert (tmp_path / "hits.html").is_file()
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from lookalike.evaluation.table import aligned, shown
+from lookalike.evaluation.table import aligned
+from lookalike.report.compare.text import number
 
 EXAMPLE = "python -m papers setting sampler.batch_size sizes/ --out figures/"
 
@@ -33,7 +34,7 @@ def run(
         rows.append([name, "", "", "", ""])
         for point in points:
             ends = point.get("over_seeds") or point.get("over_queries")
-            span = f"[{shown(metric, ends[0])}, {shown(metric, ends[1])}]" if ends else ""
-            deviation = shown(metric, point["std"]) if "std" in point else ""
-            rows.append([f"  {point['value']}", shown(metric, point["mean"]), deviation, span, str(point["seeds"])])
+            span = f"[{number(metric, ends[0])}, {number(metric, ends[1])}]" if ends else ""
+            deviation = number(metric, point["std"]) if "std" in point else ""
+            rows.append([f"  {point['value']}", number(metric, point["mean"]), deviation, span, str(point["seeds"])])
     typer.echo("\n".join(aligned(rows)))

@@ -80,3 +80,9 @@ def test_mistakes(lookalike, finished, photos, tmp_path):
         shutil.copytree(photos / name, seen / name)
     small = ("--precision", "float16", "--photos", seen)
     lookalike("export", run / "model", *small).refused("trained on every class", "photos of other classes")
+    unseen = tmp_path / "unseen"
+    for place in photos.iterdir():
+        if not (seen / place.name).exists():
+            shutil.copytree(place, unseen / place.name)
+    small = ("--precision", "int8", "--photos", unseen)
+    lookalike("export", run / "model", *small).refused("classes that the model was trained on", "take float16")

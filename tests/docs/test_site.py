@@ -1,4 +1,4 @@
-"""The site builds without a warning, offline, and none of its links is broken."""
+"""The site builds without a warning, offline; none of its links is broken, and no page is too wide."""
 
 import importlib
 import re
@@ -12,6 +12,7 @@ import pytest
 
 from lookalike import losses
 from tests.docs.test_arguments import ALONE, ROOMS
+from tests.fixtures.chromium import show
 from tests.missing import missing
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +36,7 @@ def build(out: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_site(tmp_path):
+def test_the_site(tmp_path, window):
     """One test, so that two processes do not build it twice."""
     site = build(tmp_path)
     guides = {page.stem for page in (ROOT / "docs").glob("*.md")}
@@ -43,6 +44,7 @@ def test_the_site(tmp_path):
     check_links(site)
     check_reference(site)
     check_formulas(site)
+    check_widths(site, window)
     assert "<td></td>" not in (site / "reference" / "http.html").read_text(encoding="utf-8")  # each field has a meaning
     assert (site / "searchindex.js").stat().st_size > 50_000
 
@@ -67,6 +69,19 @@ def check_formulas(site: Path) -> None:
     text = (site / "mathematics.html").read_text(encoding="utf-8")
     assert text.count("<math") == len(re.findall(r"\$[^$]+\$", (ROOT / "docs" / "mathematics.md").read_text()))
     assert "\\frac" not in text
+
+
+def check_widths(site: Path, window) -> None:
+    """On a laptop and on a phone no page is wider than the window: what is wide scrolls by itself."""
+    wide = []
+    for page in sorted(site.rglob("*.html")):
+        show(window, page, 1280)
+        for width in (1280, 390):
+            screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+            window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+            if window.execute_script("return document.documentElement.scrollWidth") > width:
+                wide.append(f"{page.relative_to(site)} at {width} pixels")
+    assert not wide
 
 
 def check_reference(site: Path) -> None:

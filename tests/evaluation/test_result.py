@@ -117,16 +117,17 @@ def test_the_table_has_a_row_per_family_and_a_column_per_k():
     lines = str(Result(metrics, {}, [], {"queries": 1234, "gallery": 5, "classes": 6})).splitlines()
     assert lines == [
         "1,234 queries, 5 in the gallery, 6 classes", "",
-        "%          @1    @10", "recall  50.00  75.00", "ndcg           25.00", "",
-        "map        12.50", "rho       0.5000", "tar@0.01  100.00",
+        "            @1     @10", "recall  0.5000  0.7500", "ndcg            0.2500", "",
+        "map       0.1250", "rho       0.5000", "tar@0.01  1.0000",
     ]  # fmt: skip
 
 
-def test_the_table_shows_percent_and_ties():
+def test_the_table_shows_fractions_and_ties():
     text = str(evaluate(np.ones((4, 2), "f"), [0, 0, 1, 1], metrics="recall@1,2 map intra"))
     assert "4 queries have ties" in text
     assert "@2" in text
-    assert "0.00" in text
+    assert "0.0000" in text
+    assert "%" not in text
 
 
 def test_compare_is_paired():
@@ -138,9 +139,9 @@ def test_compare_is_paired():
     assert worse.low < worse.difference < worse.high < 0
     assert worse.clear
     rows = [line.split() for line in str(comparison).splitlines()]
-    assert rows[1] == ["map@r", "old", f"{100 * results['old']['map@r']:.2f}"]
-    span = [f"[{100 * worse.low:+.2f},", f"{100 * worse.high:+.2f}]"]
-    assert rows[3] == ["map@r", "worse", f"{100 * worse.value:.2f}", f"{100 * worse.difference:+.2f}", *span, "*"]
+    assert rows[1] == ["map@r", "old", f"{results['old']['map@r']:.4f}"]
+    span = [f"[{worse.low:+.4f},", f"{worse.high:+.4f}]"]
+    assert rows[3] == ["map@r", "worse", f"{worse.value:.4f}", f"{worse.difference:+.4f}", *span, "*"]
     by_class = compare(results, ["map@r"], over="classes").differences[2]
     assert by_class.difference == worse.difference
     assert (by_class.low, by_class.high) == interval(

@@ -1,6 +1,7 @@
 """Networks are fetched once from the Hugging Face Hub, here a server on loopback, and stay what they were."""
 
 import json
+import shutil
 import threading
 from base64 import b64decode
 from hashlib import sha1
@@ -9,12 +10,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import torch
 import yaml
+from typer.testing import CliRunner
 
 from lookalike import models
+from lookalike.cli import app
 from lookalike.errors import UserError
 from lookalike.models import Architecture, Model
 from lookalike.models.backbones import hub, licence
 from lookalike.models.backbones.known import KNOWN
+from lookalike.search import Index
+from tests.cli.photos import folder
 from tests.missing import missing
 
 try:
@@ -228,8 +233,9 @@ def test_a_model_is_pushed_and_loaded_by_its_name(server, small, monkeypatch):
     card = server.files["me/shoes"]["README.md"].decode()
     front = yaml.safe_load(card.split("---")[1])
     assert front["model-index"][0]["results"][0]["metrics"][0] == {"type": "recall@1", "value": 0.5}
-    assert huggingface_hub.ModelCard(card).data.license == "other"
+    assert huggingface_hub.ModelCard(card).data.license is None
     assert "No weights are published for conv4" in card
+    assert "choose a licence" in card
 
 
 def test_the_card_names_the_licence_of_the_weights(tmp_path):
@@ -237,6 +243,33 @@ def test_the_card_names_the_licence_of_the_weights(tmp_path):
     card = (tmp_path / "model" / "README.md").read_text()
     assert yaml.safe_load(card.split("---")[1])["license"] == "apache-2.0"
     assert "Published weights of efficientnet_lite0: Apache-2.0." in card
+
+
+def test_terms_that_the_hub_has_no_name_for_are_named(tmp_path):
+    Model.create(Architecture("resnet18", dim=4)).save(tmp_path / "model")
+    front = yaml.safe_load((tmp_path / "model" / "README.md").read_text().split("---")[1])
+    assert front["license"] == "other"
+    assert front["license_name"].startswith("not-stated")
+
+
+def test_the_commands_push_a_model_and_index_with_it(server, small, monkeypatch, tmp_path):
+    """`hf:…` is fetched from the hub, not from the folder that was pushed."""
+
+    def lookalike(*words):
+        return CliRunner().invoke(app, [str(word) for word in words])
+
+    small.save(tmp_path / "model")
+    refused = lookalike("push", tmp_path / "model", "me/shoes", "--private")
+    assert "set HF_TOKEN to a token that may write there" in str(refused.exception)
+    monkeypatch.setenv("HF_TOKEN", "hf_agreed")
+    pushed = lookalike("push", tmp_path / "model", "me/shoes", "--private")
+    assert pushed.exit_code == 0, pushed.output
+    assert f"{server.address}/me/shoes: use it with hf:me/shoes" in pushed.output
+    assert server.private["me/shoes"]
+    shutil.rmtree(tmp_path / "model")
+    indexed = lookalike("index", "hf:me/shoes", folder(tmp_path / "photos"), "--out", tmp_path / "shop.index")
+    assert indexed.exit_code == 0, indexed.output
+    assert Index.open(tmp_path / "shop.index").identity.fingerprint == small.fingerprint
 
 
 def test_every_network_with_weights_has_a_licence():

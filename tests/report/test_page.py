@@ -26,7 +26,7 @@ ORDER = [
     "shape",
     "data",
 ]
-ORDER += ["repeat", "words"]
+ORDER += ["repeat", "glossary"]
 AXES = {  # a list of names, a number without a unit and a rate need none
     "results": ("value of the metric", ""),
     "recall": ("K, the number of answers looked at", "share of queries with a hit in K"),

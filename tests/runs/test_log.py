@@ -5,12 +5,15 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 
 from lookalike.errors import UserError
 from lookalike.runs.log import read_log
 from lookalike.training import JsonLines, TensorBoard, Tracker, to_all
+from tests.missing import missing
 
 
 def test_events_are_lines_and_progress_is_not_kept(tmp_path):
@@ -94,21 +97,41 @@ def test_a_tracker_that_is_unknown_or_not_installed(tmp_path, monkeypatch):
 TRACKED = """
 from pathlib import Path
 from lookalike.training import Tracker
+Path("shoes").mkdir()
 tracker = Tracker("wandb", Path("shoes"))
 tracker({"event": "start"})
 assert not Path("wandb").exists()
 tracker({"event": "step", "step": 3, "loss": 0.5})
 tracker({"event": "validation", "step": 3, "map@r": 0.25})
-tracker({"event": "end", "step": 3, "seconds": 1.5})
+tracker({"event": "end", "step": 3, "seconds": 1.5, "best_step": 3})
 """
 
 
+def test_a_resumed_run_goes_on_in_its_tracker(tmp_path, monkeypatch):
+    opened, logged = [], []
+    library = SimpleNamespace(init=lambda **how: opened.append(how), log=logged.append, finish=lambda: None)
+    monkeypatch.setitem(sys.modules, "wandb", library)
+    for step in (3, 6):  # a process each
+        tracker = Tracker("wandb", tmp_path / "shoes")
+        (tmp_path / "shoes").mkdir(exist_ok=True)
+        tracker({"event": "step", "step": step, "epoch": 2, "loss": 0.5, "warm": True, "phase": "head"})
+    assert logged == [{"step": step, "step/epoch": 2, "step/loss": 0.5} for step in (3, 6)]
+    assert opened[0] == opened[1]
+    assert opened[0]["resume"] == "allow"
+    assert opened[0]["name"] == f"shoes-{opened[0]['id']}"
+    Tracker("wandb", tmp_path)({"event": "step", "step": 3})
+    assert opened[2]["id"] != opened[0]["id"]
+
+
+@pytest.mark.slow
 def test_weights_and_biases_keeps_steps_and_validations(tmp_path):
     """The real package, offline, in a process of its own: it writes the file when that ends."""
-    pytest.importorskip("wandb", reason="wandb is not installed: 62 MB and 14 packages, for this test alone")
+    if find_spec("wandb") is None:
+        missing("wandb is not installed (extra: test)")
     variables = os.environ | {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
     subprocess.run([sys.executable, "-c", TRACKED], cwd=tmp_path, env=variables, check=True)
-    [file] = (tmp_path / "wandb").glob("offline-run-*/*.wandb")
+    key = (tmp_path / "shoes" / "tracker.txt").read_text()
+    [file] = (tmp_path / "wandb").glob(f"offline-run-*/run-{key}.wandb")
     content = file.read_bytes()
     for name, value in ((b"step/loss", b"0.5"), (b"validation/map@r", b"0.25"), (b"end/seconds", b"1.5")):
         assert re.search(re.escape(name) + rb".{1,4}" + re.escape(value), content, re.DOTALL), name

@@ -154,11 +154,11 @@ def as_text(
         if parts is not None:
             lines += ["", f"{title.replace('_', ' ')}, the weakest first"]
             ranked = sorted(parts.items(), key=lambda item: item[1].value)
-            lines += [f"{100 * part.value:7.2f}  {label}  ({part.queries:,} queries)" for label, part in ranked]
+            lines += [f"{part.value:.4f}  {label}  ({part.queries:,} queries)" for label, part in ranked]
     if "worst" in weak:
         lines += ["", "worst queries"]
         for row, label, value, *path in weak["worst"]:
-            lines.append(f"{100 * value:7.2f}  {path[0] if path else f'row {row}'}  [{label}]")
+            lines.append(f"{value:.4f}  {path[0] if path else f'row {row}'}  [{label}]")
     if "confused" in weak:
         lines += ["", "most confused classes"]
         lines += [f"{number:7,}  {truth} taken for {taken}" for truth, taken, number in weak["confused"]]

@@ -1,4 +1,4 @@
-"""A result as a table for the terminal: metrics at K side by side, the others below, in percent if they are shares."""
+"""A result as a table for the terminal: metrics at K side by side, the others below, as fractions."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
@@ -9,11 +9,7 @@ from lookalike.evaluation.names import GEOMETRY
 if TYPE_CHECKING:
     from lookalike.evaluation.result import Result
 
-NOT_SHARES = (*GEOMETRY, "inter_class_distance")
-
-
-def shown(name: str, value: float) -> str:
-    return f"{value:.4f}" if name in NOT_SHARES else f"{100 * value:.2f}"
+NOT_SHARES = (*GEOMETRY, "inter_class_distance")  # tables beside those of papers give all others in percent
 
 
 def aligned(rows: list[list[str]], words: Collection[int] = (0,)) -> list[str]:
@@ -39,14 +35,14 @@ def at_k(metrics: Mapping[str, float]) -> list[str]:
     if not families:
         return []
     ks = sorted({k for values in families.values() for k in values})
-    rows = [["%", *(f"@{k}" for k in ks)]]
+    rows = [["", *(f"@{k}" for k in ks)]]
     for family, values in families.items():
-        rows.append([family, *(shown(family, values[k]) if k in values else "" for k in ks)])
+        rows.append([family, *(f"{values[k]:.4f}" if k in values else "" for k in ks)])
     return aligned(rows)
 
 
 def others(metrics: Mapping[str, float]) -> list[str]:
-    rows = [[name, shown(name, value)] for name, value in metrics.items() if not is_at_k(name)]
+    rows = [[name, f"{value:.4f}"] for name, value in metrics.items() if not is_at_k(name)]
     return aligned(rows) if rows else []
 
 

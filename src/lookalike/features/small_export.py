@@ -65,8 +65,8 @@ def export_small(
 ) -> Proof:
     """Write `model` to `path` in `precision` ("float16" or "int8"), and prove it on the photos of `dataset`.
 
-    Classes that the model was trained on serve the calibration of int8, the others the proof. `most_lost`: the file is
-    refused if it loses more recall@1 than this.
+    Classes that the model was trained on serve the calibration of int8, which needs some of them, the others the proof.
+    `most_lost`: the file is refused if it loses more recall@1 than this.
     """
     if precision not in PRECISIONS:
         raise unknown("precision", precision, PRECISIONS)
@@ -74,7 +74,12 @@ def export_small(
     seen = torch.tensor([name in set(model.classes) for name in dataset.label_names])[dataset.labels]
     check(not bool(seen.all()), f"the model was trained on every class of {dataset.name}: give photos of other classes")
     unseen, known = dataset.subset(torch.nonzero(~seen)[:, 0]), dataset.subset(torch.nonzero(seen)[:, 0])
-    calibration = _some(known if len(known) else dataset) if precision == "int8" else None
+    check(
+        precision != "int8" or len(known) > 0,
+        f"int8 is calibrated on classes that the model was trained on, and {dataset.name} has photos of none: add some "
+        "or take float16",
+    )
+    calibration = _some(known) if precision == "int8" else None
     whole = PixelsToEmbeddings(model).eval().cpu()
     size = model.preprocessing.crop
     example = torch.zeros(3, model.preprocessing.channels, size, size)

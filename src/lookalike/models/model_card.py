@@ -1,12 +1,17 @@
 """The model card: the README in the folder of a model."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from lookalike.models.backbones import MEMBERS, licence
 
 SHOWN = 12  # classes named in the card
+ON_THE_HUB = {
+    "Apache-2.0": "apache-2.0",
+    "MIT": "mit",
+}  # how the hub writes licences; it has names for no others of ours
 
 
 def model_card(description: Mapping[str, Any], parameters: int) -> str:
@@ -23,7 +28,7 @@ def model_card(description: Mapping[str, Any], parameters: int) -> str:
 def _front_matter(description: Mapping[str, Any]) -> str:
     """What the Hugging Face Hub reads: licence, tags and figures, as YAML; JSON is YAML too."""
     facts: dict[str, Any] = {
-        "license": {"Apache-2.0": "apache-2.0", "MIT": "mit"}.get(licence(_backbone(description)), "other"),
+        **_terms(licence(_backbone(description))),
         "library_name": "lookalike",
         "pipeline_tag": "image-feature-extraction",
         "tags": ["lookalike", "metric-learning", "image-retrieval"],
@@ -37,6 +42,18 @@ def _front_matter(description: Mapping[str, Any]) -> str:
     return "---\n" + "\n".join(f"{name}: {json.dumps(value)}" for name, value in facts.items()) + "\n---"
 
 
+def _terms(known: str) -> dict[str, str]:
+    """The licence of the weights; nothing where whoever publishes the model has to choose one.
+
+    >>> _terms("MIT"), _terms("DINOv3 License"), _terms("")
+    ({'license': 'mit'}, {'license': 'other', 'license_name': 'dinov3-license'}, {})
+    """
+    if known in ON_THE_HUB:
+        return {"license": ON_THE_HUB[known]}
+    name = re.sub(r"[^a-z0-9.]+", "-", known.lower()).strip("-")
+    return {"license": "other", "license_name": name} if name else {}
+
+
 def _backbone(description: Mapping[str, Any]) -> str:
     architecture = description["architecture"]
     return str(architecture["backbone"]) if architecture else ""
@@ -45,7 +62,10 @@ def _backbone(description: Mapping[str, Any]) -> str:
 def _licence(description: Mapping[str, Any]) -> str:
     name = _backbone(description)
     if name in MEMBERS and not MEMBERS[name].published.files:
-        return f"## Licence\n\nNo weights are published for {name}: this model was trained from random ones."
+        return (
+            f"## Licence\n\nNo weights are published for {name}: this model was trained from random ones. Before you "
+            "publish it, choose a licence and write it into the first lines of this file, such as `license: mit`."
+        )
     known = licence(name) or "not known to lookalike"
     return (
         f"## Licence\n\nPublished weights of {name or 'this network'}: {known}. Where training started from them, "

@@ -42,6 +42,7 @@ class RunFolder:
         self.figures = path / "figures"
         self.thumbnails = path / "thumbnails.npz"
         self.suspicious_labels = path / "suspicious_labels.csv"
+        self.tracker = path / "tracker.txt"  # what the run is called by a tracker
         self.value = path / "value.json"  # the validation figure of a run that ends there, as the folds of a trial do
 
     @property

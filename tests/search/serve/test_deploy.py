@@ -53,7 +53,9 @@ def test_dockerfile():
             code = json.loads(words.partition("CMD ")[2])[2]
             compile(code, "healthcheck", "exec")
             assert "/v1/health" in code
-    extras = re.search(r"'\.\[([\w,]+)\]'", DOCKERFILE)[1].split(",")
+    assert '".[${EXTRAS}]"' in DOCKERFILE
+    extras = dict(words.partition("=")[::2] for name, words in instructions if name == "ARG")["EXTRAS"].split(",")
+    assert {"serve", "hf"} < set(extras)
     assert set(extras) <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
 
 

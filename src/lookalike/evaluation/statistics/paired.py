@@ -34,11 +34,11 @@ class PairedComparison(NamedTuple):
     differences: list[Difference]
 
     def __str__(self) -> str:
-        rows = [["metric", "result", "%", f"− {self.baseline}", "interval", ""]]
+        rows = [["metric", "result", "value", f"− {self.baseline}", "interval", ""]]
         for part in self.differences:
-            span = f"[{100 * part.low:+.2f}, {100 * part.high:+.2f}]" if part.name != self.baseline else ""
-            gain = f"{100 * part.difference:+.2f}" if part.name != self.baseline else ""
-            rows.append([part.metric, part.name, f"{100 * part.value:.2f}", gain, span, "*" if part.clear else ""])
+            span = f"[{part.low:+.4f}, {part.high:+.4f}]" if part.name != self.baseline else ""
+            gain = f"{part.difference:+.4f}" if part.name != self.baseline else ""
+            rows.append([part.metric, part.name, f"{part.value:.4f}", gain, span, "*" if part.clear else ""])
         return "\n".join(aligned(rows))
 
 

@@ -12,6 +12,7 @@ from lookalike.report.compare.content import COSTS, MethodComparison, MethodGap
 from lookalike.report.compare.published import PROTOCOLS
 from lookalike.report.compare.text import figure, number, shown_cost, span, titled
 from lookalike.report.markup import Html, element, join
+from lookalike.report.page import glossary
 from lookalike.report.page.page import Section, figures, note, page, today
 from lookalike.report.page.tables import Cell, Number, facts, scrolling, sortable, written
 
@@ -33,6 +34,7 @@ def draw(content: MethodComparison, charts: Sequence[Chart]) -> str:
         Section("cost", "Cost and quality", join(costs, _costs(content)) if costs else Html()),
         Section("settings", "What differs", _settings(content)),
         Section("published", "Beside published figures", _published(content)),
+        Section("glossary", "Glossary", glossary.section()),
     ]
     return page(content.collection.title, f"{len(content.rows)} methods · {today()}", sections)
 
@@ -57,7 +59,9 @@ def _results(content: MethodComparison) -> Html:
             cells.append(Number(f"{figure(metric, spread)} {ends}", spread.mean))
         rows.append(cells)
     heads = ["method", "seeds", *(f"{metric} [95%]" for metric in content.metrics)]
-    words = "Brackets: over seeds where there are several, else over queries. Click a heading to sort."
+    words = (
+        "In percent, as in papers; brackets: over seeds, or over queries where there is one. Click a heading to sort."
+    )
     return sortable("by-method", words, heads, rows)
 
 

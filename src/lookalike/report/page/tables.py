@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lookalike.report.markup import Html, element, join
+from lookalike.report.page import glossary
 
 
 class Number(NamedTuple):
@@ -18,12 +19,16 @@ Cell = str | Html | Number
 
 
 def sortable(name: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], rising: str = "") -> Html:
-    """A table of class `name`; `rising` is the heading by which the rows are in rising order already."""
+    """A table of class `name`, whose headings lead to the glossary that the page must have.
+
+    `rising` is the heading by which the rows are in rising order already.
+    """
     numeric = [any(isinstance(row[place], Number) for row in rows) for place in range(len(heads))]
     top = [
         element(
             "th",
             element("button", head, type="button"),
+            glossary.mark(head),
             scope="col",
             class_="number" if number else None,
             aria_sort="ascending" if head == rising else "none",

@@ -5,7 +5,7 @@ from typing import Any
 
 from lookalike.evaluation import Result
 from lookalike.report.markup import Html, element, join
-from lookalike.report.page.glossary import link
+from lookalike.report.page.glossary import link, linked
 from lookalike.report.page.tables import scrolling
 from lookalike.report.run.figures import MAIN
 from lookalike.report.run.record import RunRecord
@@ -76,8 +76,9 @@ def results_table(rows: Sequence[Mapping[str, Any]]) -> Html:
     """Every metric of every result."""
     names = list(dict.fromkeys(name for row in rows for name in row.get("metrics", {})))
     heads = [element("th", "metric", scope="col")]
-    heads += [element("th", row.get("name", ""), scope="col", class_="number") for row in rows]
-    body = [element("tr", element("th", name, scope="row"), *(_value(row, name) for row in rows)) for name in names]
+    heads += [element("th", linked(row.get("name", "")), scope="col", class_="number") for row in rows]
+    lines = [(element("th", linked(name), scope="row"), *(_value(row, name) for row in rows)) for name in names]
+    body = [element("tr", *cells) for cells in lines]
     return scrolling(None, "Every metric; brackets are 95% intervals", heads, body)
 
 

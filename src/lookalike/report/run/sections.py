@@ -43,7 +43,7 @@ def draw(content: Content, pictures: Mapping[int, Pixels]) -> str:
         Section("shape", "Shape of the space", _shape(content)),
         Section("data", "Data", facts.data_section(run)),
         Section("repeat", "Settings", facts.repeat_section(run)),
-        Section("words", "Words", glossary.section()),
+        Section("glossary", "Glossary", glossary.section()),
     ]
     title = str(run.result.get("title") or run.folder.path.resolve().name)
     return page(title, _subtitle(content), sections, data_block("map-data", script))
@@ -110,10 +110,10 @@ def _calibration(content: Content) -> Html:
     facts = content.run.part("calibration")
     if not facts:
         return Html()
-    score = "chance" if facts.get("models") or facts.get("weights") else "similarity"
+    score, how = ("chance", ".1%") if facts.get("models") or facts.get("weights") else ("similarity", ".3f")
     reason = f" ({facts['reason']})" if facts.get("reason") else ""
-    sure = f"A search answers “sure” at a {score} of {facts['sure'] or 0:.3f} or more"
-    covered = f"It covers {facts['coverage']:.1%} of the pictures whose class can be found. "
+    sure = f"A search answers “sure” at a {score} of {facts['sure'] or 0:{how}} or more"
+    covered = f"Their coverage is {facts['coverage']:.1%}. "
     words = (
         (f"{sure}: " if facts["sure"] is not None else "No answer is called “sure”: the aim is that ")
         + f"at least {facts['target']:.0%} of such answers are right, on other classes too{reason}. "
@@ -121,7 +121,7 @@ def _calibration(content: Content) -> Html:
         + f"This was measured with {facts['classes']:,} classes; n classes promise at most n / (n + 1), so 95% takes "
         "19 of them or more. Calibrate an index of your own with lookalike calibrate."
     )
-    return join(element("p", words), figures(content.charts["calibration"]))
+    return join(element("p", glossary.linked(words)), figures(content.charts["calibration"]))
 
 
 def _threshold_table(reached: Mapping[float, Threshold]) -> Html:
@@ -131,7 +131,8 @@ def _threshold_table(reached: Mapping[float, Threshold]) -> Html:
         cells = (f"{row.threshold:.4f}", share(row.recall)) if row else ("not reached", "–")
         head = element("th", f"{target:.2f}", scope="row", class_="number")
         rows.append(element("tr", head, *(element("td", cell, class_="number") for cell in cells)))
-    heads = [element("th", name, scope="col", class_="number") for name in ("precision", "similarity ≥", "recall")]
+    names = ("precision", "similarity ≥", "recall")
+    heads = [element("th", glossary.linked(name), scope="col", class_="number") for name in names]
     caption = "Thresholds for a target precision: call two images the same class above them."
     return element("div", scrolling(None, caption, heads, rows), class_="beside")
 
@@ -140,7 +141,7 @@ def _shape(content: Content) -> Html:
     rows = [
         element(
             "div",
-            element("dt", name.replace("_", " / ")),
+            element("dt", glossary.linked(name.replace("_", " / "))),
             element("dd", element("strong", f"{value:.3f}"), " ", MEANINGS[name]),
         )
         for name, value in content.measures.shape.items()

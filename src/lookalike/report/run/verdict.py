@@ -14,6 +14,7 @@ from typing import Any
 
 from lookalike.report.charts.chart import Axis, Chart, Series, around, columns
 from lookalike.report.markup import Html, element, join
+from lookalike.report.page.glossary import linked
 from lookalike.report.page.tables import Cell, Number, sortable
 
 METRICS = ("map@r", "recall@1")
@@ -24,7 +25,7 @@ def draw(verdict: Mapping[str, Any]) -> Html:
         return Html()
     delivered, reasons = verdict.get("delivered"), verdict.get("reasons", verdict.get("sentences")) or []
     return join(
-        element("p", "Delivered: ", element("strong", delivered)) if delivered else "",
+        element("p", "Delivered: ", element("strong", linked(delivered))) if delivered else "",
         *(element("p", sentence) for sentence in reasons),
         _list("Warnings", "warnings", verdict.get("warnings") or []),
         _list("What would help next", "next", verdict.get("next") or []),
@@ -132,8 +133,8 @@ def _difference(ends: Sequence[float]) -> Cell:
 
 
 def _cells(candidate: Mapping[str, Any], folds: bool) -> list[Cell]:
-    name = str(candidate.get("name", ""))
-    title = element("strong", f"✓ {name} (delivered)") if candidate.get("delivered") else name
+    name = linked(str(candidate.get("name", "")))
+    title = element("strong", "✓ ", name, " (delivered)") if candidate.get("delivered") else name
     return [
         title,
         *_metrics(candidate),
