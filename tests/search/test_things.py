@@ -97,7 +97,7 @@ def test_photos_and_other_things_by_another_column(index, figs):
     names = [hit.thing for hit in index.search(query, 50).hits]
     assert len(names) == 13
     assert names.count(None) == 1  # the photo without a name, a thing of its own
-    many = index.search_many([query, query], 3)
+    many = index.answers([Question([query], k=3)] * 2)
     assert [[hit.thing for hit in answer.hits] for answer in many] == [names[:3]] * 2
 
 

@@ -425,19 +425,6 @@ class Index:
         _, items = next(self.store.scan(), ([], vectors[:0]))
         return reference(items, vectors[asked], similarities, [queries.labels[row] for row in asked])
 
-    def search_many(
-        self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
-    ) -> list[Answer]:
-        """An answer to each of `queries`, in one pass over the index; no verdicts."""
-        conditions = filters.parse(where)
-        while True:
-            generation = self.identity.generation
-            vectors = self.vectors_of(queries)
-            asked = [Question([vector], (), k, conditions, group, generation=generation) for vector in vectors]
-            answers = asking.answers(self.store, asked, Rules(None, self.thing))
-            if not any(isinstance(answer, GenerationError) for answer in answers):
-                return [_raised(answer) for answer in answers]
-
     def vectors_of(self, queries: Sequence[Query], box: Box | None = None, flip: bool = False) -> Vectors:
         """The `queries` as vectors, in their order; with `flip` pictures count together with their mirror images.
 
