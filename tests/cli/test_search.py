@@ -77,7 +77,13 @@ def test_things_answer_where_the_index_has_them(lookalike, shop, finished, photo
     assert [hit["photos"][0]["id"] for hit in answer["hits"]] == [hit["id"] for hit in answer["hits"]]
     table = lookalike("search", place, query, "--k", 3)
     assert re.search(r"^similarity +thing +label +item$", table.out, re.MULTILINE)
-    assert "by 'label', 0 photos are of none" in lookalike("status", place).out
+    assert re.search(r"things +\d+ things by 'label'; each is ranked by its best", lookalike("status", place).out)
+    table = tmp_path / "shop.csv"
+    table.write_text("\n".join(["path,sku", *(f"{photo},{photo.stem[0]}" for photo in photos.rglob("*.png"))]))
+    said = lookalike("calibrate", place).out + lookalike("index", finished[0] / "model", table, "--out", place).out
+    assert "dropped" not in said
+    said = lookalike("index", finished[0] / "model", table, "--out", place, "--thing", "sku").out
+    assert "the calibration was about other things and is dropped: run lookalike calibrate" in said
 
 
 def test_conditions_groups_boxes_and_examples(lookalike, shop, photos):

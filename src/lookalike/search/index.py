@@ -21,7 +21,7 @@ from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
 from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.loading import load
-from lookalike.search.adding.sources import RESERVED, Entry, Source
+from lookalike.search.adding.sources import RESERVED, Entry, Listing, Source
 from lookalike.search.adding.update import Progress, Update, prune, update
 from lookalike.search.asking import Example, Question, Rules
 from lookalike.search.calibration import kept, measuring
@@ -32,7 +32,7 @@ from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.heat import Why
 from lookalike.search.item_counts import ItemCounts
-from lookalike.search.items import Answer, Classified, Identity, Vectors
+from lookalike.search.items import Answer, Classified, Identity, Item, Vectors
 from lookalike.search.log import LogEntry, this_user
 from lookalike.search.model_copy import load_model, model_content
 from lookalike.search.pictures import content_of
@@ -164,7 +164,8 @@ class Index:
     ) -> Update:
         """Add images, or bring those of the same source up to date; only what is new or changed is embedded.
 
-        `thing`: the column that says which thing a photo shows ("label": its class): from now on things answer.
+        `thing`: the column that says which thing a photo shows ("label": its class): from now on things answer. Its cells
+        are kept as they are written, never as numbers; "id": from now on photos answer again.
         Nothing is removed unless `prune_missing` is set, and then only what came from the same source.
         `workers` embed: processes or a cluster, which see the images under the same names.
         """
@@ -173,7 +174,8 @@ class Index:
             if thing is not None:
                 self.have_things(thing)
             return result
-        listing = sources.listing(source)
+        listing = sources.listing(source, self._texts(thing))
+        _check_names((entry.item for entry in listing.entries), thing or self.thing)
         if thing is not None:
             columns = dict.fromkeys(name for entry in listing.entries for name in entry.item.columns)
             self.have_things(thing, list(columns))
@@ -197,18 +199,26 @@ class Index:
         return self.store.documents.read(THING)
 
     def have_things(self, column: str, coming: Sequence[str] = ()) -> None:
-        """From now on answers are things: the photos that have the same value in `column`.
+        """From now on answers are things: the photos that have the same value in `column`; "id": photos again.
 
         `coming`: columns that photos are about to bring. A calibration that was about something else is dropped.
         """
-        known = ["label", *(name for name in {*self.store.columns(), *coming} if name not in RESERVED)]
+        known = ["label", "id", *(name for name in {*self.store.columns(), *coming} if name not in RESERVED)]
         if column not in known:
             raise unknown("column of things", column, known)
-        if column == self.thing:
+        thing = None if column == "id" else column
+        if thing == self.thing:
             return
-        if column != (self.thing or "label"):
+        if self.store.columns().get(column) == "number":
+            _check_names(self.store.listed(), thing)
+        if (thing or "label") != (self.thing or "label"):
             kept.drop(self.store)
-        self.store.documents.write(THING, column)
+        self.store.documents.write(THING, thing)
+
+    def _texts(self, thing: str | None = None) -> set[str]:
+        """Columns whose cells are kept as they are written: those that hold texts, and the one that names things."""
+        kinds, named = self.store.columns(), thing or self.thing
+        return {name for name in (*kinds, *([] if named is None else [named])) if kinds.get(name) != "number"}
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """On PostgreSQL: answer from an approximate index and measure it where `on` is set, else exactly."""
@@ -392,7 +402,7 @@ class Index:
         if source is None:
             queries = measuring.own_queries(self.store, listed)
         else:
-            labelled = _labelled(source, thing)
+            labelled = _labelled(sources.listing(source, self._texts()), thing)
             measuring.check_classes(labelled, listed)
             queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         known = set() if self.identity.fingerprint is None else set(self.model.classes)
@@ -463,9 +473,19 @@ def identity_of(model: Model) -> Identity:
     return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
 
 
-def _labelled(source: Source, thing: str | None) -> list[Entry]:
+def _check_names(items: Iterable[Item], thing: str | None) -> None:
+    """Refuse fractions as names of things: 12.1 may have been written 12.10, which is another article."""
+    for item in items if thing is not None else ():
+        name = item.value(str(thing))
+        check(
+            not isinstance(name, float) or name.is_integer(),
+            f"'{thing}' holds numbers in this index, where 12.10 is the same as 12.1, so {name} names no thing: make "
+            f"an index whose first photos are added with --thing {thing}, which keeps names as they are written",
+        )
+
+
+def _labelled(listing: Listing, thing: str | None) -> list[Entry]:
     """Images with one label each, to calibrate with; the label is the thing that they show, where there are things."""
-    listing = sources.listing(source)
     if thing is not None:
         named = [replace(entry, item=called(entry.item, thing)) for entry in listing.entries]
         known = [entry for entry in named if entry.item.label is not None]
