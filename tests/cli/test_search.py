@@ -54,7 +54,28 @@ def test_why_in_words_as_json_and_as_pictures(lookalike, shop, photos, tmp_path)
     (answer,) = json.loads(lookalike("search", shop, query, "--k", 2, "--why", "--json").out)
     for hit in answer["hits"]:
         assert hit["why"]["similarity"] == pytest.approx(hit["similarity"], abs=1e-5)
-    lookalike("search", shop, "--like", query, "--like", query, "--why").refused("only the answer to one picture")
+    lookalike("search", shop, "--like", query, "--like", query, "--why").refused("needs exactly one query picture")
+
+
+def test_a_photo_that_is_gone_is_found_and_not_explained(lookalike, finished, photos, tmp_path):
+    folder = shutil.copytree(sorted(photos.rglob("*.png"))[0].parent, tmp_path / "few")
+    assert lookalike("index", finished[0] / "model", folder, "--out", tmp_path / "index").code == 0
+    query, gone, *_ = sorted(folder.iterdir())
+    gone.unlink()
+    (answer,) = json.loads(lookalike("search", tmp_path / "index", query, "--why", "--json").out)
+    for hit in answer["hits"]:
+        assert (
+            (hit["why"] is None)
+            == (hit["path"] == str(gone))
+            == ("is not there, or changed" in str(hit.get("problem")))
+        )
+    said = lookalike("search", tmp_path / "index", query, "--why", "--page", tmp_path / "why.html")
+    assert (said.code, said.out.count("similarity of"), said.out.count("is not there")) == (
+        0,
+        len(answer["hits"]) - 1,
+        1,
+    )
+    assert (tmp_path / "why.html").read_text().count("is not there, or changed") == 1
 
 
 def test_crops_are_looked_for_where_they_are_asked_for(lookalike, shop):

@@ -7,6 +7,7 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from torch import Tensor
 
 from lookalike.errors import UserError, check, unknown
+from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
@@ -35,7 +37,7 @@ from lookalike.search.item_counts import ItemCounts
 from lookalike.search.items import Answer, Classified, Identity, Item, Vectors
 from lookalike.search.log import LogEntry, this_user
 from lookalike.search.model_copy import load_model, model_content
-from lookalike.search.pictures import content_of
+from lookalike.search.pictures import PictureError, content_of
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.receipt import Receipt
@@ -164,8 +166,8 @@ class Index:
     ) -> Update:
         """Add images, or bring those of the same source up to date; only what is new or changed is embedded.
 
-        `thing`: the column that says which thing a photo shows ("label": its class): from now on things answer. Its cells
-        are kept as they are written, never as numbers; "id": from now on photos answer again.
+        `thing`: the column that says which thing a photo shows ("label": its class): from now on things answer. Its
+        cells are kept as they are written, never as numbers. "id": from now on photos answer again.
         Nothing is removed unless `prune_missing` is set, and then only what came from the same source.
         `workers` embed: processes or a cluster, which see the images under the same names.
         """
@@ -330,12 +332,19 @@ class Index:
         return explained(query, hit, self.identity.geometry)
 
     def picture(self, item: str) -> Tensor:
-        """The picture of an `item` (its id), as it was embedded: 3 × h × w, uint8."""
+        """The picture of an `item` (its id), as it was embedded by the model of the index: 3 × h × w, uint8."""
         items = self.store.items([item])
         check(bool(items), f"there is no item '{item}' in this index")
-        content = content_of(self.store, items[0])
+        if items[0].mapped:
+            raise PictureError(
+                f"the vector of '{item}' is mapped from that of an earlier model, not made from its picture: "
+                "ask why when lookalike upgrade has embedded it"
+            )
+        content = None
+        with suppress(UnreadableError):
+            content = content_of(self.store, items[0])
         if content is None:
-            raise UserError(f"the picture of '{item}' is not there, or changed since it was indexed: index it again")
+            raise PictureError(f"the picture of '{item}' is not there, or changed since it was indexed: index it again")
         return pixels_of(content)
 
     def answer(

@@ -32,9 +32,12 @@ class Lit(NamedTuple):
 def search_page(
     index: Index,
     answers: Sequence[tuple[str, Sequence[bytes | None], Answer]],
-    why: Mapping[int, Sequence[Lit]] = MappingProxyType({}),
+    why: Mapping[int, Sequence[Lit | str]] = MappingProxyType({}),
 ) -> str:
-    """Every query (its name and pictures) with its hits; `why`: of a query, by its place, each hit explained."""
+    """Every query (its name and pictures) with its hits.
+
+    `why`: of a query, by its place, each hit explained, or why it cannot be.
+    """
     sections = [
         Section(f"query-{place + 1}", name, answer_card(index, asked, answer, why.get(place, ())))
         for place, (name, asked, answer) in enumerate(answers)
@@ -45,7 +48,7 @@ def search_page(
 FOOTER = "All pictures are embedded in this page; it loads nothing."
 
 
-def answer_card(index: Index, asked: Sequence[bytes | None], answer: Answer, why: Sequence[Lit] = ()) -> Html:
+def answer_card(index: Index, asked: Sequence[bytes | None], answer: Answer, why: Sequence[Lit | str] = ()) -> Html:
     """A query, the pictures that `asked`, with its verdict, beside its hits."""
     words = answer.words or answer.verdict
     before, _, after = (in_brief(answer) if answer.words else words).partition(words)
@@ -57,13 +60,13 @@ def answer_card(index: Index, asked: Sequence[bytes | None], answer: Answer, why
     return element("div", query, element("div", *hits, class_="hits"), class_="search")
 
 
-def _card(index: Index, hit: Hit, lit: Lit | None) -> Html:
+def _card(index: Index, hit: Hit, lit: Lit | str | None) -> Html:
     thing = text_of(hit.thing)
     others = [_image(thumbnail(index.store, photo.item, 128), photo.id) for photo in hit.photos[1 : 1 + PHOTOS]]
     bar = element("meter", f"{hit.similarity:.3f}", min="0", max="1", value=f"{max(0.0, hit.similarity):.4f}")
     return element(
         "figure",
-        *([_image(thumbnail(index.store, hit.item), hit.id)] if lit is None else _lit_images(hit, lit)),
+        *(_lit_images(hit, lit) if isinstance(lit, Lit) else [_image(thumbnail(index.store, hit.item), hit.id)]),
         element(
             "figcaption",
             element("strong", thing or hit.label or "without a label"),
@@ -71,7 +74,7 @@ def _card(index: Index, hit: Hit, lit: Lit | None) -> Html:
             bar,
             f" {hit.similarity:.4f}",
             element("small", printable(hit.path or hit.id)),
-            *([] if lit is None else [element("small", lit.words)]),
+            *([] if lit is None else [element("small", lit.words if isinstance(lit, Lit) else lit)]),
         ),
         *([element("div", *others, class_="photos")] if others else []),
     )

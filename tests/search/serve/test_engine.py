@@ -145,6 +145,10 @@ def test_mapped_hits_are_noted_for_the_upgrade(start, shop, second):
         assert hits.first(store) == []
         engine.keep()
         assert {item.id for item in hits.first(store)} == set(found)
+        with pytest.raises(
+            Refusal, match="is mapped from that of an earlier model"
+        ):  # its picture is not what ranked it
+            asyncio.run(engine.why(Upload(encoded("figs")), found[0]))
 
 
 def test_a_new_generation_is_not_waited_for_for_ever(start):

@@ -117,9 +117,7 @@ def _of_table(file: Path, texts: Collection[str]) -> Listing:
         )
     column = "labels" if "label" not in lower and "labels" in lower else "label"
     own = {place: name for place, name in enumerate(header) if name.lower() not in RESERVED and name}
-    typed = {
-        name: _typed([row[place].strip() for row in rows.values()], name in texts) for place, name in own.items()
-    }
+    typed = {name: _typed([row[place].strip() for row in rows.values()], name in texts) for place, name in own.items()}
     root = printable(str(file.resolve()))
     entries = []
     for place, (number, row) in enumerate(rows.items()):
