@@ -179,8 +179,8 @@ def test_chances_are_about_things(index, figs):
     assert index.calibration is None
     result = index.calibrate()
     assert result.calibration.classes == 12
-    names = ["first thing by its best photo", "by its best 2 (things of 2 or 3 photos)"]
-    assert [trial.name for trial in result.compared] == names
+    assert [trial.name for trial in result.compared] == ["the best photo", "the best 2 photos"]
+    assert list(result.compared[1].by_size) == ["2 or 3"]
     answer = index.search(figs[0], 3)
     assert answer.label.startswith("figs-")
     assert answer.chance is not None

@@ -32,7 +32,7 @@ def run(
         str | None,
         typer.Option(
             "--thing",
-            help="Answer with things, all photos with the same value in this column, instead of photos; `id`: with photos.",
+            help="Answer with things: all photos with the same value in this column, together; `id`: with photos.",
         ),
     ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Also remove items of DATA whose files are gone.")] = False,

@@ -394,7 +394,7 @@ class Index:
         plain: bool = False,
         stage: measuring.Stage = lambda _: None,
     ) -> Calibrated:
-        """Measure what answers mean here, and keep it with the index; `plain`: without flip.
+        """Measure what answers mean here, and keep it with the index; `plain`: switch nothing on.
 
         `source`: further images of its classes; without them its own items are asked, each without itself.
         `precision`: how often an answer that is called sure must be right; without one, the highest level that a

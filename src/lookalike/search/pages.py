@@ -1,6 +1,6 @@
 """Self-contained pages of a search, a calibration, and duplicates: pictures inside, nothing loaded from elsewhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import as_url, thumbnail
+from lookalike.search.quality import FLIP
 from lookalike.search.repeats import LEVELS, Group
 from lookalike.search.things import text_of
 from lookalike.search.wording import in_brief
@@ -129,38 +130,40 @@ def sentences(calibrated: Calibrated) -> list[str]:
         lines.append("This holds for photos like those in the index. For other photos, calibrate with some of them.")
     if calibration.seen_in_training:
         lines.append("Some of these classes were seen in training: answers for new classes will be less reliable.")
-    if calibrated.compared:
-        on = calibrated.quality.names
-        flip = "flip did not help beyond the noise, so it stays off."
-        photos = "The best two photos did not help beyond the noise, so a thing is ranked by its best one."
-        off = flip if any(trial.name == "flip" for trial in calibrated.compared) else photos
-        lines.append(f"Switched on: {', '.join(on)}." if on else off)
-    return lines
+    return [*lines, *_switched(calibrated)]
+
+
+def _switched(calibrated: Calibrated) -> Iterator[str]:
+    on = calibrated.quality.names
+    if on:
+        yield f"Switched on: {', '.join(on)}."
+    for trial in calibrated.compared[1::2]:
+        if trial.kept and trial.name not in on:
+            yield f"Left off as you asked, although it would help: {trial.name}."
+        elif not trial.kept:
+            instead = "it stays off" if trial.name == FLIP else "a thing is ranked by its best one"
+            yield f"{trial.name.capitalize()} did not help beyond the noise, so {instead}."
+
+
+def ways(calibrated: Calibrated) -> list[list[str]]:
+    """The rows of a table of what was compared, each way to search below that without it; its head first."""
+    rows = [["", "labels right", "difference", "95% interval", "by number of photos", "helps"]]
+    for place, trial in enumerate(calibrated.compared):
+        low, high = trial.interval
+        sizes = ", ".join(f"{size}: {value:+.3f}" for size, value in trial.by_size.items())
+        helps = ("yes" if trial.kept else "no") if place % 2 else ""
+        numbers = [f"{trial.recall:.3f}", f"{trial.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]"]
+        rows.append([trial.name, *numbers, sizes, helps])
+    return rows
 
 
 def _ways(calibrated: Calibrated) -> Html:
-    names = ("", "labels right", "difference", "95% interval", "1 photo, 3, all", "kept")
-    rows = [
-        element(
-            "tr",
-            *(
-                element("td", cell)
-                for cell in (
-                    row.name,
-                    f"{row.recall:.3f}",
-                    f"{row.difference:+.3f}",
-                    f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]",
-                    ", ".join(f"{value:+.3f}" for value in row.by_size),
-                    "yes" if row.kept else "no",
-                )
-            ),
-        )
-        for row in calibrated.compared
-    ]
-    if not rows:
+    if not calibrated.compared:
         return note("Nothing was compared: that takes further images.")
-    head = element("tr", *(element("th", name) for name in names))
-    return element("div", element("table", element("thead", head), element("tbody", *rows)), class_="scroll")
+    head, *rows = ways(calibrated)
+    header = element("thead", element("tr", *(element("th", name) for name in head)))
+    body = element("tbody", *(element("tr", *(element("td", cell) for cell in row)) for row in rows))
+    return element("div", element("table", header, body), class_="scroll")
 
 
 def duplicates_page(index: Index, groups: Sequence[Group]) -> str:
