@@ -12,6 +12,9 @@ Local descriptors are 32 places of the 14 × 14 map in 31 whitened components of
 first 100 hits are ordered by similarity + w · Σ (cos − t) over mutual matches, with or without another match that moved
 alike. Saliency, t, geometry and w are chosen on a quarter of the classes, which the head was not whitened on.
 
+Does the model look at the background? Pasted photos ask among the originals with the photo covered by one grey, and
+with everything else covered.
+
 Every figure is recall@1 without the query's own photo; intervals are over classes.
 """
 
@@ -26,7 +29,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 
-from benchmarks.pasted import pasted
+from benchmarks.pasted import Box, pasted
 from lookalike.data.formats.folder import is_image, walk
 from lookalike.models import Architecture, Model
 from lookalike.models.preprocess import prepare, seen_part
@@ -35,6 +38,7 @@ from lookalike.models.whitening import whitening
 PLACES, COMPONENTS, FIRST = 32, 31, 100
 WEIGHTS = (0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 NEAR = 0.16  # of a side: matches that moved alike
+COVER = (127, 127, 127)  # nothing, to the network: the mean of its preprocessing
 
 
 class Looks(NamedTuple):
@@ -216,8 +220,17 @@ def photos(root: Path, most: int) -> tuple[list[Path], np.ndarray, np.ndarray]:
     return files, np.array(labels), np.array(labels) < len(classes) // 2
 
 
+def covered(picture: Image.Image, box: Box) -> tuple[Image.Image, Image.Image]:
+    """Without the inside of the box, and without the rest."""
+    x, y, width, height = box
+    outside, inside = picture.copy(), Image.new("RGB", picture.size, COVER)
+    outside.paste(COVER, (x, y, x + width, y + height))
+    inside.paste(picture.crop((x, y, x + width, y + height)), (x, y))
+    return outside, inside
+
+
 def seen(files: Sequence[Path], clutter: Sequence[Sequence[Path]]) -> tuple[Looks, Looks, np.ndarray]:
-    """Originals, pasted photos, and the features of the latter's true boxes."""
+    """Originals, pasted photos, and the features of the latter's true boxes, without them, and without the rest."""
     network, parts = Network(), []
     for start in range(0, len(files), 16):
         originals = [opened(file) for file in files[start : start + 16]]
@@ -227,10 +240,12 @@ def seen(files: Sequence[Path], clutter: Sequence[Sequence[Path]]) -> tuple[Look
             others = [
                 opened(some[int(generator.integers(len(some)))]) for some in clutter for _ in range(8 // len(clutter))
             ]
-            picture, (x, y, width, height) = pasted(photo, others, generator)
+            picture, box = pasted(photo, others, generator)
+            x, y, width, height = box
             made.append(picture)
-            inside.append(picture.crop((x, y, x + width, y + height)))
-        parts.append((network.look(originals), network.look(made), network.maps(inside)[0].mean((2, 3))))
+            inside += [picture.crop((x, y, x + width, y + height)), *covered(picture, box)]
+        three = network.maps(inside)[0].mean((2, 3)).reshape(len(made), 3, -1)
+        parts.append((network.look(originals), network.look(made), three))
     looks = [Looks(*(np.concatenate([part[kind][field] for part in parts]) for field in range(3))) for kind in (0, 1)]
     return looks[0], looks[1], np.concatenate([part[2] for part in parts])
 
@@ -248,7 +263,9 @@ def measure(root: Path, clutter: Sequence[Sequence[Path]], most: int) -> dict[st
         return np.asarray(unseen[scores.argmax(1)] == unseen, float)
 
     result: dict[str, Any] = {"photos": len(unseen), "classes": len(np.unique(unseen))}
-    true = own(inside[~train])[:, None]
+    true, *rest = (own(inside[~train, which])[:, None] for which in range(3))
+    for name, one in zip(("object", "background"), rest, strict=True):
+        result[f"on clutter: {name} covered"] = float(found(best_pairs(one, views(original, False))).mean())
     for name, query, item in (("original", original, original), ("on clutter", made, original), ("both", made, made)):
         whole = found(best_pairs(views(query, False), views(item, False)))
         result[f"{name}: whole"] = float(whole.mean())

@@ -52,7 +52,7 @@ def one_by_one():
 
 def together():
     for _ in range(4):
-        index.search_many(list(queries))
+        index.store.search(queries, 10)
 
 def added_and_removed():
     for _ in range(4):

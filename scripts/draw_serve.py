@@ -4,6 +4,7 @@ It needs the extras `serve`, `pretrained` and `test`, and Chromium.
 """
 
 import base64
+import json
 import re
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from PIL import Image
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.items import Item
+from lookalike.search.quality import Quality
 from tests.fixtures.chromium import PATIENCE, chromium, lacking
 from tests.fixtures.shop import PRODUCTS, draw, photo
 
@@ -57,6 +59,18 @@ def make_large_index(folder: Path) -> Path:
     index.store.put(items, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), drawn)
     index.close()
     return folder / "catalogue.index"
+
+
+def make_things(folder: Path) -> Path:
+    """The same photos, all of one product together, ranked by their best two."""
+    model = Model.create(Architecture("efficientnet_lite0", {}, dim=None), weights="pretrained")
+    (folder / "things").mkdir()
+    index = Index.create(folder / "things" / "shop.index", model)
+    index.add(folder / "photos" / "shop.csv", thing="label")
+    index.calibrate(folder / "held_out" / "shop.csv", precision=0.9, plain=True)
+    index.store.documents.write("quality", json.dumps(Quality(pooled=2).as_json()))
+    index.close()
+    return folder / "things" / "shop.index"
 
 
 @contextmanager
@@ -143,6 +157,11 @@ def main() -> None:
             save(window, FOLDER / "phone-marks.png")
             open_page(window, address, 390, 844, "dark")
             save(window, FOLDER / "phone.png")
+        with served("serve", make_things(folder), "--no-log") as address:
+            open_page(window, address, 1280, 760, "light")
+            window.find_element("css selector", "#start .choose").send_keys(str(folder / "lamp.jpg"))
+            wait(window, ANSWERED)
+            save(window, FOLDER / "things.png")
         with served("serve", make_large_index(folder), "--no-log") as address:
             open_page(window, address, 1280, 760, "light")
             window.find_element("css selector", "#find-field").send_keys("99\n")

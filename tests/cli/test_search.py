@@ -54,7 +54,28 @@ def test_why_in_words_as_json_and_as_pictures(lookalike, shop, photos, tmp_path)
     (answer,) = json.loads(lookalike("search", shop, query, "--k", 2, "--why", "--json").out)
     for hit in answer["hits"]:
         assert hit["why"]["similarity"] == pytest.approx(hit["similarity"], abs=1e-5)
-    lookalike("search", shop, "--like", query, "--like", query, "--why").refused("only the answer to one picture")
+    lookalike("search", shop, "--like", query, "--like", query, "--why").refused("needs exactly one query picture")
+
+
+def test_a_photo_that_is_gone_is_found_and_not_explained(lookalike, finished, photos, tmp_path):
+    folder = shutil.copytree(sorted(photos.rglob("*.png"))[0].parent, tmp_path / "few")
+    assert lookalike("index", finished[0] / "model", folder, "--out", tmp_path / "index").code == 0
+    query, gone, *_ = sorted(folder.iterdir())
+    gone.unlink()
+    (answer,) = json.loads(lookalike("search", tmp_path / "index", query, "--why", "--json").out)
+    for hit in answer["hits"]:
+        assert (
+            (hit["why"] is None)
+            == (hit["path"] == str(gone))
+            == ("is not there, or changed" in str(hit.get("problem")))
+        )
+    said = lookalike("search", tmp_path / "index", query, "--why", "--page", tmp_path / "why.html")
+    assert (said.code, said.out.count("similarity of"), said.out.count("is not there")) == (
+        0,
+        len(answer["hits"]) - 1,
+        1,
+    )
+    assert (tmp_path / "why.html").read_text().count("is not there, or changed") == 1
 
 
 def test_crops_are_looked_for_where_they_are_asked_for(lookalike, shop):
@@ -77,7 +98,13 @@ def test_things_answer_where_the_index_has_them(lookalike, shop, finished, photo
     assert [hit["photos"][0]["id"] for hit in answer["hits"]] == [hit["id"] for hit in answer["hits"]]
     table = lookalike("search", place, query, "--k", 3)
     assert re.search(r"^similarity +thing +label +item$", table.out, re.MULTILINE)
-    assert "by 'label', 0 photos are of none" in lookalike("status", place).out
+    assert re.search(r"things +\d+ things by 'label'; each is ranked by its best", lookalike("status", place).out)
+    table = tmp_path / "shop.csv"
+    table.write_text("\n".join(["path,sku", *(f"{photo},{photo.stem[0]}" for photo in photos.rglob("*.png"))]))
+    said = lookalike("calibrate", place).out + lookalike("index", finished[0] / "model", table, "--out", place).out
+    assert "dropped" not in said
+    said = lookalike("index", finished[0] / "model", table, "--out", place, "--thing", "sku").out
+    assert "the calibration was about other things and is dropped: run lookalike calibrate" in said
 
 
 def test_conditions_groups_boxes_and_examples(lookalike, shop, photos):

@@ -184,7 +184,7 @@ def test_flip_is_kept_only_where_no_size_of_classes_loses():
 
     better, worse = compare(asked(bad), asked(good)), compare(asked(good), asked(bad))
     assert better[1].kept
-    assert min(better[1].by_size) > 0
+    assert min(better[1].by_size.values()) > 0
     assert not worse[1].kept
     assert not compare(asked(good), asked(good))[1].kept
 

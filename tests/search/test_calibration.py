@@ -128,7 +128,5 @@ def test_calibration_refuses_images_with_several_labels(tmp_path, model, photos,
             ):
                 index.calibrate(source)
     index.add(table)
-    assert {hit.label for hit in index.search_many([f"{held_out}/figs/{name}" for name in names[1:2]])[0].hits} >= {
-        "figs"
-    }
+    assert "figs" in {hit.label for hit in index.search(f"{held_out}/figs/{names[1]}").hits}
     index.close()

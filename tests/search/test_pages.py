@@ -44,10 +44,12 @@ def found():
     trials = among_themselves(vectors, [f"class {row // 6}" for row in range(240)])
     facts = {"items": 1234, "generation": 1, "date": "2026-11-17", "source": "index", "seen_in_training": True}
     compared = [
-        Trial("plain search", 0.5, 0.0, (0.0, 0.0), (0.0, 0.0, 0.0), True),
-        Trial("flip", 0.625, 0.125, (-0.0625, 0.25), (-0.125, 0.25, 0.25), False),
+        Trial("plain search", 0.5, 0.0, (0.0, 0.0), {}, True),
+        Trial("flip", 0.625, 0.125, (-0.0625, 0.25), {"1": -0.125, "3": 0.25, "all": 0.25}, False),
+        Trial("the best photo", 0.5, 0.0, (0.0, 0.0), {}, True),
+        Trial("the best 2 photos", 0.75, 0.25, (0.125, 0.375), {"2 or 3": 0.25, "4 to 7": 0.125}, True),
     ]
-    return Calibrated(calibrate(trials, 0.8, **facts), Quality(flip=True), compared)
+    return Calibrated(calibrate(trials, 0.8, **facts), Quality(pooled=2), compared)
 
 
 def pictures(page):
@@ -89,16 +91,18 @@ def test_a_calibration_in_words_and_as_a_table(index, found):
     page = calibration_page(index, found)
     assert all(line.split(":")[0] in page for line in sentences(found))
     assert cells(page) == [
-        ["", "labels right", "difference", "95% interval", "1 photo, 3, all", "kept"],
-        ["plain search", "0.500", "+0.000", "[+0.000, +0.000]", "+0.000, +0.000, +0.000", "yes"],
-        ["flip", "0.625", "+0.125", "[-0.062, +0.250]", "-0.125, +0.250, +0.250", "no"],
+        ["", "labels right", "difference", "95% interval", "by number of photos", "helps"],
+        ["plain search", "0.500", "+0.000", "[+0.000, +0.000]", "", ""],
+        ["flip", "0.625", "+0.125", "[-0.062, +0.250]", "1: -0.125, 3: +0.250, all: +0.250", "no"],
+        ["the best photo", "0.500", "+0.000", "[+0.000, +0.000]", "", ""],
+        ["the best 2 photos", "0.750", "+0.250", "[+0.125, +0.375]", "2 or 3: +0.250, 4 to 7: +0.125", "yes"],
     ]
     assert "<svg" in page
     assert f"{index.shown}, 2026-11-17" in page
 
 
 def test_what_calibration_says(found):
-    promise, sure, unknown, measured, own, seen, on = sentences(found)
+    promise, sure, unknown, measured, own, seen, on, flip = sentences(found)
     calibration = found.calibration
     assert promise.startswith("At least 80% of the answers called sure are right; ")
     assert sure.startswith(
@@ -110,7 +114,8 @@ def test_what_calibration_says(found):
     )
     assert own.startswith("This holds for photos like those in the index")
     assert "seen in training" in seen
-    assert on == "Switched on: flip."
+    assert on == "Switched on: the best 2 photos."
+    assert flip == "Flip did not help beyond the noise, so it stays off."
 
 
 def test_what_calibration_says_where_nothing_is_sure_or_gains(found):
@@ -120,8 +125,13 @@ def test_what_calibration_says_where_nothing_is_sure_or_gains(found):
         "No answer is called sure: 8 classes like these cannot promise 80% "
         "(8 classes can promise at most 89%; 95% takes at least 19)."
     )
-    assert len(lines) == 4
-    assert lines[-1] == "flip did not help beyond the noise, so it stays off."
+    assert lines[3:] == [
+        "Flip did not help beyond the noise, so it stays off.",
+        "Left off as you asked, although it would help: the best 2 photos.",
+    ]
+    less = [*found.compared[:3], replace(found.compared[3], kept=False)]
+    pooling = "The best 2 photos did not help beyond the noise, so a thing is ranked by its best one."
+    assert sentences(Calibrated(calibration, Quality(), less))[-1] == pooling
 
 
 def test_duplicates_by_level(index):

@@ -97,7 +97,7 @@ def test_photos_and_other_things_by_another_column(index, figs):
     names = [hit.thing for hit in index.search(query, 50).hits]
     assert len(names) == 13
     assert names.count(None) == 1  # the photo without a name, a thing of its own
-    many = index.search_many([query, query], 3)
+    many = index.answers([Question([query], k=3)] * 2)
     assert [[hit.thing for hit in answer.hits] for answer in many] == [names[:3]] * 2
 
 
@@ -116,8 +116,8 @@ def test_a_thing_changes_with_its_photos_at_once(index, figs):
 def test_things_are_told_by_a_column_that_there_is(index, table, tmp_path, model):
     with pytest.raises(UserError, match="unknown column of things 'sk': did you mean 'sku'"):
         index.add(table, thing="sk")
-    with pytest.raises(UserError, match="unknown column of things 'id'"):
-        index.have_things("id")
+    with pytest.raises(UserError, match="unknown column of things 'path'"):
+        index.have_things("path")
     assert index.thing == "sku"
     new = Index.create(tmp_path / "new", model)
     with pytest.raises(UserError, match="unknown column of things 'brand'"):
@@ -126,18 +126,79 @@ def test_things_are_told_by_a_column_that_there_is(index, table, tmp_path, model
     new.close()
 
 
+def listed_as(file, photos, names, column="sku"):
+    rows = [f"{photos / CLASSES[number]}/0.png,{name}" for number, name in enumerate(names)]
+    file.write_text("\n".join([f"path,{column}", *rows]))
+    return file
+
+
+@pytest.fixture
+def numbered(tmp_path, photos, model):
+    """Articles whose names look like numbers."""
+    index = Index.create(tmp_path / "numbered", model)
+    index.add(listed_as(tmp_path / "shop.csv", photos, ["12.10", "12.1"]), thing="sku")
+    yield index
+    index.close()
+
+
+def test_names_of_things_are_kept_as_they_are_written(numbered, figs, photos, tmp_path):
+    def names():
+        return sorted(hit.thing for hit in numbered.search(figs[0], 9).hits)
+
+    assert names() == ["12.1", "12.10"]
+    more = listed_as(tmp_path / "more.csv", photos, ["12.10", "12.1", "7.0"])
+    assert str(numbered.add(more)) == "1 added, 2 changed, 0 unchanged"  # of another table
+    assert str(numbered.add(more)) == "0 added, 0 changed, 3 unchanged"
+    assert names() == ["12.1", "12.10", "7.0"]
+    for where, expected in (("sku=12.10", "12.10"), ("sku=12.1", "12.1"), ("sku=7.0", "7.0")):
+        assert [hit.thing for hit in numbered.search(figs[0], where=where).hits] == [expected]
+    numbered.add(listed_as(tmp_path / "prices.csv", photos, ["1.50", "20"], "price"))
+    for where in ("price=1.5", "price=1.50", "price<20.00"):
+        assert numbered.store.count(parse(where)) == 1
+
+
+def test_fractions_name_no_things(tmp_path, photos, model, figs):
+    """In a column that was made of numbers before it named things."""
+    index = Index.create(tmp_path / "index", model)
+    articles = listed_as(tmp_path / "articles.csv", photos, ["12", "13"])
+    index.add(articles)
+    index.add(articles, thing="sku")
+    assert sorted(hit.thing for hit in index.search(figs[0], 9).hits) == [12, 13]
+    assert describe(index)["things"].startswith("2 things by 'sku'")
+    with pytest.raises(UserError, match=r"so 12\.1 names no thing: make an index whose first photos"):
+        index.add(listed_as(tmp_path / "fractions.csv", photos, ["12.10", "13"]))
+    index.have_things("id")
+    index.add(listed_as(tmp_path / "fractions.csv", photos, ["12.10", "13"]))
+    with pytest.raises(UserError, match=r"so 12\.1 names no thing"):
+        index.have_things("sku")
+    assert index.thing is None
+    index.close()
+
+
 def test_chances_are_about_things(index, figs):
     assert index.calibration is None
     result = index.calibrate()
     assert result.calibration.classes == 12
-    names = ["first thing by its best photo", "by its best 2 (things of 2 or 3 photos)"]
-    assert [trial.name for trial in result.compared] == names
+    assert [trial.name for trial in result.compared] == ["the best photo", "the best 2 photos"]
+    assert list(result.compared[1].by_size) == ["2 or 3"]
     answer = index.search(figs[0], 3)
     assert answer.label.startswith("figs-")
     assert answer.chance is not None
     index.have_things("label")  # what was measured was about something else
     assert index.calibration is None
     assert index.search(figs[0], 3).label == "figs"
+
+
+def test_photos_answer_again(index, figs):
+    photos = index.search(figs[0], 8, group="id").hits
+    index.have_things("label")
+    index.calibrate()
+    index.have_things("id")
+    assert index.thing is None
+    assert index.search(figs[0], 8).hits == photos
+    assert index.calibration is not None, "it was about labels, and still is"
+    index.have_things("sku")
+    assert index.calibration is None
 
 
 def test_the_first_thing_by_hand():
@@ -208,7 +269,11 @@ def test_photos_of_one_thing_are_no_look_alikes(index):
 
 
 def test_status_and_a_copy_know_things(index, figs, tmp_path, model):
-    assert describe(index)["things"] == "12 by 'sku', 1 photos are of none; the best photo speaks for each"
+    things = "12 things by 'sku'; 1 photo belongs to none; each is ranked by its best photo"
+    assert describe(index)["things"] == things
+    pooled(index, 2)
+    index.store.remove([item.id for item in index.store.listed(parse({"sku": None}))])
+    assert describe(index)["things"] == "12 things by 'sku'; each is ranked by its best 2 photos"
     assert "bytes in index.sqlite" in describe(index)["per photo"]
     other = Index.create(tmp_path / "other", model)
     assert "things" not in {name for name, value in describe(other).items() if value}

@@ -9,6 +9,7 @@ from PIL import Image
 from lookalike.errors import UserError
 from lookalike.models import Preprocessing
 from lookalike.search import Index
+from lookalike.search.pictures import PictureError
 from tests.search.conftest import photo
 
 HOW = Preprocessing(crop=64, resize=72)
@@ -100,7 +101,7 @@ def test_a_map_of_one_place_points_nowhere(photos, model, tmp_path):
 def test_answers_without_one_picture_do_not_say_why(shop):
     vector = shop.store.vectors(["photos/figs/0.png"])[0]
     for answer in (shop.search(vector, 1), shop.search(like=["photos/figs/0.png", "photos/figs/1.png"], k=1)):
-        with pytest.raises(UserError, match="only the answer to one picture"):
+        with pytest.raises(UserError, match="needs exactly one query picture"):
             answer.why(answer.hits[0])
     with pytest.raises(UserError, match="a vector has no picture"):
         shop.why(vector, "photos/figs/0.png")
@@ -117,5 +118,41 @@ def test_a_photo_that_changed_is_not_explained(model, tmp_path):
     index.add(file.parent)
     answer = index.search(photo("figs", 2), 1)
     photo("apple", 1).save(file)
-    with pytest.raises(UserError, match="changed since it was indexed: index it again"):
+    with pytest.raises(PictureError, match="changed since it was indexed: index it again"):
         answer.why(answer.hits[0])
+    file.unlink()
+    with pytest.raises(PictureError, match="is not there"):
+        answer.why(answer.hits[0])
+
+
+def test_a_thing_is_explained_by_its_best_photo_and_by_each_of_them(photos, model, tmp_path):
+    index = Index.create(tmp_path / "things.index", replace(model, preprocessing=HOW))
+    index.add(photos, thing="label")
+    index.store.documents.write("quality", '{"pooled": 2}')
+    answer = index.search(photo("figs", 77), 2)
+    for hit in answer.hits:
+        whys = [answer.why(one) for one in hit.photos]
+        assert np.mean([why.similarity for why in whys]) == pytest.approx(hit.similarity, abs=1e-5)
+        assert answer.why(hit).similarity == whys[0].similarity
+        assert (
+            answer.why(hit).words
+            == f"{whys[0].words} This is the best of the 2 photos whose mean similarity ranked it."
+        )
+    plain = index.search(photo("figs", 77), 1, plain=True)
+    assert "best of" not in plain.why(plain.hits[0]).words
+
+
+def test_a_mapped_item_is_not_explained(photos, model, tmp_path):
+    """What the new model sees in its picture is not what ranked it."""
+    index = Index.create(tmp_path / "mapped.index", replace(model, preprocessing=HOW))
+    index.add(photos / "figs")
+    items = list(index.store.listed())
+    vectors = index.store.vectors([item.id for item in items])
+    index.store.put([replace(items[0], mapped=True), *items[1:]], vectors)
+    for query, item in ((photo("figs", 77), items[0].id), (items[0].id, items[1].id)):
+        with pytest.raises(PictureError, match=f"the vector of '{items[0].id}' is mapped from"):
+            index.why(query, item)
+    answer = index.search(photo("figs", 77), 9)
+    for hit in answer.hits:
+        if hit.id != items[0].id:
+            assert answer.why(hit).similarity == pytest.approx(hit.similarity, abs=1e-5)

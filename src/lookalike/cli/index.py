@@ -31,7 +31,8 @@ def run(
     thing: Annotated[
         str | None,
         typer.Option(
-            "--thing", help="Answer with things instead of photos: all photos with the same value in this column."
+            "--thing",
+            help="Answer with things: all photos with the same value in this column, together; `id`: with photos.",
         ),
     ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Also remove items of DATA whose files are gone.")] = False,
@@ -52,7 +53,7 @@ def run(
     check(on is None or not new_generation, "--new-generation embeds on this machine: leave out --on")
     try:
         index = _opened(model, Path(source[0]), out, new_generation, prune)
-        updates = []
+        updates, known = [], index.calibration
         for each in source:
             with bar(f"indexing {each}") as progress:
                 work = Workers(on=on)
@@ -71,6 +72,8 @@ def run(
     name, calibration = index.shown, index.calibration
     if calibration is not None:
         typer.echo(calibration.promise)
+    elif known is not None:
+        typer.echo("the calibration was about other things and is dropped: run lookalike calibrate to have one again")
     typer.echo(f"{len(index):,} items in {name}. Search with: lookalike search {shlex.quote(name)} IMAGE")
 
 

@@ -1,6 +1,7 @@
 """`lookalike search INDEX IMAGE…`: what looks like this?"""
 
 import json
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,7 +65,7 @@ def run(
         for some in asked
     ]
     names = [", ".join(some) for some in asked]
-    reasons = [[answer.why(hit) for hit in answer.hits] if why else [] for answer in answers]
+    reasons = [[_reason(answer, hit) for hit in answer.hits] if why else [] for answer in answers]
     if page is not None:
         _write_page(index, page, asked, corners, answers, reasons)
     if as_json:
@@ -87,6 +88,16 @@ def run(
         typer.echo(f"page    {page}")
 
 
+def _reason(answer: Any, hit: Any) -> Any:
+    """Why a hit was found; in words, why nobody can say: its photo is gone, say, and the other hits' are not."""
+    from lookalike.search.pictures import PictureError
+
+    try:
+        return answer.why(hit)
+    except PictureError as error:
+        return str(error)
+
+
 def _box(text: str) -> tuple[int, int, int, int]:
     try:
         x, y, width, height = (int(part) for part in text.split(","))
@@ -105,12 +116,18 @@ def _as_json(name: str, answer: Any, reasons: list[Any]) -> dict[str, Any]:
             "columns": dict(hit.item.columns),
         }
         | ({} if not hit.photos else {"thing": hit.thing, "photos": _photos(hit)})
-        | ({} if why is None else {"why": why.as_json()})
+        | _reason_as_json(why)
         for hit, why in zip_longest(answer.hits, reasons)
     ]
     names = ("match", "label", "second", "chance", "verdict", "words", "meaning")
     said = {name: getattr(answer, name) for name in names}
     return {"query": printable(name)} | said | {"hits": hits, "missing": list(answer.missing)}
+
+
+def _reason_as_json(why: Any) -> dict[str, Any]:
+    if isinstance(why, str):
+        return {"why": None, "problem": why}
+    return {} if why is None else {"why": why.as_json()}
 
 
 def _as_table(index: Any, name: str, answer: Any, reasons: list[Any]) -> str:
@@ -133,7 +150,7 @@ def _as_table(index: Any, name: str, answer: Any, reasons: list[Any]) -> str:
         rows.append([f"{hit.similarity:.4f}", *thing, hit.label or "", _shown(hit.path) or hit.id])
         rows += [["", *([""] if things else []), "", _shown(photo.path) or photo.id] for photo in hit.photos[1:]]
     found = aligned(rows, range(1, len(rows[0]))) if answer.hits else ["nothing in the index answers this search"]
-    said = [f"{place}. {why.words}" for place, why in enumerate(reasons, start=1)]
+    said = [f"{place}. {why if isinstance(why, str) else why.words}" for place, why in enumerate(reasons, start=1)]
     return "\n".join([*lines, *found, *said, ""])
 
 
@@ -170,15 +187,15 @@ def _write_page(
             return as_jpeg(pixels_of(name, part).permute(1, 2, 0).numpy())
         return thumbnail(index.store, index.store.items([name])[0])
 
-    def explained(name: str, answer: Any, whys: list[Any]) -> list[Lit]:
-        def drawn(pixels: Any, heat: Any) -> bytes:
-            return lit(pixels.permute(1, 2, 0).numpy(), heat)
+    def explained(name: str, answer: Any, whys: list[Any]) -> list[Lit | str]:
+        asked = cache(lambda: pixels_of(name) if Path(name).is_file() else index.picture(name))
 
-        asked = pixels_of(name) if Path(name).is_file() else index.picture(name)
-        return [
-            Lit(drawn(asked, why.query), drawn(index.picture(hit.id), why.hit), why.words)
-            for hit, why in zip(answer.hits, whys, strict=True)
-        ]
+        def drawn(hit: Any, why: Any) -> Lit:
+            pairs = ((asked(), why.query), (index.picture(hit.id), why.hit))
+            query, found = (lit(pixels.permute(1, 2, 0).numpy(), heat) for pixels, heat in pairs)
+            return Lit(query, found, why.words)
+
+        return [why if isinstance(why, str) else drawn(hit, why) for hit, why in zip(answer.hits, whys, strict=True)]
 
     rows = [
         (", ".join(some), [picture(name, box if len(some) == 1 else None) for name in some], answer)

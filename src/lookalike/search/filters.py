@@ -2,13 +2,13 @@
 
 `brand=x`, `price<20`, `size=["s", "m"]`, `brand=null`; `{"brand": "x"}`, `{"price": {">=": 5, "<": 20}}`,
 `{"size": ["s", "m"]}`, `{"brand": None}`. A column is text or a number; `null` is a missing value. Several conditions
-hold together.
+hold together. `sku=12.10` is a number in a column of numbers, and those five signs in a column of texts.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from lookalike.errors import UserError, check, unknown
@@ -27,11 +27,15 @@ Where = Mapping[str, Any] | Sequence[str] | str | None
 
 @dataclass(frozen=True)
 class Condition:
-    """One column compared with one value, or with any of several (`=` and `!=` only)."""
+    """One column compared with one value, or with any of several (`=` and `!=` only).
+
+    `written`: a number as somebody wrote it, where it is usually written otherwise: 12.10, for a column of texts.
+    """
 
     column: str
     operator: Operator
     values: tuple[Value, ...]
+    written: str | None = field(default=None, repr=False)
 
 
 Filter = tuple[Condition, ...]
@@ -60,7 +64,10 @@ def _from_text(text: str) -> Condition:
     column = text[: match.start()].strip() if match else ""
     if match is None or not column or "!" in column:
         raise UserError(f"'{text}' is not a condition: write for example {EXAMPLE}")
-    return _condition(column, match[0], _value(text[match.end() :].strip()))
+    written = text[match.end() :].strip()
+    value = _value(written)
+    condition = _condition(column, match[0], value)
+    return replace(condition, written=written) if _is_odd(value, written) else condition
 
 
 def _value(text: str) -> Any:
@@ -69,6 +76,10 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def _is_odd(value: Any, written: str) -> bool:
+    return isinstance(value, int | float) and json.dumps(value) != written
 
 
 def _from_dict(column: str, value: Any) -> Iterator[Condition]:
@@ -127,7 +138,7 @@ def _typed(value: Any, kind: Kind, condition: Condition) -> str | int | float:
             f"'{condition.column}' holds texts, which are not compared with a number: "
             f'write {condition.column}{condition.operator}"{json.dumps(value)}" to compare them as texts',
         )
-        return value if isinstance(value, str) else json.dumps(value)
+        return value if isinstance(value, str) else condition.written or json.dumps(value)
     number = isinstance(value, int | float)
     check(number, f"'{condition.column}' is a number: write for example {condition.column}{condition.operator}20")
     return int(value) if isinstance(value, bool) else cast(float, value)

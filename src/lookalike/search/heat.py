@@ -36,15 +36,25 @@ class Heat:
 
 @dataclass(frozen=True)
 class Why:
-    """What the `similarity` of a query and a hit is made of: the heat on both pictures."""
+    """What the `similarity` of a query and a hit is made of: the heat on both pictures.
+
+    photos: how many rank the thing that was found; the hit is the best of them.
+    """
 
     similarity: float
     query: Heat
     hit: Heat
+    photos: int = 1
 
     @property
     def words(self) -> str:
-        """The picture in one sentence, for those who cannot see it."""
+        """The picture in a sentence, for those who cannot see it."""
+        if self.photos == 1:
+            return self._described
+        return f"{self._described} This is the best of the {self.photos} photos whose mean similarity ranked it."
+
+    @property
+    def _described(self) -> str:
         if self.query.values.size == self.hit.values.size == 1:
             return (
                 f"The similarity of {self.similarity:.3f} comes from whole pictures: the network's map has one place."

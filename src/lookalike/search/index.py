@@ -7,6 +7,7 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -16,12 +17,13 @@ import numpy as np
 from torch import Tensor
 
 from lookalike.errors import UserError, check, unknown
+from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
 from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.loading import load
-from lookalike.search.adding.sources import RESERVED, Entry, Source
+from lookalike.search.adding.sources import RESERVED, Entry, Listing, Source
 from lookalike.search.adding.update import Progress, Update, prune, update
 from lookalike.search.asking import Example, Question, Rules
 from lookalike.search.calibration import kept, measuring
@@ -32,10 +34,10 @@ from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.heat import Why
 from lookalike.search.item_counts import ItemCounts
-from lookalike.search.items import Answer, Classified, Identity, Vectors
+from lookalike.search.items import Answer, Classified, Identity, Item, Vectors
 from lookalike.search.log import LogEntry, this_user
 from lookalike.search.model_copy import load_model, model_content
-from lookalike.search.pictures import content_of
+from lookalike.search.pictures import PictureError, content_of
 from lookalike.search.quality import Quality
 from lookalike.search.queries import Box, means, pixels_of, placed, views_of
 from lookalike.search.receipt import Receipt
@@ -164,7 +166,8 @@ class Index:
     ) -> Update:
         """Add images, or bring those of the same source up to date; only what is new or changed is embedded.
 
-        `thing`: the column that says which thing a photo shows ("label": its class): from now on things answer.
+        `thing`: the column that says which thing a photo shows ("label": its class): from now on things answer. Its
+        cells are kept as they are written, never as numbers. "id": from now on photos answer again.
         Nothing is removed unless `prune_missing` is set, and then only what came from the same source.
         `workers` embed: processes or a cluster, which see the images under the same names.
         """
@@ -173,7 +176,8 @@ class Index:
             if thing is not None:
                 self.have_things(thing)
             return result
-        listing = sources.listing(source)
+        listing = sources.listing(source, self._texts(thing))
+        _check_names((entry.item for entry in listing.entries), thing or self.thing)
         if thing is not None:
             columns = dict.fromkeys(name for entry in listing.entries for name in entry.item.columns)
             self.have_things(thing, list(columns))
@@ -197,18 +201,26 @@ class Index:
         return self.store.documents.read(THING)
 
     def have_things(self, column: str, coming: Sequence[str] = ()) -> None:
-        """From now on answers are things: the photos that have the same value in `column`.
+        """From now on answers are things: the photos that have the same value in `column`; "id": photos again.
 
         `coming`: columns that photos are about to bring. A calibration that was about something else is dropped.
         """
-        known = ["label", *(name for name in {*self.store.columns(), *coming} if name not in RESERVED)]
+        known = ["label", "id", *(name for name in {*self.store.columns(), *coming} if name not in RESERVED)]
         if column not in known:
             raise unknown("column of things", column, known)
-        if column == self.thing:
+        thing = None if column == "id" else column
+        if thing == self.thing:
             return
-        if column != (self.thing or "label"):
+        if self.store.columns().get(column) == "number":
+            _check_names(self.store.listed(), thing)
+        if (thing or "label") != (self.thing or "label"):
             kept.drop(self.store)
-        self.store.documents.write(THING, column)
+        self.store.documents.write(THING, thing)
+
+    def _texts(self, thing: str | None = None) -> set[str]:
+        """Columns whose cells are kept as they are written: those that hold texts, and the one that names things."""
+        kinds, named = self.store.columns(), thing or self.thing
+        return {name for name in (*kinds, *([] if named is None else [named])) if kinds.get(name) != "number"}
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """On PostgreSQL: answer from an approximate index and measure it where `on` is set, else exactly."""
@@ -320,12 +332,19 @@ class Index:
         return explained(query, hit, self.identity.geometry)
 
     def picture(self, item: str) -> Tensor:
-        """The picture of an `item` (its id), as it was embedded: 3 × h × w, uint8."""
+        """The picture of an `item` (its id), as it was embedded by the model of the index: 3 × h × w, uint8."""
         items = self.store.items([item])
         check(bool(items), f"there is no item '{item}' in this index")
-        content = content_of(self.store, items[0])
+        if items[0].mapped:
+            raise PictureError(
+                f"the vector of '{item}' is mapped from that of an earlier model, not made from its picture: "
+                "ask why when lookalike upgrade has embedded it"
+            )
+        content = None
+        with suppress(UnreadableError):
+            content = content_of(self.store, items[0])
         if content is None:
-            raise UserError(f"the picture of '{item}' is not there, or changed since it was indexed: index it again")
+            raise PictureError(f"the picture of '{item}' is not there, or changed since it was indexed: index it again")
         return pixels_of(content)
 
     def answer(
@@ -375,7 +394,7 @@ class Index:
         plain: bool = False,
         stage: measuring.Stage = lambda _: None,
     ) -> Calibrated:
-        """Measure what answers mean here, and keep it with the index; `plain`: without flip.
+        """Measure what answers mean here, and keep it with the index; `plain`: switch nothing on.
 
         `source`: further images of its classes; without them its own items are asked, each without itself.
         `precision`: how often an answer that is called sure must be right; without one, the highest level that a
@@ -392,7 +411,7 @@ class Index:
         if source is None:
             queries = measuring.own_queries(self.store, listed)
         else:
-            labelled = _labelled(source, thing)
+            labelled = _labelled(sources.listing(source, self._texts()), thing)
             measuring.check_classes(labelled, listed)
             queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
         known = set() if self.identity.fingerprint is None else set(self.model.classes)
@@ -424,19 +443,6 @@ class Index:
                 progress(done, len(rows))
         _, items = next(self.store.scan(), ([], vectors[:0]))
         return reference(items, vectors[asked], similarities, [queries.labels[row] for row in asked])
-
-    def search_many(
-        self, queries: Sequence[Query], k: int = 10, *, where: Where = None, group: str | None = None
-    ) -> list[Answer]:
-        """An answer to each of `queries`, in one pass over the index; no verdicts."""
-        conditions = filters.parse(where)
-        while True:
-            generation = self.identity.generation
-            vectors = self.vectors_of(queries)
-            asked = [Question([vector], (), k, conditions, group, generation=generation) for vector in vectors]
-            answers = asking.answers(self.store, asked, Rules(None, self.thing))
-            if not any(isinstance(answer, GenerationError) for answer in answers):
-                return [_raised(answer) for answer in answers]
 
     def vectors_of(self, queries: Sequence[Query], box: Box | None = None, flip: bool = False) -> Vectors:
         """The `queries` as vectors, in their order; with `flip` pictures count together with their mirror images.
@@ -476,9 +482,19 @@ def identity_of(model: Model) -> Identity:
     return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
 
 
-def _labelled(source: Source, thing: str | None) -> list[Entry]:
+def _check_names(items: Iterable[Item], thing: str | None) -> None:
+    """Refuse fractions as names of things: 12.1 may have been written 12.10, which is another article."""
+    for item in items if thing is not None else ():
+        name = item.value(str(thing))
+        check(
+            not isinstance(name, float) or name.is_integer(),
+            f"'{thing}' holds numbers in this index, where 12.10 is the same as 12.1, so {name} names no thing: make "
+            f"an index whose first photos are added with --thing {thing}, which keeps names as they are written",
+        )
+
+
+def _labelled(listing: Listing, thing: str | None) -> list[Entry]:
     """Images with one label each, to calibrate with; the label is the thing that they show, where there are things."""
-    listing = sources.listing(source)
     if thing is not None:
         named = [replace(entry, item=called(entry.item, thing)) for entry in listing.entries]
         known = [entry for entry in named if entry.item.label is not None]

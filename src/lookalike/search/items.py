@@ -1,7 +1,7 @@
 """What an index holds, and what it answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -156,10 +156,13 @@ class Answer:
     explain: Callable[[str], Why] | None = field(default=None, repr=False, compare=False)
 
     def why(self, hit: Hit) -> Why:
-        """What the similarity of a `hit` is made of, place by place of both pictures."""
+        """What the similarity of a `hit` is made of, place by place of both pictures; of a thing, its best photo's.
+
+        Where several photos rank a thing, each of `hit.photos` is a hit of its own, which can be explained as well.
+        """
         if self.explain is None:
-            raise UserError("only the answer to one picture says why: this one was asked by a vector or by several")
-        return self.explain(hit.id)
+            raise UserError("explaining a hit needs exactly one query picture and no counter-examples")
+        return replace(self.explain(hit.id), photos=max(1, len(hit.photos)))
 
 
 @dataclass(frozen=True)

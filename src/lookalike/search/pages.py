@@ -1,6 +1,6 @@
 """Self-contained pages of a search, a calibration, and duplicates: pictures inside, nothing loaded from elsewhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item
 from lookalike.search.pictures import as_url, thumbnail
+from lookalike.search.quality import FLIP
 from lookalike.search.repeats import LEVELS, Group
 from lookalike.search.things import text_of
 from lookalike.search.wording import in_brief
@@ -32,9 +33,12 @@ class Lit(NamedTuple):
 def search_page(
     index: Index,
     answers: Sequence[tuple[str, Sequence[bytes | None], Answer]],
-    why: Mapping[int, Sequence[Lit]] = MappingProxyType({}),
+    why: Mapping[int, Sequence[Lit | str]] = MappingProxyType({}),
 ) -> str:
-    """Every query (its name and pictures) with its hits; `why`: of a query, by its place, each hit explained."""
+    """Every query (its name and pictures) with its hits.
+
+    `why`: of a query, by its place, each hit explained, or why it cannot be.
+    """
     sections = [
         Section(f"query-{place + 1}", name, answer_card(index, asked, answer, why.get(place, ())))
         for place, (name, asked, answer) in enumerate(answers)
@@ -45,7 +49,7 @@ def search_page(
 FOOTER = "All pictures are embedded in this page; it loads nothing."
 
 
-def answer_card(index: Index, asked: Sequence[bytes | None], answer: Answer, why: Sequence[Lit] = ()) -> Html:
+def answer_card(index: Index, asked: Sequence[bytes | None], answer: Answer, why: Sequence[Lit | str] = ()) -> Html:
     """A query, the pictures that `asked`, with its verdict, beside its hits."""
     words = answer.words or answer.verdict
     before, _, after = (in_brief(answer) if answer.words else words).partition(words)
@@ -57,13 +61,13 @@ def answer_card(index: Index, asked: Sequence[bytes | None], answer: Answer, why
     return element("div", query, element("div", *hits, class_="hits"), class_="search")
 
 
-def _card(index: Index, hit: Hit, lit: Lit | None) -> Html:
+def _card(index: Index, hit: Hit, lit: Lit | str | None) -> Html:
     thing = text_of(hit.thing)
     others = [_image(thumbnail(index.store, photo.item, 128), photo.id) for photo in hit.photos[1 : 1 + PHOTOS]]
     bar = element("meter", f"{hit.similarity:.3f}", min="0", max="1", value=f"{max(0.0, hit.similarity):.4f}")
     return element(
         "figure",
-        *([_image(thumbnail(index.store, hit.item), hit.id)] if lit is None else _lit_images(hit, lit)),
+        *(_lit_images(hit, lit) if isinstance(lit, Lit) else [_image(thumbnail(index.store, hit.item), hit.id)]),
         element(
             "figcaption",
             element("strong", thing or hit.label or "without a label"),
@@ -71,7 +75,7 @@ def _card(index: Index, hit: Hit, lit: Lit | None) -> Html:
             bar,
             f" {hit.similarity:.4f}",
             element("small", printable(hit.path or hit.id)),
-            *([] if lit is None else [element("small", lit.words)]),
+            *([] if lit is None else [element("small", lit.words if isinstance(lit, Lit) else lit)]),
         ),
         *([element("div", *others, class_="photos")] if others else []),
     )
@@ -126,38 +130,40 @@ def sentences(calibrated: Calibrated) -> list[str]:
         lines.append("This holds for photos like those in the index. For other photos, calibrate with some of them.")
     if calibration.seen_in_training:
         lines.append("Some of these classes were seen in training: answers for new classes will be less reliable.")
-    if calibrated.compared:
-        on = calibrated.quality.names
-        flip = "flip did not help beyond the noise, so it stays off."
-        photos = "The best two photos did not help beyond the noise, so a thing is ranked by its best one."
-        off = flip if any(trial.name == "flip" for trial in calibrated.compared) else photos
-        lines.append(f"Switched on: {', '.join(on)}." if on else off)
-    return lines
+    return [*lines, *_switched(calibrated)]
+
+
+def _switched(calibrated: Calibrated) -> Iterator[str]:
+    on = calibrated.quality.names
+    if on:
+        yield f"Switched on: {', '.join(on)}."
+    for trial in calibrated.compared[1::2]:
+        if trial.kept and trial.name not in on:
+            yield f"Left off as you asked, although it would help: {trial.name}."
+        elif not trial.kept:
+            instead = "it stays off" if trial.name == FLIP else "a thing is ranked by its best one"
+            yield f"{trial.name.capitalize()} did not help beyond the noise, so {instead}."
+
+
+def ways(calibrated: Calibrated) -> list[list[str]]:
+    """The rows of a table of what was compared, each way to search below that without it; its head first."""
+    rows = [["", "labels right", "difference", "95% interval", "by number of photos", "helps"]]
+    for place, trial in enumerate(calibrated.compared):
+        low, high = trial.interval
+        sizes = ", ".join(f"{size}: {value:+.3f}" for size, value in trial.by_size.items())
+        helps = ("yes" if trial.kept else "no") if place % 2 else ""
+        numbers = [f"{trial.recall:.3f}", f"{trial.difference:+.3f}", f"[{low:+.3f}, {high:+.3f}]"]
+        rows.append([trial.name, *numbers, sizes, helps])
+    return rows
 
 
 def _ways(calibrated: Calibrated) -> Html:
-    names = ("", "labels right", "difference", "95% interval", "1 photo, 3, all", "kept")
-    rows = [
-        element(
-            "tr",
-            *(
-                element("td", cell)
-                for cell in (
-                    row.name,
-                    f"{row.recall:.3f}",
-                    f"{row.difference:+.3f}",
-                    f"[{row.interval[0]:+.3f}, {row.interval[1]:+.3f}]",
-                    ", ".join(f"{value:+.3f}" for value in row.by_size),
-                    "yes" if row.kept else "no",
-                )
-            ),
-        )
-        for row in calibrated.compared
-    ]
-    if not rows:
+    if not calibrated.compared:
         return note("Nothing was compared: that takes further images.")
-    head = element("tr", *(element("th", name) for name in names))
-    return element("div", element("table", element("thead", head), element("tbody", *rows)), class_="scroll")
+    head, *rows = ways(calibrated)
+    header = element("thead", element("tr", *(element("th", name) for name in head)))
+    body = element("tbody", *(element("tr", *(element("td", cell) for cell in row)) for row in rows))
+    return element("div", element("table", header, body), class_="scroll")
 
 
 def duplicates_page(index: Index, groups: Sequence[Group]) -> str:

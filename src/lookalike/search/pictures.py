@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.data.images.decode import Encoded
+from lookalike.errors import UserError
 from lookalike.image_files import UnreadableError, read
 from lookalike.search.adding.update import digest_of
 from lookalike.search.heat import Heat
@@ -16,6 +17,10 @@ from lookalike.search.stores import Store
 
 SIDE = 256  # the longer side of a thumbnail
 DARKEST = 0.7  # over places that give nothing, or speak against it
+
+
+class PictureError(UserError):
+    """The picture of an item that cannot be looked at, or is not what the item is ranked by."""
 
 
 def thumbnail(

@@ -2,16 +2,17 @@
 
 `flip`: the mean of the picture and its mirror image as the query. `pooled`: how many photos of a thing speak for it,
 the best one or the best two. Each must gain over all sizes of classes together, and lose in none of them. Query
-expansion and k-reciprocal re-ranking were taken out: they lowered the first hit of small classes (docs/search_measured.md has
-the figures).
+expansion and k-reciprocal re-ranking were taken out: they lowered the first hit of small classes
+(docs/search_measured.md has the figures).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 GONE = ("expansion", "power", "reciprocal", "rule", "local")
 POOLED = 2  # photos of a thing that speak for it, where that gains
+FLIP, BEST_PHOTOS = "flip", f"the best {POOLED} photos"  # what they are called
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,21 @@ class Quality:
     @property
     def names(self) -> list[str]:
         """What is on, in words."""
-        on = {"flip": self.flip, f"the best {POOLED} photos": self.pooled > 1}
+        on = {FLIP: self.flip, BEST_PHOTOS: self.pooled > 1}
         return [name for name, switched in on.items() if switched]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate beside plain search: the share of right labels over all sizes of classes, and in pairs."""
+    """One candidate beside plain search: the share of right labels over all sizes of classes, and in pairs.
+
+    name: as in `Quality.names`. by_size: the differences by the photos of the class or thing that is meant. kept:
+    whether it helps, and so is switched on unless that was not wanted.
+    """
 
     name: str
     recall: float
     difference: float
     interval: tuple[float, float]  # of that, over classes
-    by_size: Sequence[float]  # the differences for classes of one photo, of three, and of all, or as `name` says
+    by_size: Mapping[str, float]
     kept: bool

@@ -60,17 +60,18 @@ def _upgrade(index: Index, mapped: int, items: int) -> str:
 
 
 def _things(index: Index) -> str | None:
-    """How many there are, by which column, and how many of its photos speak for each."""
-    column = index.thing
+    """How many there are, by which column, and how many of its photos rank each."""
+    column, pooled, store = index.thing, index.quality.pooled, index.store
     if column is None:
         return None
-    distinct, alone = (
-        index.store.summary([column]).columns[column].distinct,
-        index.store.count((Condition(column, "=", (None,)),)),
-    )
-    number = f"{distinct:,} " if distinct else ""  # of numbers nobody counts the different ones
-    best = "the best photo speaks" if index.quality.pooled == 1 else f"the best {index.quality.pooled} photos speak"
-    return f"{number}by '{column}', {alone:,} photos are of none; {best} for each"
+    said, alone = store.summary([column]).columns[column], store.count((Condition(column, "=", (None,)),))
+    # the different ones of a column of numbers are not in its summary
+    count = said.distinct if said.kind == "text" else len({item.value(column) for item in store.listed()} - {None})
+    parts = [f"{count:,} thing{'s' * (count != 1)} by '{column}'"]
+    if alone:
+        parts.append(f"{alone:,} photo{'s' * (alone != 1)} belong{'s' * (alone == 1)} to none")
+    parts.append(f"each is ranked by its best {'photo' if pooled == 1 else f'{pooled} photos'}")
+    return "; ".join(parts)
 
 
 def _marks(marks: Sequence[Mark]) -> str:

@@ -18,6 +18,7 @@ from lookalike.search.adding.generation import renew
 from lookalike.search.index import identity_of
 from lookalike.search.items import Identity, Item, Mark
 from lookalike.search.model_copy import model_content
+from lookalike.search.pictures import PictureError
 from lookalike.search.serve.engine import ATTEMPTS, Engine, Query, Times
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.pictures import Upload
@@ -145,6 +146,8 @@ def test_mapped_hits_are_noted_for_the_upgrade(start, shop, second):
         assert hits.first(store) == []
         engine.keep()
         assert {item.id for item in hits.first(store)} == set(found)
+        with pytest.raises(PictureError, match="is mapped from that of an earlier model"):
+            asyncio.run(engine.why(Upload(encoded("figs")), found[0]))
 
 
 def test_a_new_generation_is_not_waited_for_for_ever(start):

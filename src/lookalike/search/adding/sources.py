@@ -6,7 +6,7 @@ column of a table, or none; further folders and columns are metadata for filters
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,8 @@ class Listing:
     several: bool = False  # images have several labels, or none: an item's label is all of them in one word
 
 
-def listing(source: Source) -> Listing:
-    """The images that a source names, in the order of their names."""
+def listing(source: Source, texts: Collection[str] = ()) -> Listing:
+    """The images that a source names, in the order of their names; columns in `texts` are never read as numbers."""
     if isinstance(source, Dataset):
         return _of_dataset(source, source.name)
     if isinstance(source, list | tuple):
@@ -61,7 +61,7 @@ def listing(source: Source) -> Listing:
     if path.is_dir() and data.layout_of(path) == "folder":
         return _of_folder(path)
     if path.is_file():
-        return _of_table(path) if path.suffix.lower() in KINDS else _of_files([path], str(path.resolve()))
+        return _of_table(path, texts) if path.suffix.lower() in KINDS else _of_files([path], str(path.resolve()))
     if glob.has_magic(text) and not path.exists():
         matches = sorted(Path(match) for match in glob.glob(str(path), recursive=True) if is_image(match))
         check(bool(matches), f"no image matches '{text}': check the pattern")
@@ -104,7 +104,7 @@ def _of_files(paths: Sequence[Path], name: str) -> Listing:
     )
 
 
-def _of_table(file: Path) -> Listing:
+def _of_table(file: Path, texts: Collection[str]) -> Listing:
     lines = cells(file)
     header = [name.strip() for name in next(lines, [])]
     lower = [name.lower() for name in header]
@@ -117,7 +117,7 @@ def _of_table(file: Path) -> Listing:
         )
     column = "labels" if "label" not in lower and "labels" in lower else "label"
     own = {place: name for place, name in enumerate(header) if name.lower() not in RESERVED and name}
-    typed = {name: _typed([row[place].strip() for row in rows.values()]) for place, name in own.items()}
+    typed = {name: _typed([row[place].strip() for row in rows.values()], name in texts) for place, name in own.items()}
     root = printable(str(file.resolve()))
     entries = []
     for place, (number, row) in enumerate(rows.items()):
@@ -132,10 +132,10 @@ def _of_table(file: Path) -> Listing:
     return Listing(root, entries, several=sets)
 
 
-def _typed(values: Sequence[str]) -> list[Value]:
+def _typed(values: Sequence[str], as_texts: bool) -> list[Value]:
     """A column as numbers where every value is one, else as text; an empty cell is missing."""
     numbers = [as_number(value) for value in values]
-    if all(number is not None or not value for number, value in zip(numbers, values, strict=True)):
+    if not as_texts and all(number is not None or not value for number, value in zip(numbers, values, strict=True)):
         return list(numbers)
     return [printable(value) or None for value in values]
 

@@ -14,6 +14,7 @@ from lookalike.search.calibration.foreign import Familiar
 from lookalike.search.calibration.pooling import compare_pooling
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import (
+    ALL,
     DEPTH,
     STATES,
     TOGETHER,
@@ -30,7 +31,7 @@ from lookalike.search.calibration.trials import (
 from lookalike.search.classifying import readable
 from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Item, Vectors
-from lookalike.search.quality import POOLED, Quality, Trial
+from lookalike.search.quality import FLIP, POOLED, Quality, Trial
 from lookalike.search.queries import means
 from lookalike.search.stores import Store, complete
 
@@ -177,19 +178,18 @@ def neighbours(
 def compare(
     plain: Sequence[TrialBatch],
     others: Sequence[TrialBatch],
-    name: str = "flip",
+    name: str = FLIP,
 ) -> list[Trial]:
     """Another way to search beside the plain one: kept where labels gain beyond the noise and no size loses."""
     base, other = (_present(batches) for batches in (plain, others))
-    sizes = [size for size in STATES[1:] if (base.photos == size).any()]
+    sizes = {("all" if size == ALL else str(size)): base.photos == size for size in STATES[1:]}
     gain = other.right.astype(float) - base.right
-    by_size = [float(gain[base.photos == size].mean()) for size in sizes]
+    by_size = {size: float(gain[some].mean()) for size, some in sizes.items() if some.any()}
     interval = bootstrap.interval(gain, [str(name) for name in base.classes])
-    kept = interval[0] > 0 and min(by_size) >= 0
+    kept = interval[0] > 0 and min(by_size.values()) >= 0
     recalls = [float(trials.right.mean()) for trials in (base, other)]
-    zeros = [0.0] * len(sizes)
     return [
-        Trial("plain search", recalls[0], 0.0, (0.0, 0.0), zeros, True),
+        Trial("plain search", recalls[0], 0.0, (0.0, 0.0), {}, True),
         Trial(name, recalls[1], float(gain.mean()), interval, by_size, kept),
     ]
 

@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 
 from lookalike.evaluation.statistics import bootstrap
 from lookalike.search.calibration.trials import Gallery, TrialNeighbours
-from lookalike.search.quality import POOLED, Trial
+from lookalike.search.quality import BEST_PHOTOS, POOLED, Trial
 
 SIZES = {  # photos of the thing that is meant
     "1": (1, 1),
@@ -37,11 +37,11 @@ def compare_pooling(near: TrialNeighbours, gallery: Gallery) -> list[Trial]:
     intervals = [bootstrap.interval(gain[part], names[part].tolist()) for part in parts.values()]
     interval = bootstrap.interval(gain, names.tolist())
     kept = bool(interval[0] > 0 and all(high >= 0 for _, high in intervals))
-    by_size, recalls = [float(gain[part].mean()) for part in parts.values()], [float(one.mean()) for one in right]
-    two = f"by its best {POOLED} (things of {', '.join(parts)} photos)"
+    by_size = {size: float(gain[part].mean()) for size, part in parts.items()}
+    best, two = (float(one.mean()) for one in right)
     return [
-        Trial("first thing by its best photo", recalls[0], 0.0, (0.0, 0.0), [0.0] * len(by_size), True),
-        Trial(two, recalls[1], float(gain.mean()), interval, by_size, kept),
+        Trial("the best photo", best, 0.0, (0.0, 0.0), {}, True),
+        Trial(BEST_PHOTOS, two, float(gain.mean()), interval, by_size, kept),
     ]
 
 

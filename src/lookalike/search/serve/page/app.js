@@ -149,7 +149,7 @@ const act = {
   drop: (place) => change(state.examples.filter((_, at) => at !== place)),
   box: (box) => go({ box, k: FIRST }, { focus: null }),
   where: (where) => go({ where }, { focus: null }),
-  why: (item) => beside(async () => showWhy(item, await queryFields(state), positive(state)[0], sources)),
+  why: (hit) => beside(async () => showWhy(hit, await queryFields(state), positive(state)[0], sources)),
   mark: (item, right) => marking(async () => setMark({ query: answer.query, asked: await queryFields(state), item }, right, drawMarks)),
 };
 

@@ -8,6 +8,8 @@ import { thumbnail } from "./pictures.js";
 const COLUMNS = 3; // of an item's columns that a card shows
 const PHOTOS = 4; // of a thing, beside its best one
 export const nameOf = (item) => item.label ?? item.path ?? item.id;
+/** What a hit is called: the name of its thing, or of its photo. */
+export const titleOf = ({ item, thing }) => (thing === null ? nameOf(item) : String(thing));
 export const ICONS = { sure: "right", maybe: "maybe", unknown: "unknown" };
 
 /** A similarity as a share of the bar: cosines as they are; −‖a − b‖²/2, which is never above 0, from 1 downwards. */
@@ -54,7 +56,7 @@ const judgedPlace = ({ hits, label }) => Math.max(0, hits.findIndex(({ item, thi
 /** `place` counts from 0; `act` has moreLike, add, mark and, where it can be asked, why; without `marks` the index takes no feedback. */
 export function card(hit, place, answer, act, marks) {
   const { item, similarity } = hit;
-  const name = hit.thing === null ? nameOf(item) : String(hit.thing);
+  const name = titleOf(hit);
   const verdict = answer.verdict !== "unknown" && place === judgedPlace(answer) ? answer.verdict : null;
   const said = [`More like ${name}`, `hit ${place + 1}`, `similarity ${similarity.toFixed(3)}`, ...(verdict ? [verdict] : [])];
   const picture = button(thumbnail(item), () => act.moreLike(item), {
@@ -71,7 +73,7 @@ export function card(hit, place, answer, act, marks) {
     tools.append(tool(`${name} is right`, "Right", "right", () => act.mark(item, true), { "aria-pressed": "false", "aria-keyshortcuts": "y" }),
       tool(`${name} is wrong`, "Wrong", "wrong", () => act.mark(item, false), { "aria-pressed": "false", "aria-keyshortcuts": "n" }));
   }
-  if (act.why) tools.append(tool(`Why ${name} was found`, "Why", "why", () => act.why(item), { "aria-haspopup": "dialog" }));
+  if (act.why) tools.append(tool(`Why ${name} was found`, "Why", "why", () => act.why(hit), { "aria-haspopup": "dialog" }));
   tools.append(make("span", { class: "gap" }),
     tool(`Add ${name} as an example`, "More", "plus", () => act.add(item, false)),
     tool(`Not like ${name}`, "Less", "minus", () => act.add(item, true)));

@@ -1,7 +1,7 @@
 // Why a hit was found: both pictures lit where their similarity comes from.
 
 import { whyOf } from "./api.js";
-import { nameOf } from "./cards.js";
+import { titleOf } from "./cards.js";
 import { find, make } from "./dom.js";
 import { thumbnail } from "./pictures.js";
 import { imageOf } from "./query.js";
@@ -29,12 +29,14 @@ function lit(image, heat, caption) {
 }
 
 /** Ask why, and show it; `asked` are the fields that name the query, `example` is what it looks like. */
-export async function showWhy(item, asked, example, sources) {
+export async function showWhy(hit, asked, example, sources) {
+  const { item, photos = [] } = hit;
   const why = await whyOf([...asked, ["item", item.id]]);
-  find("why-title").textContent = `Why ${nameOf(item)} was found`;
-  find("why-words").textContent = why.words;
+  find("why-title").textContent = `Why ${titleOf(hit)} was found`;
+  find("why-words").textContent = photos.length < 2 ? why.words
+    : `${why.words} This is the best of the ${photos.length} photos whose mean similarity ranked it.`;
   find("why-pictures").replaceChildren(
     lit(imageOf(example, sources, "The query, highlighted where the similarity comes from"), why.query, "Query"),
-    lit(thumbnail(item, `${nameOf(item)}, highlighted where the similarity comes from`), why.hit, nameOf(item)));
+    lit(thumbnail(item, `${titleOf(hit)}, highlighted where the similarity comes from`), why.hit, titleOf(hit)));
   find("why").showModal();
 }
