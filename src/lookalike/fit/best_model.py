@@ -44,8 +44,8 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     needed, useless = run.decisions.get("minutes_needed"), _useless(recipe, parts, cheap)
     if needed is None and useless is None:
         try:
-            learning = with_frozen_stages(with_low_rank(recipe, model, run), model, parts, run, clock)
-            trained = train_model(learning, model, parts, run, clock, stop)
+            learning, taught = with_frozen_stages(with_low_rank(recipe, model, run), model, parts, run, clock)
+            trained = train_model(learning, model, taught, run, clock, stop)
         except DivergedError as failure:
             useless = f"{failure}; what needs no training is delivered"
         except NotEnoughTimeError as refusal:

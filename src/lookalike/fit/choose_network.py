@@ -22,7 +22,7 @@ from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.judge_network import CLASSES, Measured, measure
 from lookalike.fit.networks import NetworkAtSize, at, cells, cheapest, settled, twins
-from lookalike.fit.plan import EXPORT
+from lookalike.fit.plan import CHOOSING, EXPORT
 from lookalike.fit.result_content import header
 from lookalike.fit.sample import ONNX, fitting, seconds_per_image, turns
 from lookalike.models.backends import possible as has_onnx
@@ -33,7 +33,7 @@ from lookalike.recipe.protocol import tasks
 from lookalike.runs import OpenRun
 
 DECISION = "networks"
-SHARE, UNLIMITED = 0.2, 240.0  # of the minutes, for choosing; seconds, where there are no minutes
+UNLIMITED = 240.0  # seconds for choosing, where there are no minutes
 FIRST, MOST = 48, 1024  # images of the first round and of the last
 EACH = 6  # images of a class, until all classes are there
 WORTH = 1.5  # times as many images that a further round must have
@@ -124,7 +124,7 @@ class _Rounds:
         self.order = sample_order(train, recipe.seed)[:MOST]
         self.progress = run.stage("choosing network and size")
         minutes = recipe.train.minutes
-        self.ends = time.monotonic() + (UNLIMITED if minutes is None else SHARE * 60 * minutes)
+        self.ends = time.monotonic() + (UNLIMITED if minutes is None else CHOOSING * 60 * minutes)
 
     def to_the_end(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """All rounds for which there is time, and the cell that pays."""

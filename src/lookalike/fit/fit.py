@@ -10,7 +10,7 @@ from typing import Any
 from lookalike.errors import UserError, check
 from lookalike.fit import marks, stages
 from lookalike.fit.choose import Source, Start, again, choose
-from lookalike.fit.choose_network import choose_network, first_recipe
+from lookalike.fit.choose_network import DECISION, choose_network, first_recipe
 from lookalike.fit.defaults import missing_weights
 from lookalike.fit.judge_network import as_files
 from lookalike.fit.networks import cell_of
@@ -78,7 +78,11 @@ def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, defaul
     decoded = stages.decode(dataset, first, run)
     ready = stages.audit(dataset, decoded, run) if audit else decoded
     ready = ready if taught is None else marks.settle(ready, marked, taught, run)
+    began = conditions.clock.passed
     chosen = choose_network(recipe, ready, run)
+    if run.decisions.get(DECISION) is not None:
+        clock = replace(conditions.clock, choosing=conditions.clock.passed - began)
+        conditions = conditions._replace(clock=clock)
     if (chosen.model, chosen.images) != (recipe.model, recipe.images):
         model = build.model(chosen)
     if cell_of(chosen) != cell_of(first):

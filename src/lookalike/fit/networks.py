@@ -50,7 +50,7 @@ def _parameters(recipe: Recipe) -> float:
     """Of the backbone of a recipe; endless where it does not take that size."""
     try:
         backbone = build.embedder_of(build.model(recipe)).backbone
-        return sum(parameter.numel() for parameter in backbone.parameters())
+        return sum(parameter.numel() for _, parameter in backbone.named_parameters())
     except UserError:
         return math.inf
 
