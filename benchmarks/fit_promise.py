@@ -22,7 +22,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -131,7 +131,7 @@ def measured(cell: Cell, source: str, place: Path) -> dict[str, Any]:
     return row
 
 
-def by_hand(source: str, run: RunFolder, labels: list[int]) -> Result:
+def by_hand(source: str, run: RunFolder, labels: Sequence[Hashable]) -> Result:
     """Whitened features on the test photos of a run, which have these labels; all photos of other classes teach."""
     photos = data.load(source)
     rows = {photos.images.name(row): row for row in range(len(photos))}
