@@ -8,7 +8,11 @@ is one run of the command line with an empty cache, as a new user would start it
 beside them that never rest. Finished cells are kept in FILE.json, and a second call goes on from there.
 
 A difference is called worse where its interval over classes lies below 0. A budget is kept where the run takes at least
-90% of it, unless it says why it stopped early, and at most max(5%, 20 s) more.
+90% of it, unless nothing could be gained (validation is saturated or stopped improving, or too few classes validate),
+and at most max(5%, 20 s) more. "first model" are the seconds until RUN/model is there.
+
+Photos have one baseline more, computed by hand: whitened EfficientNet-lite0 features at 224 pixels, on the test photos
+of the run, taught by all photos of other classes.
 """
 
 import argparse
@@ -18,20 +22,31 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from lookalike.evaluation import compare
+import torch
+
+from lookalike import data
+from lookalike.evaluation import Result, compare, evaluate
 from lookalike.evaluation.table import aligned
+from lookalike.features import extract
+from lookalike.files import read_arrays
+from lookalike.geometry import normalise
+from lookalike.models import Architecture, Model, available
+from lookalike.models.whitening import whitening
 from lookalike.runs import RunFolder
 from lookalike.runs.finished import load_results
 
 METRICS = ("recall@1", "map@r")
 BURN = "while True: pass"
+POLL = 0.5  # seconds
+BY_HAND, WHITENED = "efficientnet_lite0", "whitened lite0 at 224"
+NOTHING_TO_GAIN = ("no better validation in", "cannot tell a trained network from luck", "is above 0.98 without it")
 
 
 class Cell(NamedTuple):
@@ -87,32 +102,55 @@ def measured(cell: Cell, source: str, place: Path) -> dict[str, Any]:
     out = place / "run"
     command = [sys.executable, "-m", "lookalike", "fit", source, "--out", str(out), "--minutes", f"{cell.minutes:g}"]
     command += ["--set", f"seed={cell.seed}"] if cell.seed else []
-    with neighbours(2 if cell.busy else 0):
+    environment, log = os.environ | {"LOOKALIKE_CACHE": str(place / "cache")}, place / "log.txt"
+    first_model = None
+    with neighbours(2 if cell.busy else 0), log.open("w") as lines:
         start = time.monotonic()
-        done = subprocess.run(
-            command, env=os.environ | {"LOOKALIKE_CACHE": str(place / "cache")}, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
+        process = subprocess.Popen(command, env=environment, stdout=lines, stderr=lines)
+        while process.poll() is None:
+            time.sleep(POLL)
+            if first_model is None and (out / "model").is_dir():
+                first_model = time.monotonic() - start
         seconds = time.monotonic() - start
-    row: dict[str, Any] = {"code": done.returncode, "seconds": seconds, "model": (out / "model").is_dir()}
-    if done.returncode != 0:
-        return row | {"error": done.stderr.strip().splitlines()[-1:]}
+    row: dict[str, Any] = {"code": process.returncode, "seconds": seconds, "model": (out / "model").is_dir()}
+    row["first_model"] = first_model
+    if process.returncode != 0:
+        return row | {"error": log.read_text().strip().splitlines()[-1:]}
     content = json.loads((out / "result.json").read_text(encoding="utf-8"))
     row |= {"delivered": content["verdict"]["delivered"], "steps": content["training"]["steps"]}
     row["stopped"] = content["training"]["stopped"]
+    row["reasons"] = content["verdict"]["reasons"]
     row["network"] = next(({name: each[name] for name in ("backbone", "size")}
                            for each in content["verdict"]["networks"] if each["chosen"]), None)  # fmt: skip
     model, *others = load_results(RunFolder(out))
     row["figures"] = {metric: model.result[metric] for metric in METRICS}
-    row["against"] = {}
-    for other in (each for each in others if each.role == "baseline"):
-        gaps = compare({other.name: other.result, " model": model.result}, METRICS, over="classes").differences
-        row["against"][other.name] = {
-            gap.metric: [other.result[gap.metric], gap.difference, gap.low, gap.high]
-            for gap in gaps
-            if gap.name == " model"
-        }
+    baselines = {other.name: other.result for other in others if other.role == "baseline"}
+    if row["network"] is not None and available(BY_HAND):
+        baselines[WHITENED] = by_hand(source, RunFolder(out), model.result.labels)
+    row["against"] = {name: against(result, model.result) for name, result in baselines.items()}
     return row
+
+
+def by_hand(source: str, run: RunFolder, labels: Sequence[Hashable]) -> Result:
+    """Whitened features on the test photos of a run, which have these labels; all photos of other classes teach."""
+    photos = data.load(source)
+    rows = {photos.images.name(row): row for row in range(len(photos))}
+    test = photos.subset(torch.tensor([rows[path] for path in read_arrays(run.test)["paths"].tolist()]))
+    train = photos.subset(~torch.isin(photos.labels, test.labels))
+    model = Model.create(Architecture(BY_HAND, dim=None), "pretrained").headless()
+    teaching, points = (
+        normalise(extract(model, data.decoded(part, model.preprocessing.resize or 0), backend="auto"), "sphere")
+        for part in (train, test)
+    )
+    mean = teaching.mean(0)
+    vectors = (points - mean) @ whitening(teaching - mean, train.labels)
+    return evaluate(vectors, labels, metrics=METRICS)
+
+
+def against(other: Result, model: Result) -> dict[str, list[float]]:
+    """Of every metric the other's value, and what the model has more, with its interval over classes."""
+    gaps = compare({"other": other, "model": model}, METRICS, over="classes").differences
+    return {gap.metric: [other[gap.metric], gap.difference, gap.low, gap.high] for gap in gaps if gap.name == "model"}
 
 
 def kept(cell: Cell, row: dict[str, Any]) -> list[str]:
@@ -121,7 +159,8 @@ def kept(cell: Cell, row: dict[str, Any]) -> list[str]:
     for name, gaps in row.get("against", {}).items():
         broken += [f"{metric} below {name}" for metric, gap in gaps.items() if gap[3] < 0]
     budget = 60 * cell.minutes
-    early = not str(row.get("stopped", "")).startswith("all ")
+    reasons = [str(row.get("stopped", "")), *row.get("reasons", [])]
+    early = any(word in reason for word in NOTHING_TO_GAIN for reason in reasons)
     if row["seconds"] < 0.9 * budget and not early:
         broken.append("unused time")
     if row["seconds"] > budget + max(0.05 * budget, 20):
@@ -130,25 +169,28 @@ def kept(cell: Cell, row: dict[str, Any]) -> list[str]:
 
 
 def table(rows: dict[str, Any], cells: dict[str, Cell]) -> list[str]:
-    lines = [
-        ["data and minutes", "recall@1", "map@r", "best baseline", "gain [interval]", "s", "steps", "delivered", ""]
-    ]
+    gains = ["gain", f"gain over {WHITENED}"]
+    lines = [["data, minutes", *METRICS, "best baseline", *gains, "first model, s", "s", "steps", "delivered", ""]]
     for name, row in rows.items():
+        first = "" if row.get("first_model") is None else f"{row['first_model']:.0f}"
+        seconds = f"{row['seconds']:.0f}"
         if "figures" not in row:
-            lines.append([name, "", "", "", "", f"{row['seconds']:.0f}", "", str(row.get("error")), "no model"])
+            lines.append([name, *[""] * 5, first, seconds, "", str(row.get("error")), "no model"])
             continue
-        best = max(row["against"], key=lambda other: row["against"][other]["map@r"][0])
-        gaps = row["against"][best]
-        gain = "; ".join(
-            f"{gaps[metric][1]:+.3f} [{gaps[metric][2]:+.3f}, {gaps[metric][3]:+.3f}]" for metric in METRICS
-        )
+        own = {other: gaps for other, gaps in row["against"].items() if other != WHITENED}
+        best = max(own.values(), key=lambda gaps: gaps["map@r"][0])
         figures = [f"{row['figures'][metric]:.3f}" for metric in METRICS]
-        base = " / ".join(f"{gaps[metric][0]:.3f}" for metric in METRICS)
+        base = " / ".join(f"{best[metric][0]:.3f}" for metric in METRICS)
         broken = ", ".join(kept(cells[name], row)) if name in cells else ""
-        lines.append(
-            [name, *figures, base, gain, f"{row['seconds']:.0f}", str(row["steps"]), row["delivered"], broken or "kept"]
-        )
+        differences = [gain(best), gain(row["against"].get(WHITENED, {}))]
+        facts = [first, seconds, str(row["steps"]), row["delivered"]]
+        lines.append([name, *figures, base, *differences, *facts, broken or "kept"])
     return aligned(lines)
+
+
+def gain(gaps: dict[str, list[float]]) -> str:
+    """Of every metric, with its interval."""
+    return "; ".join(f"{more:+.3f} [{low:+.3f}, {high:+.3f}]" for _, more, low, high in gaps.values())
 
 
 def main() -> None:

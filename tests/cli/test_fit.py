@@ -31,6 +31,7 @@ def test_a_whole_run_leaves_everything_behind(finished):
     assert [entry["name"] for entry in result["results"]] == ["this model", "untrained network", "raw pixels"]
     assert f"{result['results'][0]['metrics']['recall@1']:.3f}" in completed.out
     assert "never seen in training" in completed.out
+    assert completed.out.splitlines()[0].endswith("searches put the right class first, on classes the model never saw.")
     assert result["training"]["steps"] == 6
     assert result["training"]["seed"] == 3
     recipe = tomllib.loads((run / "recipe.toml").read_text())

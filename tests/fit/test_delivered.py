@@ -18,7 +18,7 @@ from lookalike.fit.candidates import AS_IT_WAS, TRAINED, Candidate, Seen, Untrai
 from lookalike.fit.defaults import default
 from lookalike.fit.readouts import FITTED
 from lookalike.fit.train_model import weights
-from lookalike.fit.verdict import _tied
+from lookalike.fit.verdict import _still_rising, _stronger, _tied
 from lookalike.models import Architecture, Model
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import of_tree
@@ -50,6 +50,10 @@ def test_too_few_minutes_still_give_a_model(characters, tmp_path):
     assert verdict["delivered"].startswith("raw pixels")  # of a random network nobody has anything
     assert "fine-tuning would need about" in " ".join(verdict["sentences"])
     assert any(line.startswith("more minutes") for line in verdict["next"])
+    assert (
+        "19 of 40 classes were kept for this proof: --refit-on-all then trains the same on all of them."
+        in (verdict["sentences"])
+    )
     assert run.content["training"]["steps"] == 0
     assert run.report.is_file()
     images = torch.randint(0, 255, (3, 1, 40, 40), dtype=torch.uint8)
@@ -189,6 +193,31 @@ def test_doubts(characters):
 def test_few_classes_hold_back_more_for_validation(tmp_path, classes, held):
     few = data.load(folder(tmp_path / "photos", classes=classes, each=2, side=8))
     assert default(few)["data"]["validation"] == pytest.approx(held, abs=1e-3)
+
+
+def test_a_stronger_network_is_named_with_what_is_published_of_it(monkeypatch):
+    recipe = of_tree(
+        {"model": {"backbone": "efficientnet_lite2", "weights": "pretrained"}, "loss": {"name": "triplet"},
+         "sampler": {"name": "class_balanced"}}
+    )  # fmt: skip
+    here = {"efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2"}
+    monkeypatch.setattr("lookalike.fit.verdict.available", lambda name: name in here)
+    (advice,) = _stronger(recipe)
+    assert "lookalike backbones fetch dinov2_small: on ImageNet k-NN 79.0%, linear 81.1%" in advice
+    assert "against 77.6%, all published" in advice
+    here |= {"dinov2_small", "dinov2_base"}
+    assert _stronger(recipe) == []
+    here -= {"efficientnet_lite2"}
+    recipe = replace(recipe, model=replace(recipe.model, architecture=Architecture("efficientnet_lite1")))
+    assert "adds efficientnet_lite2, 77.6% against 76.8% on ImageNet (published)" in _stronger(recipe)[0]
+
+
+def test_more_minutes_are_advised_where_validation_still_rose():
+    looks = [{"step": 0, "map@r": 0.3}, {"step": 50, "map@r": 0.35}, {"step": 100, "map@r": 0.362}]
+    assert _still_rising(looks) == [
+        "more minutes: validation map@r still rose by 0.012 in the last 50 steps (measured)"
+    ]
+    assert _still_rising(looks[:1]) == _still_rising([*looks, {"step": 150, "map@r": 0.3621}]) == []
 
 
 def test_ties_are_those_of_the_nearest_neighbours():

@@ -35,6 +35,21 @@ def settings(tmp_path, monkeypatch):
     return [*SMALL, f"model.weights={tmp_path / 'weights'}"]
 
 
+def test_where_there_is_no_room_for_maps_of_all_photos_fewer_teach(characters, settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "lookalike.fit.frozen_stages.BYTES", 100 * 2 * 16 * 4 * 4
+    )  # maps of 16 × 4 × 4 in half precision
+    notes = []
+    run = fit(
+        characters, tmp_path / "run", overrides=[*settings, "sampler.batch_size=16"], audit=False, full=False,
+        tell=lambda event: notes.append(event.get("text", "")),
+    )  # fmt: skip
+    assert any("on maps of 1 view of 100 of the train images" in note for note in notes)
+    assert json.loads((tmp_path / "run" / "decisions.json").read_text())["maps"] == {"views": 1, "images": 100}
+    assert run.content["training"]["steps"] == 30
+    assert run.content["data"]["train_images"] > 100
+
+
 def learnt(run):
     """The last weights, delivered or not."""
     state = checkpoint.load(run.folder / "checkpoint")["loop"]["network"]
@@ -48,7 +63,8 @@ def test_the_first_stages_stay_and_training_is_resumed(characters, settings, tmp
         tell=lambda event: notes.append(event.get("text", "")),
     )  # fmt: skip
     assert any("the stages after block2 learn, on maps of 5 views" in note for note in notes)
-    assert json.loads((tmp_path / "whole" / "decisions.json").read_text())["views"] == 4
+    maps = json.loads((tmp_path / "whole" / "decisions.json").read_text())["maps"]
+    assert maps == {"views": 5, "images": whole.content["data"]["train_images"]}
     assert load(tmp_path / "whole" / "recipe.toml").features.upto == "block2"
     assert whole.content["training"]["steps"] == 30
     before = Model.load(tmp_path / "weights").embedder.state_dict()

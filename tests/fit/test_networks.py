@@ -102,10 +102,39 @@ def test_a_run_stopped_while_it_chooses_ends_as_if_it_had_not_been(fine, tmp_pat
 
         with pytest.raises(StoppedError):
             fit(fine, where, overrides=[*SHORT, SIZES], tell=tell, stop=lambda seen=seen: len(seen) > 1, full=False)
-        assert (where / "model").is_dir()  # there is a model as soon as a network was measured
+        first = 16 if moment == "progress: choosing" else 28  # there is a model as soon as a network was measured
+        assert Model.load(where / "model").preprocessing.crop == first
         resumed = fit(fine, where, overrides=[*SHORT, SIZES], resume=True, full=False)
         assert outcome(resumed) == outcome(whole), moment
     assert Model.load(tmp_path / "choosing" / "model").preprocessing.crop == 28
+
+
+def stopped(source, out, overrides, kind, name=None):
+    """A run that is stopped at its first event of this kind."""
+    seen = []
+
+    def tell(event):
+        if event["event"] == kind and event.get("name", "").startswith(name or ""):
+            seen.append(event)
+
+    with pytest.raises(StoppedError):
+        fit(source, out, overrides=[*SHORT, *overrides], tell=tell, stop=lambda: bool(seen), audit=False, full=False)
+    return Model.load(out / "model")
+
+
+def test_a_run_killed_in_training_leaves_the_best_without_it(fine, tmp_path):
+    saved = stopped(fine, tmp_path / "stopped", [SIZES], "validation")
+    whole = fit(fine, tmp_path / "whole", overrides=[*SHORT, SIZES, "optimiser.lr=1e30"], audit=False, full=False)
+    assert "what needs no training is delivered" in " ".join(whole.content["verdict"]["sentences"])
+    assert saved.classes == whole.model.classes
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 32, 32), np.uint8)
+    assert np.array_equal(saved.encode(pixels), whole.model.encode(pixels))
+
+
+def test_the_cheapest_network_is_measured_first_whatever_the_order_of_names(fine, tmp_path):
+    names = 'networks.backbones=["conv4","pixels"]'
+    first = stopped(fine, tmp_path / "run", [names, SIZES], "progress", "choosing")
+    assert first.architecture.backbone == "pixels"
 
 
 @pytest.fixture(scope="module")
@@ -142,9 +171,10 @@ def test_long_photos_are_warped_where_their_ends_matter(long, tmp_path):
     assert dict(repeated.result) == dict(run.result)
 
 
-def test_the_best_of_many_is_also_measured_warped_where_time_ends_early(long, tmp_path):
-    many = "networks.sizes=[12,14,16,18,20,22,24,26,28,30]"
-    run = fit(long, tmp_path / "run", overrides=[*SHORT, many, WARPS, "train.minutes=0.05"], audit=False, full=False)
+@pytest.mark.parametrize("minutes", [0.05, 0.001])
+def test_the_best_of_many_is_also_measured_warped_where_time_ends_early(long, tmp_path, minutes):
+    many = ["networks.sizes=[12,14,16,18,20,22,24,26,28,30]", f"train.minutes={minutes}"]
+    run = fit(long, tmp_path / "run", overrides=[*SHORT, *many, WARPS], audit=False, full=False)
     rows = run.content["verdict"]["networks"]
     assert [row["warp"] for row in rows if row["chosen"]] == [True]
 

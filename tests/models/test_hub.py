@@ -175,6 +175,15 @@ def test_a_folder_to_copy_needs_nothing_else(server, files, tmp_path):
         models.build(f"hf:{folder}", weights="pretrained")
 
 
+def test_what_cannot_be_fetched_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(UserError, match="unknown network 'dinov2_smal': did you mean 'dinov2_small'"):
+        hub.fetch("dinov2_smal", tmp_path / "to")
+    write("dinov2", tmp_path / "here")
+    with pytest.raises(UserError, match="here is a folder on this machine: copy it"):
+        hub.fetch(f"hf:{tmp_path / 'here'}", tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+
+
 def test_weights_without_safetensors_are_read_as_plain_tensors(server, files, tmp_path):
     from safetensors.torch import load
 

@@ -46,10 +46,10 @@ def resuming() -> str:
 
 
 def in_words(verdict: dict[str, Any]) -> list[str]:
-    """The verdict on top: what was delivered, how good it is, what to beware of, and what would help."""
+    """The verdict on top: how good the model is, in words first, what was delivered, what to beware of, what helps."""
     if not verdict:
         return []
-    lines = [f"delivered: {verdict['delivered']}", *verdict["sentences"]]
+    lines = [*verdict["sentences"], f"delivered: {verdict['delivered']}"]
     lines += [f"warning: {text}" for text in verdict["warnings"]]
     return [*lines, *(f"next: {text}" for text in verdict["next"]), ""]
 

@@ -7,16 +7,17 @@ import torch
 from lookalike import data
 from lookalike.data import Dataset
 from lookalike.fit.choose import Source, choose
-from lookalike.fit.choose_network import SHARE, usual
+from lookalike.fit.choose_network import usual
 from lookalike.fit.defaults import fit_batches
 from lookalike.fit.networks import at, cells
-from lookalike.fit.plan import REPORT, STEP, WORTHWHILE, embedding_rate, minutes_needed
+from lookalike.fit.plan import REPORT, STEP, WORTHWHILE, embedding_rate, minutes_needed, seconds_after
 from lookalike.fit.verdict import FEW_CLASSES, FEW_IMAGES
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import usable
-from lookalike.recipe import Recipe, build
+from lookalike.recipe import Recipe, build, protocol
 
 MEASURED = 32  # images
+BEFORE = 1.5  # passes over all images before training: their features, and as long again for half of them to be read
 
 
 def advise(source: Source) -> Iterator[str]:
@@ -52,12 +53,11 @@ def _rate(model: Model, dataset: Dataset) -> float:
 
 
 def _minutes(recipe: Recipe, dataset: Dataset, rate: float) -> int:
-    """Beside the steps: three passes over the test images, one and a half over the others, and the choice."""
-    batch: int = fit_batches(recipe, dataset).sampler.settings["batch_size"]
-    step = STEP * batch / rate
-    besides = (2.5 * recipe.data.test + 1.5) * len(dataset) / rate + REPORT
-    choice = SHARE if len(cells(recipe)) > 1 else 0.0
-    return minutes_needed(besides / (1 - choice) + WORTHWHILE * step * choice / (1 - choice), step)
+    """Beside the steps: reading and embedding all images before them, and everything that `fit` expects after them."""
+    parts = protocol.parts(recipe, dataset)
+    batch: int = fit_batches(recipe, parts.train).sampler.settings["batch_size"]
+    besides = BEFORE * len(dataset) / rate + seconds_after(recipe, parts, rate) + REPORT
+    return minutes_needed(recipe, besides, STEP * batch / rate, len(cells(recipe)) > 1)
 
 
 def _expectation(dataset: Dataset, pretrained: bool) -> str:

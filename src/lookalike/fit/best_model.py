@@ -38,14 +38,14 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
     best = choose(small, by_folds) if parts.judged else _unjudged(small)
     run.note(f"best without training: {best.name}, map@r {by_folds(best)['map@r']:.3f} on held-out classes")
     first = _created(best, parts)
-    if not run.folder.model.exists():
-        first.save(run.folder.model)  # from here on there is a model, whatever becomes of the run
+    if run.decisions.get("delivered") is None:
+        first.save(run.folder.model)  # in the place of one that a few photos taught
     trained = TrainedModel(model, before, recipe, _no_training(best))
     needed, useless = run.decisions.get("minutes_needed"), _useless(recipe, parts, cheap)
     if needed is None and useless is None:
         try:
-            learning = with_frozen_stages(with_low_rank(recipe, model, run), model, parts, run, clock)
-            trained = train_model(learning, model, parts, run, clock, stop)
+            learning, taught = with_frozen_stages(with_low_rank(recipe, model, run), model, parts, run, clock)
+            trained = train_model(learning, model, taught, run, clock, stop)
         except DivergedError as failure:
             useless = f"{failure}; what needs no training is delivered"
         except NotEnoughTimeError as refusal:

@@ -19,7 +19,8 @@ from lookalike.evaluation import Result, evaluate
 from lookalike.features import embed, extract, features
 from lookalike.fit import readouts
 from lookalike.fit.folds import fold_count, judge_by_folds
-from lookalike.fit.plan import AFTER
+from lookalike.fit.plan import AFTER, by_graph
+from lookalike.fit.prepare import Read
 from lookalike.fit.readouts import FITTED, FittedReadout
 from lookalike.fit.sample import evenly
 from lookalike.fit.train_model import Weights, cached_features, weights, weights_of
@@ -217,7 +218,8 @@ def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[C
     """What can be read from the trained network."""
     assert parts.validation is not None
     judges = evenly(parts.validation, MOST, recipe.seed)
-    points, own = features(model, judges, progress), _of_trained(recipe, model, parts.train, progress)
+    read = cached_features if by_graph(recipe, len(parts.test)) else features
+    points, own = read(model, judges, progress), _of_trained(recipe, model, parts.train, progress, read)
     cost = _milliseconds(model, judges)
 
     def judged(name: str, vectors: Tensor, readout: FittedReadout | None, geometry: Geometry = "sphere") -> Candidate:
@@ -235,10 +237,12 @@ def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[C
     ]
 
 
-def _of_trained(recipe: Recipe, model: Model, train: Dataset, progress: Any = None) -> list[FittedReadout]:
+def _of_trained(
+    recipe: Recipe, model: Model, train: Dataset, progress: Any = None, read: Read = features
+) -> list[FittedReadout]:
     """All readouts of a trained network, fitted to some of the images."""
     sample = evenly(train, AFTER, recipe.seed)
-    points = features(model, sample, progress)
+    points = read(model, sample, progress)
     with readouts.one_thread():
         own = list(readouts.of_features(recipe, points, sample.labels))
     if model.architecture is not None and model.architecture.dim is not None:

@@ -21,8 +21,8 @@ from lookalike.errors import UserError
 from lookalike.files import write_text
 from lookalike.fit import stages
 from lookalike.fit.judge_network import CLASSES, Measured, measure
-from lookalike.fit.networks import NetworkAtSize, at, cells, settled, twins
-from lookalike.fit.plan import EXPORT
+from lookalike.fit.networks import NetworkAtSize, at, cells, cheapest, settled, twins
+from lookalike.fit.plan import CHOOSING, EXPORT
 from lookalike.fit.result_content import header
 from lookalike.fit.sample import ONNX, fitting, seconds_per_image, turns
 from lookalike.models.backends import possible as has_onnx
@@ -33,7 +33,7 @@ from lookalike.recipe.protocol import tasks
 from lookalike.runs import OpenRun
 
 DECISION = "networks"
-SHARE, UNLIMITED = 0.2, 240.0  # of the minutes, for choosing; seconds, where there are no minutes
+UNLIMITED = 240.0  # seconds for choosing, where there are no minutes
 FIRST, MOST = 48, 1024  # images of the first round and of the last
 EACH = 6  # images of a class, until all classes are there
 WORTH = 1.5  # times as many images that a further round must have
@@ -66,9 +66,9 @@ def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
 
 
 def first_recipe(recipe: Recipe, run: OpenRun) -> Recipe:
-    """The recipe with the cell that a run began with, in whose size its images are audited."""
+    """The recipe with the cell that a run begins with, in whose size its images are audited."""
     made = run.decisions.get(DECISION)
-    return recipe if made is None else at(recipe, NetworkAtSize(*made["first"]))
+    return at(recipe, cheapest(recipe) if made is None else NetworkAtSize(*made["first"]))
 
 
 def _why_not(recipe: Recipe, train: Dataset) -> str | None:
@@ -95,8 +95,9 @@ def _by_network(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> list[NetworkAt
 
 def _begun(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> dict[str, Any]:
     """Before the first round: the cheapest cell, from which there is a model soon, then what is likely to be good."""
-    left = [grid[0], *(cell for cell in _by_network(recipe, grid) if cell != grid[0])]
-    return {"first": grid[0], "left": left, "images": 0, "backend": "torch", "rows": []}
+    first = cheapest(recipe)
+    left = [first, *(cell for cell in _by_network(recipe, grid) if cell != first)]
+    return {"first": first, "left": left, "images": 0, "backend": "torch", "rows": []}
 
 
 def sample_order(train: Dataset, seed: int) -> Int64[Tensor, " n"]:
@@ -123,7 +124,7 @@ class _Rounds:
         self.order = sample_order(train, recipe.seed)[:MOST]
         self.progress = run.stage("choosing network and size")
         minutes = recipe.train.minutes
-        self.ends = time.monotonic() + (UNLIMITED if minutes is None else SHARE * 60 * minutes)
+        self.ends = time.monotonic() + (UNLIMITED if minutes is None else CHOOSING * 60 * minutes)
 
     def to_the_end(self, made: Mapping[str, Any]) -> dict[str, Any]:
         """All rounds for which there is time, and the cell that pays."""
@@ -135,7 +136,9 @@ class _Rounds:
                 break
             made |= planned
             measured = self._round([NetworkAtSize(*cell) for cell in made["left"]], made)
-            made |= {"rows": self._rows(made, measured), "left": self._better_half(measured)}
+            left = self._better_half(measured)
+            left[0].model.save(self.run.folder.model)
+            made |= {"rows": self._rows(made, measured), "left": [each.cell for each in left]}
             self.run.decisions.make(DECISION, made)
         taken = self._taken([row for row in made["rows"] if row["images"] == made["images"]])
         rows = [row | {"chosen": row is taken} for row in made["rows"]]
@@ -155,10 +158,12 @@ class _Rounds:
 
     def _with_last_twins(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """Where time has ended before twins were measured: the best cell meets its own, on the images it has seen."""
+        if made.get("last"):
+            return None
         last = [row for row in made["rows"] if row["images"] == made["images"]]
         best = _cell(max(last, key=lambda row: row["metrics"]["map@r"]))
         new = [twin for twin in twins(self.recipe, best) if _row(made["rows"], twin) is None]
-        return {"twins": True, "left": [best, *new]} if new and self.long else None
+        return {"twins": True, "last": True, "left": [best, *new]} if new and self.long else None
 
     def _planned(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
         """How many images the next round has, and what computes their features; None: there is no next round."""
@@ -188,8 +193,9 @@ class _Rounds:
         return self.ends - time.monotonic()
 
     def _round(self, left: Sequence[NetworkAtSize], made: Mapping[str, Any]) -> list[Measured]:
-        """The cells on the same images; in the first round, which may take half of the time, as many as it allows."""
-        spare = 0.0 if made["rows"] else self._left() / 2
+        """The cells on the same images, as many as there is time for: half of it in the first round; the last twins
+        are always measured."""
+        spare = -math.inf if made.get("last") else 0.0 if made["rows"] else self._left() / 2
         sample = self.train.subset(self.order[: made["images"]])
         measured: list[Measured] = []
         for place, cell in enumerate(left):
@@ -208,13 +214,13 @@ class _Rounds:
             self.progress(place + 1, len(left))
         return measured
 
-    def _better_half(self, measured: Sequence[Measured]) -> list[NetworkAtSize]:
+    def _better_half(self, measured: Sequence[Measured]) -> list[Measured]:
         """The better half, the best first, less what is surely worse than that."""
         most = self.recipe.train.most_ms
         quick = [each for each in measured if most is None or 1000 * each.embedding <= most]
         ranked = sorted(quick or [min(measured, key=lambda each: each.embedding)], key=lambda each: -each.value)
         half = ranked[: math.ceil(len(ranked) / 2)]
-        return [each.cell for each in half if each is half[0] or each.minus(half[0], SURE).high > 0]
+        return [each for each in half if each is half[0] or each.minus(half[0], SURE).high > 0]
 
     def _rows(self, made: Mapping[str, Any], measured: Sequence[Measured]) -> list[dict[str, Any]]:
         """The table so far, with the latest figures of every cell."""

@@ -10,7 +10,7 @@ from typing import Any
 from lookalike.errors import UserError, check
 from lookalike.fit import marks, stages
 from lookalike.fit.choose import Source, Start, again, choose
-from lookalike.fit.choose_network import choose_network, first_recipe
+from lookalike.fit.choose_network import DECISION, choose_network, first_recipe
 from lookalike.fit.defaults import missing_weights
 from lookalike.fit.judge_network import as_files
 from lookalike.fit.networks import cell_of
@@ -73,16 +73,21 @@ def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, defaul
         run.note(advice)
     taught = marks.read(recipe, run)
     dataset, marked = (dataset, set()) if taught is None else marks.add(dataset, taught, recipe, run)
-    dataset = affordable(dataset, recipe, model, run)
     first = first_recipe(recipe, run)
+    dataset = affordable(dataset, first, model if first == recipe else build.model(first), run)
     decoded = stages.decode(dataset, first, run)
     ready = stages.audit(dataset, decoded, run) if audit else decoded
     ready = ready if taught is None else marks.settle(ready, marked, taught, run)
-    recipe = choose_network(recipe, ready, run)
-    if cell_of(recipe) != cell_of(first):
-        model = build.model(recipe)
-        ready = stages.decode(affordable(as_files(ready), recipe, model, run, "photos"), recipe, run)
-    done = run_recipe(recipe, ready, run, conditions, model)
+    began = conditions.clock.passed
+    chosen = choose_network(recipe, ready, run)
+    if run.decisions.get(DECISION) is not None:
+        clock = replace(conditions.clock, choosing=conditions.clock.passed - began)
+        conditions = conditions._replace(clock=clock)
+    if (chosen.model, chosen.images) != (recipe.model, recipe.images):
+        model = build.model(chosen)
+    if cell_of(chosen) != cell_of(first):
+        ready = stages.decode(affordable(as_files(ready), chosen, model, run, "photos"), chosen, run)
+    done = run_recipe(chosen, ready, run, conditions, model)
     compared = done.content.get("in_use", {"better": False})
     if compared["better"]:
         marks.move(compared["index"], run.folder.model, done.model, run)

@@ -6,7 +6,7 @@ from torch import nn
 
 from lookalike.features.maps import map_bytes
 from lookalike.fit.plan import STEP, RunClock, embedding_rate, seconds_after
-from lookalike.fit.sample import ONNX
+from lookalike.fit.sample import ONNX, evenly
 from lookalike.models import Model, up_to
 from lookalike.models.backbones.stages import Backbone, stage_of
 from lookalike.models.backends import possible as has_onnx
@@ -16,7 +16,7 @@ from lookalike.recipe import Recipe, build
 from lookalike.recipe.settings import FrozenFeatures
 from lookalike.runs import OpenRun
 
-DECISION = "views"  # of the maps on which the later stages learn; -1: the whole network learns
+DECISION = "maps"  # on which the later stages learn: views, and images; without images the whole network learns
 ENOUGH = 300  # steps of the whole network, from which on all of it learns
 MOST = 4  # random crops of an image, beside its centre
 SHARE = 1 / 3  # of the time for training, for the maps
@@ -24,23 +24,35 @@ LINEAR = 0.3  # of the parameters are in linear layers: no convolutional network
 RANK, FASTER, HEAD = 8, 15, 5  # of the matrices; their rate and that of the head, as multiples of the recipe's
 LATER = 0.5  # of the parameters are in the stages that learn, at least
 BYTES = 2**32  # of all maps, at most
+FEW = 5  # batches of images, below which there is nothing to learn on
 
 
-def with_frozen_stages(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: RunClock) -> Recipe:
-    """The recipe as it can be trained in the time that is left: as a whole, or on maps of its first stages."""
+def with_frozen_stages(
+    recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: RunClock
+) -> tuple[Recipe, Parts]:
+    """The recipe as it can be trained in the time that is left: as a whole, or on maps of its first stages.
+
+    The parts are those given, with fewer train images where there is no time for maps of all.
+    """
     embedder = build.embedder_of(model)
     stage = _last_frozen(embedder.backbone)
     if recipe.features is not None or recipe.train.minutes is None or recipe.model.weights is None or stage is None:
-        return recipe
-    views = run.decisions.get(DECISION)
-    if views is None:
-        views = Ranks.current().from_first(lambda: _views(recipe, model, stage, parts, clock))
-        run.decisions.make(DECISION, views)
-    if views < 0:
-        return recipe
-    run.note(f"the stages after {stage} learn, on maps of {views + 1} views of every train image, to save time")
+        return recipe, parts
+    made = run.decisions.get(DECISION)
+    if made is None:
+        count = Ranks.current().from_first(lambda: _maps(recipe, model, stage, parts, clock))
+        images = min(count, len(parts.train))
+        made = {"views": min(MOST + 1, count // max(1, images)), "images": images}
+        run.decisions.make(DECISION, made)
+    if not made["images"]:
+        return recipe, parts
+    train = evenly(parts.train, made["images"], recipe.seed)
+    which = "every train image" if len(train) == len(parts.train) else f"{len(train):,} of the train images"
+    views = f"{made['views']} view{'s' * (made['views'] > 1)}"
+    run.note(f"the stages after {stage} learn, on maps of {views} of {which}, to save time")
     embedder.freeze(up_to(stage, embedder.backbone.stages))
-    return replace(recipe, features=FrozenFeatures(views=views, upto=stage))
+    learning = replace(recipe, features=FrozenFeatures(views=made["views"] - 1, upto=stage))
+    return learning, parts._replace(train=train.dense())
 
 
 def with_low_rank(recipe: Recipe, model: Model, run: OpenRun) -> Recipe:
@@ -71,14 +83,12 @@ def _last_frozen(backbone: Backbone) -> str | None:
     return next((name for name, count in reversed([*zip(names, later, strict=True)]) if count >= LATER * whole), None)
 
 
-def _views(recipe: Recipe, model: Model, stage: str, parts: Parts, clock: RunClock) -> int:
-    """As many random crops as there is time and room for; -1 where there is enough time for the whole network, or too
-    little."""
+def _maps(recipe: Recipe, model: Model, stage: str, parts: Parts, clock: RunClock) -> int:
+    """For how many maps there is time and room; 0: there is enough time for the whole network, or too little."""
     rate = embedding_rate(model, parts.train)
     left = clock.left(recipe.train.minutes or 0.0) - seconds_after(recipe, parts, rate)
     batch: int = recipe.sampler.settings["batch_size"]
     if left * rate / (STEP * batch) >= ENOUGH:
-        return -1
-    passes = SHARE * left * rate * (ONNX if has_onnx() else 1.0) / len(parts.train)
-    room = BYTES // (map_bytes(model, stage) * len(parts.train))
-    return max(-1, min(MOST, int(passes) - 1, room - 1))
+        return 0
+    count = min(int(SHARE * left * rate * (ONNX if has_onnx() else 1.0)), BYTES // map_bytes(model, stage))
+    return count if count >= min(FEW * batch, len(parts.train)) else 0

@@ -4,10 +4,12 @@ A square cut from the centre of a long photo loses its ends. Each cell can there
 photo, warped to the square, at the same cost.
 """
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
 from lookalike import models
+from lookalike.errors import UserError
 from lookalike.recipe import Recipe, build
 from lookalike.recipe.settings import Networks
 
@@ -35,6 +37,22 @@ def cells(recipe: Recipe) -> list[NetworkAtSize]:
     own, table = cell_of(recipe), recipe.networks or Networks()
     backbones, sizes, warp = table.backbones or (own.backbone,), table.sizes or (own.size,), (*table.warps, own.warp)[0]
     return [NetworkAtSize(backbone, size, warp) for backbone in backbones for size in sorted(sizes)]
+
+
+def cheapest(recipe: Recipe) -> NetworkAtSize:
+    """The smallest images, for the network with the fewest parameters: about the order of their costs."""
+    grid = cells(recipe)
+    networks = [cell for cell in grid if cell.size == grid[0].size]
+    return min(networks, key=lambda cell: _parameters(at(recipe, cell))) if networks[1:] else grid[0]
+
+
+def _parameters(recipe: Recipe) -> float:
+    """Of the backbone of a recipe; endless where it does not take that size."""
+    try:
+        backbone = build.embedder_of(build.model(recipe)).backbone
+        return sum(parameter.numel() for _, parameter in backbone.named_parameters())
+    except UserError:
+        return math.inf
 
 
 def twins(recipe: Recipe, cell: NetworkAtSize) -> list[NetworkAtSize]:

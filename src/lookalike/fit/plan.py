@@ -25,23 +25,25 @@ REPORT = 8.0  # seconds, mostly for its map and its figures
 PER_QUERY = 2e-3  # seconds to rank a test image three times, to calibrate on it and to draw it
 EXPORT = 6.0  # seconds to export a trained network to ONNX, with which it is twice as fast
 WORTH_EXPORTING = 1500  # images
+SMALL = ("conv4", "pixels")  # computed sooner than exported
 AFTER = 2048  # train images that pass the trained network once more, for the mean and the spread of its features
 STEP = 4.0  # a training step takes about so much longer than embedding its images
 WORTHWHILE = 100  # steps, from which on fine-tuning can be expected to help
 LEAST = 10  # steps, below which it is not even tried
 VALIDATIONS, LEAST_BETWEEN = 8, 10  # validations of a run with a time budget, and the fewest steps between two of them
 MOMENT = 0.2  # seconds, to see how much of a processor there is
-BLENDING = 0.05  # of the minutes, at most
+CHOOSING, BLENDING = 0.2, 0.05  # of the minutes, at most
 
 
 @dataclass(frozen=True)
 class RunClock:
-    """When a run began, the seconds of its minutes that are reserved for what follows the evaluation, and the seconds
-    that pass at least between two checkpoints."""
+    """When a run began, the seconds of its minutes that are reserved for what follows the evaluation, the seconds that
+    pass at least between two checkpoints, and those that choosing a network took; None: it was given."""
 
     began: float
     reserved: float = 0.0
     save_every: float = 0.0
+    choosing: float | None = None
 
     @staticmethod
     def now(reserved: float = 0.0) -> "RunClock":
@@ -91,11 +93,13 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: RunClock
     learning = rate if recipe.features is None else loop.ranks.from_first(lambda: _rate_on_features(loop, rate))
     held = 0 if parts.validation is None else len(parts.validation)
     recipe = _with_fewer_blends(recipe, held / learning)
-    after = seconds_after(recipe, parts, rate) + len(recipe.train.blend) * held / learning
+    blends = len(recipe.train.blend) * held / learning
+    after = seconds_after(recipe, parts, rate) + blends
     left = loop.ranks.from_first(lambda: clock.left(table.minutes or 0.0) - after)  # clocks differ, plans must not
     step = STEP * loop.sampler.batch_size / learning
     if left <= 0 or (table.steps is None and left < LEAST * step):
-        raise NotEnoughTimeError(table.minutes, minutes_needed(60 * table.minutes * SPARE - left, step))
+        besides = 60 * table.minutes * SPARE - left - blends - (clock.choosing or 0.0)
+        raise NotEnoughTimeError(table.minutes, minutes_needed(recipe, besides, step, clock.choosing is not None))
     if table.steps is None:
         steps = WORTHWHILE if step == 0 else max(LEAST, int(left / step))
         every = min(table.plan.validate_every, max(LEAST_BETWEEN, steps // VALIDATIONS))
@@ -133,15 +137,24 @@ def seconds_after(recipe: Recipe, parts: Parts, rate: float) -> float:
     best, held = recipe.train.deliver == "best", 0 if parts.validation is None else len(parts.validation)
     count = held + min(AFTER, len(parts.train)) if best else 0
     tests = len(parts.test) + sum(len(part) for _, part in parts.others)
-    seconds = count / rate + tests / rate
-    if best and has_onnx() and tests >= WORTH_EXPORTING:
-        seconds = count / rate + min(tests / rate, tests / rate / 2 + EXPORT)
+    seconds = (count + tests) / rate
+    if best and by_graph(recipe, tests):
+        seconds = min(seconds, seconds / 2 + EXPORT)
     return seconds + PER_QUERY * tests
 
 
-def minutes_needed(besides: float, step: float) -> int:
-    """Whole minutes in which a worthwhile number of steps fit, beside what takes so many seconds."""
-    return max(1, math.ceil((besides + WORTHWHILE * step) / 60 / SPARE))
+def by_graph(recipe: Recipe, tests: int) -> bool:
+    """Whether so many test images are worth the export of a trained network, which then computes all that follows."""
+    return has_onnx() and tests >= WORTH_EXPORTING and recipe.model.architecture.backbone not in SMALL
+
+
+def minutes_needed(recipe: Recipe, besides: float, step: float, choosing: bool) -> int:
+    """Whole minutes in which a worthwhile number of steps fit, beside what takes so many seconds.
+
+    The choice of a network, if there is one, and the blends take shares of the minutes, however many these are.
+    """
+    share = SPARE - (CHOOSING if choosing else 0.0) - (BLENDING if recipe.train.blend else 0.0)
+    return max(1, math.ceil((besides + WORTHWHILE * step) / 60 / share))
 
 
 def decided(run: OpenRun, recipe: Recipe, loop: Loop, step: int) -> Planned | None:

@@ -15,7 +15,7 @@ from lookalike.evaluation import Result
 from lookalike.features import embed, embed_features
 from lookalike.files import write_text
 from lookalike.fit import marks
-from lookalike.fit.plan import WORTH_EXPORTING
+from lookalike.fit.plan import by_graph
 from lookalike.fit.prepare import backbone_features, embeddings
 from lookalike.fit.refit import SENTENCE
 from lookalike.fit.result_content import command, content
@@ -131,9 +131,9 @@ def _vectors(trained: TrainedModel, model: Model, dataset: Dataset, progress: Pr
     """The embeddings of a data set by the fastest way that gives them."""
     if trained.choice is None:
         return embeddings(trained.recipe, model, dataset, progress)
-    if not trained.uses_training:  # then the features were computed before training
+    if not trained.uses_training or by_graph(trained.recipe, len(dataset)):  # there are features, or a graph
         return embed_features(model, cached_features(model, dataset, progress))
-    return embed(model, dataset, progress, "auto" if len(dataset) >= WORTH_EXPORTING else "torch")
+    return embed(model, dataset, progress)
 
 
 def evaluate_baselines(

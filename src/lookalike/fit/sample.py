@@ -67,7 +67,7 @@ def _seconds_per_image(dataset: Dataset, recipe: Recipe, model: Model) -> float:
 def seconds_per_image(recipe: Recipe, decoding: float, embedding: float) -> float:
     """What an image takes in a whole run, from what its decoding takes, and its embedding by torch."""
     faster = ONNX if has_onnx() and recipe.model.weights is not None else 1.0
-    return decoding + (0.5 + recipe.data.test) * embedding / faster + BESIDES
+    return decoding + (1 + recipe.data.test) * embedding / faster + BESIDES
 
 
 def fitting(count: int, minutes: float, each: float) -> int:

