@@ -12,10 +12,10 @@ its partitions in hindsight) and Louvain moves for the sum of all similarities a
 "Equal coverage": of two methods the one that leaves out fewer photos answers for as many as the other, those nearest to
 the mean of their group. ARI, NMI and purity are those of the photos that are answered for, "our" ones those of
 `lookalike discover` at the same coverage. "Gap" is the ARI that a method has more than ours there; that of ours is the
-largest of the peers' (without the other clusterings of our graph). "All": ARI of all photos, each that is left out as a group of its own. "Promise": the share of 50 draws
-of 60 checked pairs in which the purity is at least what `lookalike ask` promises after them. --swapped groups the half
-of the classes that otherwise teaches the whitening, which nobody looked at when settings were chosen. --rows measures
-the time of random vectors instead.
+largest of the peers' (without the other clusterings of our graph). "All": ARI of all photos, each that is left out as a
+group of its own. "Promise": the share of 50 draws of 60 checked pairs in which the purity is at least what `lookalike
+ask` promises after them. --swapped groups the half of the classes that otherwise teaches the whitening, which nobody
+looked at when settings were chosen. --rows measures the time of random vectors instead.
 """
 
 import argparse
