@@ -57,6 +57,7 @@ class Session:
 
     def __init__(self, place: Path, store: Store | None = None) -> None:
         self.place, self.store, self.version = place, store, 0
+        self._candidates: Candidates | None = None  # of this version
         self._load()
         self._rebuild([])
         self.refresh()
@@ -84,6 +85,8 @@ class Session:
         self.found = [lines[place] for place in places]
         self.since = len(standing(lines[places[-1] :] if places else lines))
         changed, self.version = len(lines) != self.version, len(lines)
+        if changed:
+            self._candidates = None
         return changed
 
     def _rebuild(self, lines: list[Entry]) -> None:
@@ -171,7 +174,7 @@ class Session:
 
     def best(self) -> dict[str, Any] | None:
         """The same as an answer to it is kept, without the word."""
-        found: Candidates = self._like.candidates(self.mended, self.judged)
+        found = self._candidates = self._candidates or self._like.candidates(self.mended, self.judged)
         if not len(found.pairs):
             return None
         place = int(found.gain.argmax())
