@@ -53,7 +53,7 @@ class MendedGroups:
         if "rows" in entry:
             rows = entry["rows"]
             check(bool(rows), "there is nothing chosen: choose a group, or photos of one")
-            message = "photos that have a label in the index keep it: choose only others"
+            message = "photos that came with a label keep it: choose only others"
             check(not self.fixed[rows].any(), message)
         if entry["do"] == "split":
             whole = np.isin(self.groups, np.unique(self.groups[rows]))

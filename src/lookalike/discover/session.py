@@ -29,6 +29,7 @@ from lookalike.files import lock, printable
 from lookalike.search.stores import Store
 
 AGAIN = 20  # words after which another fit is offered
+UNLIKELY = 0.1  # chance that two groups are one, below which nobody needs to be asked
 
 
 @dataclass(frozen=True)
@@ -172,9 +173,25 @@ class Session:
         left, right = self.rows[best["left"]].path, self.rows[best["right"]].path
         return GroupQuestion(self.version + 1, left, right, best["chance"], best["settles"])
 
+    @property
+    def _open(self) -> Candidates:
+        """What may be asked about, computed once for each version."""
+        if self._candidates is None:
+            self._candidates = self._like.candidates(self.mended, self.judged)
+        return self._candidates
+
+    @property
+    def stop(self) -> str:
+        """Why further answers bring little, in words; nothing while they bring more."""
+        if self._open.chance.max(initial=0.0) < UNLIKELY:
+            return "What is left to ask about is probably different: you can stop here."
+        if self._open.gain.max(initial=0.0) < 1:
+            return "Another answer is expected to move less than one photo: you can stop here."
+        return ""
+
     def best(self) -> dict[str, Any] | None:
         """The same as an answer to it is kept, without the word."""
-        found = self._candidates = self._candidates or self._like.candidates(self.mended, self.judged)
+        found = self._open
         if not len(found.pairs):
             return None
         place = int(found.gain.argmax())

@@ -36,6 +36,7 @@ class QuestionForm(BaseModel):
     right_label: str
     chance: float = Field(description="That they show the same kind.")
     photos: int = Field(description="That come into their group if they do.")
+    stop: str = Field(description="Why further answers bring little, if they do.")
 
 
 class ProgressForm(BaseModel):
@@ -143,6 +144,7 @@ def _question(session: Session, best: dict[str, Any]) -> QuestionForm:
         right_label=labels[1],
         chance=best["chance"],
         photos=best["settles"],
+        stop=session.stop,
     )
 
 

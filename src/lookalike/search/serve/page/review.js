@@ -122,7 +122,7 @@ function showQuestion(question) {
   const view = (photo) => make("button", { type: "button", class: "view", title: "View both large (v)", "aria-haspopup": "dialog", on: { click: () => act.look() } }, thumbnail(photo, photo.name));
   const side = (photo, label) => make("figure", {}, view(photo), make("figcaption", { title: photo.name }, label || "in no group"));
   find("pair").replaceChildren(side(question.left, question.left_label), side(question.right, question.right_label));
-  find("worth").textContent = `${Math.round(100 * question.chance)}% likely to be the same; ${plural(question.photos, "photo depends", "photos depend")} on it.`;
+  find("worth").textContent = `${Math.round(100 * question.chance)}% likely to be the same; ${plural(question.photos, "photo depends", "photos depend")} on it. ${question.stop}`;
   for (const button of find("words").children) button.disabled = state.read_only;
 }
 
