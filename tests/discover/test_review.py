@@ -121,6 +121,19 @@ def test_words_about_items_are_marks_and_go_when_they_are_taken_back(index, tmp_
     assert marks == {("40", "08"): False, ("40", "16"): True}  # what Ann said stays hers
 
 
+def test_of_two_words_about_the_same_photos_the_last_one_is_the_mark(index, tmp_path):
+    session = Session(tmp_path / "shop.index.review", index.store)
+    group = np.flatnonzero(session.mended.groups == session.mended.groups[40]).tolist()
+    one, other = group[0], group[-1]
+    for number, (left, right, word) in enumerate(((one, other, "split"), (other, one, "same"))):
+        said = {"do": word, "left": left, "right": right}
+        session.say(number, said | ({"rows": [left]} if word == "split" else {}))
+        marks = [(mark.query_item, mark.item, mark.right) for mark in index.store.marks.every()]
+        assert marks == [(f"{left:02d}", f"{right:02d}", word == "same")]
+    session.say(2, {"do": "undo"})
+    assert [(mark.query_item, mark.right) for mark in index.store.marks.every()] == [(f"{one:02d}", False)]
+
+
 @pytest.mark.usefixtures("index")
 def test_serve_shows_the_review_of_its_index(tmp_path):
     with Server(tmp_path / "shop.index", token="secret") as server:
