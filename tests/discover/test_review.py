@@ -73,7 +73,7 @@ def test_groups_are_named_merged_divided_and_thrown_out(place):
         ({"do": "merge", "group": 0, "other": 0}, "in one group already"),
         ({"do": "merge", "group": 0}, "no such group"),
         ({"do": "out"}, "chosen one by one"),
-        ({"do": "out", "photos": [99]}, "numbers from 0 to 71"),
+        ({"do": "out", "photos": [99]}, "numbered from 0 to 71"),
         ({"do": "split", "group": 77}, "no such group"),
         ({"do": "undo"}, "nothing to take back"),
         ({"do": "level"}, "give one"),

@@ -71,9 +71,10 @@ class Session:
 
     def refresh(self) -> bool:
         """Take up what others have said meanwhile; whether there was anything."""
-        lines = journal.entries(self.place / ANSWERS)
-        for number, line in enumerate(lines[self.version :], start=self.version + 1):
-            _check(line, f"line {number} of '{self.place.name}/{ANSWERS}' says what nobody has said")
+        numbered = journal.numbered(self.place / ANSWERS)
+        for number, line in numbered[self.version :]:
+            _check(line, f"line {number} of '{self.place.name}/{ANSWERS}' cannot be used")
+        lines = [line for _, line in numbered]
         fresh = {line["do"] for line in lines[self.version :]}
         if "found" in fresh:
             self._load()
@@ -265,4 +266,4 @@ def _check(line: Entry, what: str) -> None:
     try:
         check_line(line)
     except UserError as mistake:
-        raise UserError(f"{what} ({mistake}): put the file back as it was, or delete it to begin again") from None
+        raise UserError(f"{what} ({mistake}): remove this line, the others stay") from None

@@ -41,7 +41,7 @@ class QuestionForm(BaseModel):
 
 class ProgressForm(BaseModel):
     photos: int
-    settled: int = Field(description="Photos with a name, known, thrown out or set aside.")
+    settled: int = Field(description="Photos with a name, known, taken out or set aside.")
     groups: int
     named: int = Field(description="Groups with a name that a person gave.")
     found: int = Field(description="Groups without a name, which nobody has set aside.")
