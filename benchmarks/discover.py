@@ -291,9 +291,8 @@ def main() -> None:
                 options.json.write_text(json.dumps(results, indent=1) + "\n")
         for method, row in results[name].items():
             print(f"{method:32} " + "  ".join(f"{key} {value:.3f}" for key, value in row.items()), flush=True)
-    if results:
-        near = sum(result["lookalike discover"]["gap"] <= NEAR for result in results.values())
-        print(f"\nwithin {NEAR} ARI of the best at equal coverage: {near} of {len(results)} sets")
+    near = sum(result["lookalike discover"]["gap"] <= NEAR for result in results.values())
+    print(f"\nwithin {NEAR} ARI of the best at equal coverage: {near} of {len(results)} sets" if results else "")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ random questions are after all of theirs, as a share; the mean over seeds with a
 also teaches a model, the whitening that `fit` delivers where nobody gave a label, by the groups before any answer,
 after half and after all, and measures the recall@1 of the other third of the photos among themselves.
 
---rows measures instead the processor time of the page after an answer, until groups, table and the next question follow:
-random kinds of 20 vectors of 128 dimensions, noisy enough that many are in no group.
+--rows measures instead the processor time of the page after an answer, until groups, table and the next question
+follow: random kinds of 20 vectors of 128 dimensions, noisy enough that some are in no group.
 """
 
 import argparse
@@ -139,11 +139,11 @@ def timed(rows: int, width: int = 128, answers: int = 6) -> None:
             desk.say(Word(version=desk.session.version, do="different"))
             desk.show(20)
             taken.append(time.process_time() - began)
-        groups = desk.session.mended.groups
+        groups, memory = desk.session.mended.groups, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            f"{len(vectors):,} × {width}: {np.median(taken):.2f} processor-seconds per answer [{min(taken):.2f}, {max(taken):.2f}]; "
-            f"{len(np.unique(groups)):,} groups, {(groups == APART).mean():.0%} in none; "
-            f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB"
+            f"{len(vectors):,} × {width}: {np.median(taken):.2f} processor-seconds per answer, {min(taken):.2f} to "
+            f"{max(taken):.2f}; {groups.max() + 1:,} groups, {(groups == APART).mean():.0%} in none; "
+            f"peak {memory:,.0f} MB"
         )
 
 
