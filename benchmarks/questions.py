@@ -1,6 +1,7 @@
 """Which question next? Groups of unseen classes after n answers of a simulated person who knows every class.
 
 python -m benchmarks.questions NAME=PLACE [NAME=PLACE …] [--answers 100] [--seeds 10] [--recall] [--json FILE]
+python -m benchmarks.questions --rows 100000
 
 A PLACE is what `python -m benchmarks.discover` takes. A seed draws two thirds of the photos; groups are those that
 `lookalike discover` suggests, and the three ways ask about the same groups: "gain" is what `lookalike ask` does,
@@ -10,24 +11,36 @@ of all photos, each in no group counted as one of its own. "Needs": the answers 
 random questions are after all of theirs, as a share; the mean over seeds with a 95% interval (Student's t). --recall
 also teaches a model, the whitening that `fit` delivers where nobody gave a label, by the groups before any answer,
 after half and after all, and measures the recall@1 of the other third of the photos among themselves.
+
+--rows measures instead the processor time of the page after an answer, until groups, table and the next question
+follow: random kinds of 20 vectors of 128 dimensions, noisy enough that some are in no group.
 """
 
 import argparse
 import json
+import resource
+import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks.discover import of_all, read
+from benchmarks.verdicts import unit
+from lookalike.discover.beginning import begin
 from lookalike.discover.gain import Candidates, Judged, Likeness
-from lookalike.discover.grouping import hierarchy
+from lookalike.discover.grouping import APART, hierarchy
 from lookalike.discover.mending import MendedGroups
+from lookalike.discover.photos import Photos
+from lookalike.discover.review.desk import Desk
+from lookalike.discover.review.view import Word
 from lookalike.evaluation import evaluate
 from lookalike.models.whitening import whitening
 
 WAYS = ("gain", "uncertainty", "random")
+NOISE, KIND = 1.5, 20  # of the vectors whose time is taken, and how many are of one kind
 
 
 def chosen(way: str, found: Candidates, draw: np.random.Generator) -> int:
@@ -112,14 +125,39 @@ def shown(name: str, runs: list[dict[str, list[float]]]) -> None:
         print(f"  {way:12} recall@1 before {before}, more after half {half}, after all {whole}")
 
 
+def timed(rows: int, width: int = 128, answers: int = 6) -> None:
+    """Processor-seconds from an answer to the next question."""
+    draw = np.random.default_rng(0)
+    centres = np.repeat(draw.normal(size=(rows // KIND, width)), KIND, 0)
+    vectors = unit((centres + NOISE * draw.normal(size=centres.shape)).astype(np.float32))
+    photos = Photos([f"{row}.jpg" for row in range(len(vectors))], vectors, [None] * len(vectors), "sphere")
+    with TemporaryDirectory() as folder:
+        begin(Path(folder) / "photos.review", photos, hierarchy(vectors), "")
+        desk, taken = Desk(Path(folder) / "photos.review"), []
+        for _ in range(answers):
+            began = time.process_time()
+            desk.say(Word(version=desk.session.version, do="different"))
+            desk.show(20)
+            taken.append(time.process_time() - began)
+        groups, memory = desk.session.mended.groups, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"{len(vectors):,} × {width}: {np.median(taken):.2f} processor-seconds per answer, {min(taken):.2f} to "
+            f"{max(taken):.2f}; {groups.max() + 1:,} groups, {(groups == APART).mean():.0%} in none; "
+            f"peak {memory:,.0f} MB"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("places", nargs="+", metavar="NAME=PLACE")
+    parser.add_argument("places", nargs="*", metavar="NAME=PLACE")
+    parser.add_argument("--rows", type=int)
     parser.add_argument("--answers", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--recall", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.rows is not None:
+        timed(options.rows)
     results: dict[str, Any] = {}
     for text in options.places:
         name, place = text.split("=", 1)

@@ -88,7 +88,10 @@ def test_every_label_with_its_chance_as_a_table_that_fit_reads(lookalike, photos
     arguments = ("audit", mixed, "--embeddings", tmp_path / "pixels.npy", "--labels", tmp_path / "labels.csv")
     ended = lookalike(*arguments)
     assert ended.code == 0, ended.error
-    assert "of the labels are wrong" in ended.error
+    assert f"of {len(files)} labels are doubted: {tmp_path / 'labels.csv'}" in ended.out.splitlines()[-1]
+    assert "of the labels are wrong, as estimated from" in ended.out.splitlines()[-1]
+    figures = json.loads(lookalike(*arguments, "--json").out)["wrong_labels"]
+    assert 0 <= figures["low"] <= 2 / len(files) <= figures["high"] < 0.5
     with (tmp_path / "labels.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(files)
@@ -96,4 +99,5 @@ def test_every_label_with_its_chance_as_a_table_that_fit_reads(lookalike, photos
     assert {row["suggested label"] for row in rows[:2]} == {"class 00"}
     doubts = [row for row in rows if row["verdict"] == "maybe"]
     assert rows[: len(doubts)] == doubts
+    assert (figures["doubted"], figures["labels"]) == (len(doubts), len(rows))
     assert len(data.load(str(tmp_path / "labels.csv"))) == len(rows) - len(doubts)

@@ -3,11 +3,13 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from lookalike import data
+from lookalike.models import Model
 from lookalike.search import Index
 from lookalike.search.items import Item
 
@@ -69,7 +71,7 @@ def test_answers_are_kept_and_promise_a_purity(lookalike, shop, tmp_path):
     answers = [word for number in range(1, 31) for word in ("--answer", f"{number}=same")]
     content = json.loads(lookalike("ask", table, *answers, "--json").out)
     assert content["answers"] == content["same"] == 30
-    assert content["purity"] == pytest.approx(0.1 ** (1 / 30))
+    assert content["purity"] == pytest.approx(0.8876, abs=1e-4)
     assert content["question"]["number"] == 31
     with (tmp_path / "found.answers.jsonl").open("a") as file:
         file.write('{"number": 31, "left"')  # a process that was killed while it wrote
@@ -133,3 +135,57 @@ def test_groups_are_found_anew_where_items_have_come_and_answers_stay(lookalike,
     content = json.loads(anew.out)
     assert (content["answers"], content["question"]["number"], content["fit_again"]) == (4, 6, False)
     assert len(rows(index.with_name("shop.index.review") / "labels.csv")) == 49
+
+
+@pytest.fixture
+def flat(photos, tmp_path):
+    """All photos in one folder, and a table with the labels of half of two classes."""
+    flat, lines = tmp_path / "flat", ["path,label,verdict"]
+    flat.mkdir()
+    for number, file in enumerate(sorted(photos.rglob("*.png"))):
+        kind = file.parent.name
+        shutil.copy(file, flat / f"{kind} {file.name}")
+        if kind in ("class 00", "class 01"):
+            lines.append(f"flat/{kind} {file.name},{kind},{'known' if number % 2 else 'joined'}")
+    (tmp_path / "some.csv").write_text("\n".join(lines) + "\n")
+    return flat
+
+
+def test_known_labels_reach_a_review_and_stay_when_groups_are_found_anew(lookalike, finished, flat, tmp_path):
+    def known():
+        verdicts = {row["path"].rsplit("/", 1)[1]: row["verdict"] for row in rows(tmp_path / "flat.review/labels.csv")}
+        return sorted(name for name, verdict in verdicts.items() if verdict == "known")
+
+    model = ("--model", finished[0] / "model")
+    assert lookalike("ask", flat, *model).code == 0
+    assert known() == []
+    refused = lookalike("ask", flat, "--known", tmp_path / "some.csv", "--answer", "1=same")
+    assert (refused.code, "give --known before them" in refused.error) == (2, True)
+    begun = lookalike("ask", flat, "--known", tmp_path / "some.csv")
+    assert "The known labels are others: groups are found anew, and everything that you said stays." in begun.error
+    given = known()
+    assert {name[:8] for name in given} == {"class 00", "class 01"}
+    assert len(given) == len(rows(tmp_path / "some.csv")) / 2  # others were only found
+    assert "found anew" not in lookalike("ask", flat, "--known", tmp_path / "some.csv").error
+    (flat / given[0]).unlink()
+    anew = lookalike("ask", flat)
+    assert "Photos have come or gone" in anew.error
+    assert "Known labels without their photo: 1." in anew.error
+    assert known() == given[1:]
+
+
+@pytest.mark.usefixtures("flat")
+def test_a_table_that_only_names_photos_is_no_table_of_groups(lookalike, finished, tmp_path):
+    completed = lookalike("ask", tmp_path / "some.csv", "--model", finished[0] / "model")
+    assert completed.code == 0, completed.error
+    assert completed.out.startswith("Answers: 0, merges: 0, table: ")
+    assert f"--known {tmp_path / 'some.csv'} takes those that people gave" in completed.error
+    assert (tmp_path / "some.csv.review" / "labels.csv").is_file()
+
+
+def test_a_model_off_the_sphere_is_refused_before_photos_are_embedded(lookalike, finished, tmp_path):
+    replace(Model.load(finished[0] / "model"), geometry="none").save(tmp_path / "model")
+    (tmp_path / "flat").mkdir()
+    (tmp_path / "flat" / "broken.png").write_text("no picture")
+    refused = lookalike("ask", tmp_path / "flat", "--model", tmp_path / "model")
+    assert (refused.code, "questions need vectors that are compared by their angle" in refused.error) == (2, True)

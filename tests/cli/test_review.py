@@ -62,7 +62,7 @@ def answer_questions(page, count):
 
 
 def name_groups(page):
-    """Name every group after most of its photos, others are thrown out first; the focus goes to the next group."""
+    """Name every group after most of its photos, others are taken out first; the focus goes to the next group."""
     while page.run(FOUND):
         assert page.run(FOCUS).startswith("group ")
         photos = page.window.find_elements("css selector", ".strip:first-child .photo")

@@ -38,6 +38,19 @@ def test_the_share_lies_between_the_bounds(rate):
     assert wrong_labels(vectors, given) == share
 
 
+def test_the_bounds_hold_in_nearly_all_draws_of_errors_to_look_alikes():
+    missed = 0
+    for seed in range(20):
+        vectors, true, _ = images(classes=20, each=30, noise=1.0, seed=seed)
+        near = label_chances(vectors, true).other
+        rows = torch.from_numpy(np.random.default_rng(seed).permutation(600)[:90])
+        given = true.clone()
+        given[rows] = near[rows]
+        share = wrong_labels(vectors, given, seed)
+        missed += not share.low <= 0.15 <= share.high
+    assert missed <= 1
+
+
 def test_vectors_that_tell_nothing_say_so():
     vectors, given, _ = images(noise=40)
     share = wrong_labels(vectors, given)

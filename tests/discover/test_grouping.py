@@ -1,5 +1,7 @@
 """Groups without labels: what merging promises at every level, against loops over all pairs."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -111,11 +113,23 @@ def test_pairs_are_of_one_group_and_of_all_photos_in_groups():
     assert len(draw_pairs(np.array([APART, 0]), 5)) == 0
 
 
-@pytest.mark.parametrize(("right", "count"), [(30, 30), (25, 30), (1, 4), (57, 60)])
-def test_the_bound_is_that_of_clopper_and_pearson(right, count):
+@pytest.mark.parametrize(("right", "count"), [(30, 30), (25, 30), (1, 4), (57, 60), (990, 1000)])
+def test_the_bound_is_the_rate_at_which_the_mean_likelihood_ratio_is_ten(right, count):
+    from scipy.integrate import quad
     from scipy.stats import beta
 
-    assert lower_bound(right, count) == pytest.approx(beta.ppf(0.1, right, count - right + 1), abs=1e-9)
+    bound = lower_bound(right, count)
+    ratio = lambda rate: (rate / bound) ** right * ((1 - rate) / (1 - bound)) ** (count - right)  # noqa: E731
+    assert quad(ratio, bound, 1, points=[right / count])[0] / (1 - bound) == pytest.approx(10, rel=1e-6)
+    assert bound < beta.ppf(0.1, right, count - right + 1)  # which holds at a number fixed beforehand
+
+
+def test_the_bound_holds_for_whoever_stops_when_it_pleases_them():
+    """A bound for a number of answers that is fixed beforehand fails in 92 of these draws."""
+    bound, rate, draws = cache(lower_bound), 0.9, 400
+    same = (np.random.default_rng(1).random((draws, 80)) < rate).cumsum(1)
+    failed = [any(bound(int(row[count - 1]), count) > rate for count in range(20, 81)) for row in same]
+    assert 0 < sum(failed) <= 0.1 * draws
 
 
 def test_what_is_promised_holds_as_often_as_it_says():

@@ -65,10 +65,10 @@ LINES = [
 
 def test_a_line_that_nobody_has_said_is_refused(place):
     for line in LINES:
-        (place / "answers.jsonl").write_text(json.dumps(SAME) + "\n" + json.dumps(line) + "\n")
+        (place / "answers.jsonl").write_text(json.dumps(SAME) + "\n{torn\n" + json.dumps(line) + "\n")
         with pytest.raises(UserError) as told:
             Session(place)
-        expected = r"line 2 of 'shop.review/answers.jsonl' says what nobody has said \(.*\): put the file back .*"
+        expected = r"line 3 of 'shop.review/answers.jsonl' cannot be used \(.*\): remove this line, the others stay"
         assert re.fullmatch(expected, str(told.value)), line
 
 

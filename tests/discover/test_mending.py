@@ -9,6 +9,7 @@ from lookalike.discover.grouping import APART, hierarchy
 from lookalike.discover.mending import MendedGroups, checked_name
 from lookalike.discover.photos import Photos
 from lookalike.discover.review.desk import Desk
+from lookalike.discover.review.view import Word
 from lookalike.discover.session import Session
 from lookalike.discover.table import read
 from lookalike.errors import UserError
@@ -33,7 +34,7 @@ def test_a_name_makes_a_group_and_the_same_name_joins_it(mended):
 
 def test_photos_that_brought_their_label_keep_it(mended):
     for word in ({"do": "out"}, {"do": "name", "name": "jug"}, {"do": "split"}):
-        with pytest.raises(UserError, match="have a label in the index keep it"):
+        with pytest.raises(UserError, match="came with a label keep it"):
             mended.check({**word, "rows": [8, 9]})
         mended.apply({**word, "rows": [8, 9]})
         assert mended.groups[8] == 2
@@ -190,6 +191,23 @@ def test_a_word_about_groups_that_have_changed_is_refused(place):
     with pytest.raises(UserError, match="somebody else has changed these groups"):
         other.say(0, {"do": "undo"})
     assert other.mended.groups[0] == APART
+
+
+def test_a_person_is_told_when_further_answers_bring_little(tmp_path):
+    draw = np.random.default_rng(0)
+    vectors = (np.repeat(draw.normal(size=(10, 16)), 9, 0) + 0.9 * draw.normal(size=(90, 16))).astype(np.float32)
+    photos = Photos([f"{row}.png" for row in range(90)], vectors, [None] * 90, "sphere")
+    begin(tmp_path / "shop.review", photos, hierarchy(vectors), "one")
+    desk, told = Desk(tmp_path / "shop.review"), []
+    while (question := desk.show(1).question) is not None:
+        told.append(question.stop)
+        assert "probably different" not in question.stop or question.chance < 0.1
+        desk.say(Word(version=desk.session.version, do="different"))
+    assert list(dict.fromkeys(told)) == [
+        "",
+        "Another answer is expected to move less than one photo: you can stop here.",
+        "What is left to ask about is probably different: you can stop here.",
+    ]
 
 
 def test_what_is_settled_is_not_asked_about(place):

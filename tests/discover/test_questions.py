@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from lookalike.discover import journal
+from lookalike.discover import gain, journal
 from lookalike.discover.gain import Judged, Likeness
 from lookalike.discover.mending import MendedGroups
+from lookalike.discover.review.desk import Desk
+from lookalike.discover.review.view import Word
 from lookalike.discover.session import Session
 from lookalike.discover.table import read
 from lookalike.errors import UserError
@@ -32,6 +34,36 @@ def test_the_most_similar_large_groups_are_asked_about_first(circle):
     found = like.candidates(MendedGroups(groups, {}), [])
     assert ends(groups, found.pairs[found.gain.argmax()]) == (0, 1)
     assert found.settled[found.gain.argmax()] == 4
+
+
+@pytest.mark.parametrize("block", [3, 4096])
+def test_groups_are_compared_by_the_mean_similarity_of_their_pairs(circle, block, monkeypatch):
+    monkeypatch.setattr(gain, "BLOCK", block)  # groups go on from one block to the next
+    like, groups = circle
+    mixed = np.random.default_rng(0).permutation(len(groups))
+    place = np.argsort(mixed)
+    like = Likeness(like.vectors[mixed], place[like.nearest[mixed]], like.level, like.random)
+    own = np.where(groups == -1, 9, groups)[mixed]
+    found = like.candidates(MendedGroups(groups[mixed], {}), [])
+    for (left, right), seen in zip(found.pairs.tolist(), found.seen, strict=True):
+        one, other = (like.vectors[own == own[row]] for row in (left, right))
+        assert seen[0] == pytest.approx(((one @ other.T).mean() - 0.95) / 0.75, abs=1e-6)
+        for row, vectors in ((left, one), (right, other)):
+            near = vectors @ vectors.mean(0)
+            assert like.vectors[row] @ vectors.mean(0) == pytest.approx(near.max())
+
+
+def test_the_next_question_is_computed_once_for_each_word(place, monkeypatch):
+    desk, asked, compute = Desk(place), [], Likeness.candidates
+    monkeypatch.setattr(Likeness, "candidates", lambda *given: asked.append(1) or compute(*given))
+    for number in range(3):
+        desk.say(Word(version=number, do="different"))
+        desk.show(20)
+    assert len(asked) == 3
+    other = Session(place)
+    other.answer(4, "unsure")
+    assert [desk.show(20).question.left.row for _ in range(2)] == [other.best()["left"]] * 2
+    assert len(asked) == 3 + 1 + 2  # the other's before its word and after it, and this one's
 
 
 def test_what_was_said_is_not_asked_again_and_counts_against_the_group(circle):

@@ -73,7 +73,7 @@ def test_groups_are_named_merged_divided_and_thrown_out(place):
         ({"do": "merge", "group": 0, "other": 0}, "in one group already"),
         ({"do": "merge", "group": 0}, "no such group"),
         ({"do": "out"}, "chosen one by one"),
-        ({"do": "out", "photos": [99]}, "numbers from 0 to 71"),
+        ({"do": "out", "photos": [99]}, "numbered from 0 to 71"),
         ({"do": "split", "group": 77}, "no such group"),
         ({"do": "undo"}, "nothing to take back"),
         ({"do": "level"}, "give one"),
@@ -119,6 +119,19 @@ def test_words_about_items_are_marks_and_go_when_they_are_taken_back(index, tmp_
     Desk(tmp_path / "shop.index.review", index)  # a process that was killed before it came to the marks
     marks = {(mark.query_item, mark.item): mark.right for mark in index.store.marks.every()}
     assert marks == {("40", "08"): False, ("40", "16"): True}  # what Ann said stays hers
+
+
+def test_of_two_words_about_the_same_photos_the_last_one_is_the_mark(index, tmp_path):
+    session = Session(tmp_path / "shop.index.review", index.store)
+    group = np.flatnonzero(session.mended.groups == session.mended.groups[40]).tolist()
+    one, other = group[0], group[-1]
+    for number, (left, right, word) in enumerate(((one, other, "split"), (other, one, "same"))):
+        said = {"do": word, "left": left, "right": right}
+        session.say(number, said | ({"rows": [left]} if word == "split" else {}))
+        marks = [(mark.query_item, mark.item, mark.right) for mark in index.store.marks.every()]
+        assert marks == [(f"{left:02d}", f"{right:02d}", word == "same")]
+    session.say(2, {"do": "undo"})
+    assert [(mark.query_item, mark.right) for mark in index.store.marks.every()] == [(f"{one:02d}", False)]
 
 
 @pytest.mark.usefixtures("index")

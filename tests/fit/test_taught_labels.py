@@ -97,6 +97,36 @@ def test_groups_are_learnt_where_labels_that_were_given_say_so(model):
     assert made["sentence"].startswith("36 given labels are learnt, and not 204 photos in found groups: map@r ")
 
 
+@pytest.mark.parametrize(
+    ("suspects", "words"),
+    [("keep", ""), ("weigh", " Their chances weigh them; for "), ("drop", " of them are in doubt and left out.")],
+)
+def test_groups_are_compared_whatever_becomes_of_suspects(model, suspects, words):
+    recipe = replace(NO_HEAD, train=replace(NO_HEAD.train, suspects=suspects))
+    points, true, _ = described()
+    origins = torch.where(torch.arange(len(true)) % EACH < 3, -1, FOUND)
+    mixed, some = true.copy(), (origins == FOUND).numpy()
+    mixed[some] = np.random.default_rng(0).permutation(mixed[some])
+    for labels, learn in ((true, KEEP), (mixed, GIVEN)):
+        made = decided(recipe, model, seen(labels, origins), points)
+        assert (made["learn"], made.get("suspects", "keep"), set(made["map@r"])) == (learn, suspects, {GIVEN, KEEP})
+        assert words in made["sentence"]
+    assert made["sentence"].startswith("36 given labels are learnt, and not 204 photos in found groups: map@r ")
+
+
+def test_suspects_among_given_labels_are_left_out_where_groups_are_not_learnt(parts, model, tmp_path, monkeypatch):
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+    draw, found = np.random.default_rng(0), torch.arange(len(parts.train)) % 2 == 1
+    labels = parts.train.labels.clone()
+    labels[found] = labels[found][torch.from_numpy(draw.permutation(int(found.sum())))]
+    grouped = replace(parts.train, labels=labels, origins=torch.where(found, FOUND, -1))
+    for suspects, left in (("keep", 32), ("drop", 31)):
+        drop = of_tree(TREE | {"train": TREE["train"] | {"suspects": suspects}})
+        run = run_in(tmp_path / suspects)
+        run.decisions.make("labels", {"learn": GIVEN, "suspects": suspects, "map@r": {}, "sentence": ""})
+        assert len(settle(drop, model, parts._replace(train=grouped), run).train) == left
+
+
 def test_only_judging_images_are_asked_and_classes_without_one_always_teach():
     labels = torch.arange(10).repeat_interleave(4)
     judging = (torch.arange(40) % 4 < 3) & (labels < 8)

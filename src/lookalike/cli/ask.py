@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lookalike.cli.discover import KNOWN, tell_unused
 from lookalike.errors import UserError, check
 from lookalike.files import printable
 
@@ -31,6 +32,7 @@ def run(
     model: Annotated[
         Path | None, typer.Option("--model", help="Find the groups again with this model; your names and answers stay.")
     ] = None,
+    known: Annotated[Path | None, typer.Option("--known", metavar="TABLE", help=KNOWN)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Ask whether two photos show the same kind of thing.
@@ -39,20 +41,23 @@ def run(
     keep them apart, and NAME.review/labels.csv is the table for `fit`. For a table of `lookalike discover`, pairs are
     drawn at random, so that 30 to 60 answers say how pure its groups are; NAME.answers.jsonl keeps them.
     """
-    if Path(source).suffix == ".csv":
-        check(model is None, "a table has its groups already: leave out --model")
+    from lookalike.discover.table import is_table
+
+    if is_table(Path(source)):
+        check(model is None and known is None, "a table has its groups already: leave out --model and --known")
         _check_table(Path(source), answer or [], as_json)
     else:
-        _mend(source, answer or [], model, as_json)
+        _mend(source, answer or [], model, known, as_json)
 
 
-def _mend(source: str, answer: list[str], model: Path | None, as_json: bool) -> None:
+def _mend(source: str, answer: list[str], model: Path | None, known: Path | None, as_json: bool) -> None:
     from lookalike.discover.kept import LABELS
     from lookalike.discover.session import AGAIN, Session
     from lookalike.search import Index
 
     given = [_parsed(text) for text in answer]
-    place = begun(source, model, anew=not given)  # an answer is about the groups that were shown
+    check(not given or known is None, "answers are about groups that were shown: give --known before them, alone")
+    place = begun(source, model, known, anew=not given)
     session = Session(place, Index.open(source).store if Index.exists(source) else None)
     session.follow()
     for number, word in given:
@@ -61,8 +66,8 @@ def _mend(source: str, answer: list[str], model: Path | None, as_json: bool) -> 
     brought, again = session.brought, session.since >= AGAIN
     if as_json:
         shown = {"question": None if question is None else asdict(question), "answers": count}
-        more = {"merges": session.merges, "brought": brought or None, "fit_again": again, "table": str(table)}
-        typer.echo(json.dumps(shown | more, indent=2, ensure_ascii=False))
+        more = {"merges": session.merges, "brought": brought or None, "fit_again": again, "stop": session.stop or None}
+        typer.echo(json.dumps(shown | more | {"table": str(table)}, indent=2, ensure_ascii=False))
         return
     typer.echo(f"Answers: {count:,}, merges: {session.merges:,}, table: {table}")
     if brought:
@@ -73,6 +78,8 @@ def _mend(source: str, answer: list[str], model: Path | None, as_json: bool) -> 
     if question is None:
         typer.echo("Nothing is left to ask about these groups.")
         return
+    if session.stop:
+        typer.echo(session.stop)
     depend = "1 photo depends" if question.photos == 1 else f"{question.photos:,} photos depend"
     worth = f"{question.chance:.0%} likely; {depend} on it"
     typer.echo(f"Question {question.number}: do these show the same kind ({worth})?")
@@ -80,36 +87,65 @@ def _mend(source: str, answer: list[str], model: Path | None, as_json: bool) -> 
     typer.echo(f"Answer with: lookalike ask {source} --answer {question.number}=same (or different, unsure)")
 
 
-def begun(source: str, model: Path | None, anew: bool = True) -> Path:
-    """The folder of a review; groups are found where there are none, or `anew` by another model or of other photos."""
+def begun(source: str, model: Path | None, known: Path | None = None, anew: bool = True) -> Path:
+    """The folder of a review; groups are found where there are none, or `anew`: by another model, or of other photos.
+
+    The labels of the table `known` stay known until there is another one.
+    """
+    from lookalike.discover import kept, photos
+    from lookalike.search.stores.places import review_folder
+
+    check("://" not in source, "answers are kept in a folder beside the index: an index in a database has none")
+    place = review_folder(source)
+    before = kept.load(place) if kept.is_begun(place) else None
+    if before is not None and place == Path(source).expanduser():  # the review itself, wherever its photos are
+        check(
+            model is None and known is None, "give the photos or the index, not their review, with --model or --known"
+        )
+        return place
+    state = photos.state_of(source)
+    if before is None:
+        tell_unused(source, known)
+    else:
+        changes = {
+            "Photos have come or gone": before.state != state,
+            "The known labels are others": known is not None and photos.labels_of(known) != before.photos.given,
+            "This is another model": photos.fingerprint_of(model) not in ("", before.photos.fingerprint),
+        }
+        if not anew or not any(changes.values()):
+            return place
+        changed = next(words for words, true in changes.items() if true)
+        typer.echo(f"{changed}: groups are found anew, and everything that you said stays.", err=True)
+        model = model or (Path(before.photos.model) if before.photos.model else None)
+    _find_groups(source, place, state, model, known, {} if before is None else before.photos.given)
+    return place
+
+
+def _find_groups(
+    source: str, place: Path, state: str, model: Path | None, known: Path | None, labels: dict[str, str]
+) -> None:
     from lookalike.cli.allocator import keep_memory
     from lookalike.cli.bars import bar
     from lookalike.discover import kept, photos
     from lookalike.discover.beginning import begin
     from lookalike.discover.grouping import hierarchy
-    from lookalike.search.stores.places import review_folder
 
-    check("://" not in source, "answers are kept in a folder beside the index: an index in a database has none")
-    place = review_folder(source)
-    if place == Path(source).expanduser() and kept.is_begun(place):  # the review itself, wherever its photos are
-        return place
-    state = photos.state_of(source)
-    if kept.is_begun(place):
-        before = kept.load(place)
-        if not anew or (before.state == state and photos.fingerprint_of(model) in ("", before.photos.fingerprint)):
-            return place
-        model = model or (Path(before.photos.model) if before.photos.model else None)
-        changed = "Photos have come or gone" if before.state != state else "This is another model"
-        typer.echo(f"{changed}: groups are found anew, and everything that you said stays.", err=True)
+    kept.check_geometry(photos.geometry_of(source, model))
     keep_memory()
     with ExitStack() as shown:
-        given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)))
+        given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)), known)
+    if known is None and not given.ids:
+        given = given.labelled(labels)
+        lost = len(labels) - len(given.given)
+        if lost:
+            typer.echo(
+                f"Known labels without their photo: {lost:,}. If photos have moved, give --known again.", err=True
+            )
     with bar("comparing photos") as progress:
         merged = hierarchy(given.vectors, given.known, geometry=given.geometry, progress=progress)
     begin(place, given, merged, state)
     for name, why in given.unreadable:
         typer.echo(f"unreadable: {printable(name)}: {why}", err=True)
-    return place
 
 
 def _check_table(table: Path, answer: list[str], as_json: bool) -> None:

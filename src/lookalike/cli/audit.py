@@ -62,14 +62,16 @@ def run(
     vectors = read_vectors(embeddings) if embeddings is not None else None
     if trained is not None:
         dataset, vectors = audit_labels.embedded(trained, dataset, threads)
+    sentence, figures = "", dict[str, Any]()
     if labels is not None:
-        audit_labels.write_doubts(*audit_labels.readable_vectors(dataset, vectors, threads), labels)
+        given = audit_labels.readable_vectors(dataset, vectors, threads)
+        sentence, figures = audit_labels.write_doubts(*given, labels)
     with bar("checking images") as progress:
         result = data.audit(dataset, embeddings=vectors, threads=threads, progress=progress)
-    text = json.dumps(result.as_json(), indent=2, ensure_ascii=False)
+    text = json.dumps(result.as_json() | figures, indent=2, ensure_ascii=False)
     if out is not None:
         write_text(out, text + "\n")
-    typer.echo(text if as_json else as_table(result))
+    typer.echo(text if as_json else "\n".join(filter(None, (as_table(result), sentence))))
     if trained is not None:
         audit_labels.save_suspicious(trained, result)
     raise typer.Exit(0 if result.usable else 1)

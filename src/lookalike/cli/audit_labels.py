@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 import typer
@@ -77,12 +78,14 @@ def readable_vectors(dataset: Dataset, vectors: Tensor | None, threads: int) -> 
     return readable, unit - unit.mean(0)
 
 
-def write_doubts(dataset: Dataset, vectors: Tensor, table: Path) -> None:
-    """Every label with its chance, doubts first, and how many are wrong."""
+def write_doubts(dataset: Dataset, vectors: Tensor, table: Path) -> tuple[str, dict[str, Any]]:
+    """Write every label with its chance, doubts first; how many are wrong, as a sentence and as figures."""
     check(dataset.sets is None, "images with several labels each cannot be doubted one by one: leave out --labels")
     names, codes = torch.unique(dataset.labels, return_inverse=True)
     chances, share = label_chances(vectors, codes), wrong_labels(vectors, codes)
     doubts = doubted(chances, codes, share)
     others = [dataset.label_names[int(names[code])] for code in chances.other.tolist()]
     write_labels(dataset, chances.own, others, doubts, table)
-    typer.echo(f"{share} {int(doubts.sum()):,} of {len(codes):,} labels are doubted: {table}", err=True)
+    low, high = (share.low, share.high) if share.told else (None, None)
+    figures = {"low": low, "high": high, "doubted": int(doubts.sum()), "labels": len(codes), "file": str(table)}
+    return f"{share} {figures['doubted']:,} of {len(codes):,} labels are doubted: {table}", {"wrong_labels": figures}

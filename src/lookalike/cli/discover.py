@@ -13,6 +13,7 @@ from lookalike.errors import check
 from lookalike.files import printable
 
 EXAMPLE = "lookalike discover photos/ --out found.csv"
+KNOWN = "The labels you already have: a table with path and label."
 
 
 def run(
@@ -27,7 +28,7 @@ def run(
     ] = None,
     known: Annotated[
         Path | None,
-        typer.Option("--known", metavar="TABLE", help="The labels you already have: a table with path and label."),
+        typer.Option("--known", metavar="TABLE", help=KNOWN),
     ] = None,
     level: Annotated[
         float | None,
@@ -54,6 +55,7 @@ def run(
 
     keep_memory()
     check(level is None or not same, "give --level or --same, not both")
+    tell_unused(source, known)
     with ExitStack() as shown:
         given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)), known)
     places = [[given.place_of(name) for name in group.split(",") if name] for group in same or []]
@@ -80,6 +82,15 @@ def run(
         return
     typer.echo(f"{len(rows):,} photos: {_words(counts, groups)}{apart:,} apart, at level {found.fineness:.2f}: {out}")
     typer.echo("Check a few pairs to know how pure the groups are: lookalike ask " + str(out))
+
+
+def tell_unused(source: str, known: Path | None) -> None:
+    """Say so where a table of photos has labels that nobody asked to use."""
+    from lookalike.discover import photos
+
+    if known is None and photos.has_labels(source):
+        given = f"--known {source} takes those that people gave as known classes"
+        typer.echo(f"Groups are found without the labels in '{source}'; {given}.", err=True)
 
 
 def _words(counts: dict[str, int], groups: int) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from lookalike.cli.discover import KNOWN
 from lookalike.errors import check
 
 EXAMPLE = "lookalike review photos/"
@@ -17,6 +18,7 @@ def run(
     model: Annotated[
         Path | None, typer.Option("--model", help="Find the groups again with this model; your names and answers stay.")
     ] = None,
+    known: Annotated[Path | None, typer.Option("--known", metavar="TABLE", help=KNOWN)] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")] = 8000,
     token: Annotated[
@@ -37,7 +39,7 @@ def run(
     check_token(token)
     check(host in LOCAL or bool(token), f"listening on {host} lets others in: give a --token that they must send")
     check_libraries()
-    place = begun(source, model)
+    place = begun(source, model, known)
     from lookalike.discover.kept import LABELS
     from lookalike.discover.review.routes import create_app
     from lookalike.search.serve.server import run as serve

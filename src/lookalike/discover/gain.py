@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float, Float64, Int64
 
 from lookalike.discover.grouping import APART
 from lookalike.discover.mending import MendedGroups
@@ -19,7 +19,7 @@ from lookalike.discover.mending import MendedGroups
 GUESS = np.array([0.0, 3.0, 1.0])  # the model before any answer: a constant, and the weights of both similarities
 TRUST = 1.0  # in that guess, as a precision
 STEPS = 20  # of Newton's method
-BLOCK = 16_384  # pairs of groups whose sums are held at once
+BLOCK = 4_096  # photos whose vectors, or pairs of groups whose sums, are held at once
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,8 @@ class Likeness:
         thrown = np.isin(names, count + np.flatnonzero(mended.out))
         settled = (single[one] & single[other]) | (named[one] & named[other]) | thrown[one] | thrown[other]
         one, other = one[~settled], other[~settled]
-        sums = np.zeros((len(names), self.vectors.shape[1]))
-        np.add.at(sums, own, self.vectors)
-        sizes = np.bincount(own)
-        between = _products(sums, one, other) / (sizes[one] * sizes[other])
+        sums, sizes = self._sums(own), np.bincount(own)
+        between = _products(sums, sums, one, other) / (sizes[one] * sizes[other])
         within = (np.einsum("gd,gd->g", sums, sums) - sizes) / np.maximum(sizes * (sizes - 1), 1)
         within[sizes == 1] = self.level
         unit = max(self.level - self.random, 1e-9)
@@ -91,9 +89,18 @@ class Likeness:
         pairs = np.stack([middle[one], middle[other]], 1)
         return Candidates(pairs, seen, chance, np.minimum(sizes[one], sizes[other]), vain[one] + vain[other])
 
+    def _sums(self, own: Int64[np.ndarray, " n"]) -> Float64[np.ndarray, "g d"]:
+        """The sum of the vectors of each group."""
+        sums, order = np.zeros((int(own.max()) + 1, self.vectors.shape[1])), np.argsort(own, kind="stable")
+        for start in range(0, len(order), BLOCK):
+            rows = order[start : start + BLOCK]
+            starts = np.flatnonzero(np.diff(own[rows], prepend=-1))
+            sums[own[rows[starts]]] += np.add.reduceat(self.vectors[rows], starts, axis=0, dtype=np.float64)
+        return sums
+
     def _middles(self, own: Int64[np.ndarray, " n"], sums: Float64[np.ndarray, "g d"]) -> Int64[np.ndarray, " g"]:
         """The photo of each group that is nearest to its mean, of equal ones the first."""
-        near = np.einsum("nd,nd->n", self.vectors, sums[own])
+        near = _products(self.vectors, sums, np.arange(len(own)), own)
         order = np.lexsort((np.arange(len(own)), -near, own))
         return np.asarray(order[np.flatnonzero(np.diff(own[order], prepend=-1))])
 
@@ -104,13 +111,16 @@ def _codes(left: Int64[np.ndarray, " m"], right: Int64[np.ndarray, " m"], count:
 
 
 def _products(
-    sums: Float64[np.ndarray, "g d"], one: Int64[np.ndarray, " m"], other: Int64[np.ndarray, " m"]
+    left: Float[np.ndarray, "n d"],
+    right: Float64[np.ndarray, "g d"],
+    one: Int64[np.ndarray, " m"],
+    other: Int64[np.ndarray, " m"],
 ) -> Float64[np.ndarray, " m"]:
-    """The scalar product of each pair, a block of pairs at a time."""
+    """The scalar product of each pair of rows, a block of pairs at a time."""
     result = np.empty(len(one))
     for start in range(0, len(one), BLOCK):
         rows = slice(start, start + BLOCK)
-        result[rows] = np.einsum("md,md->m", sums[one[rows]], sums[other[rows]])
+        result[rows] = np.einsum("md,md->m", left[one[rows]], right[other[rows]])
     return result
 
 

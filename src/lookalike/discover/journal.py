@@ -35,6 +35,11 @@ def append(place: Path, entry: Mapping[str, Any]) -> None:
 
 def entries(place: Path) -> list[dict[str, Any]]:
     """All whole lines so far."""
+    return [entry for _, entry in numbered(place)]
+
+
+def numbered(place: Path) -> list[tuple[int, dict[str, Any]]]:
+    """The same with the number of each line in the file, where what is left of others stands between them."""
     try:
         content = read_regular(place, LARGEST_TEXT)
     except FileNotFoundError:
@@ -42,11 +47,11 @@ def entries(place: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise UserError(f"cannot read {place} ({error.strerror or error}): delete it, or put it back") from None
     result = []
-    for line in content.split(b"\n")[:-1]:
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict):
-            result.append(entry)
+            result.append((number, entry))
     return result

@@ -15,6 +15,7 @@ from lookalike.discover.photos import Photos
 from lookalike.discover.table import GroupedPhoto
 from lookalike.errors import UserError, check
 from lookalike.files import read_arrays, whole_file
+from lookalike.geometry import Geometry
 
 FOUND, ANSWERS, LABELS, LOCK = "found.npz", "answers.jsonl", "labels.csv", ".lock"
 STEPS = 20  # of the slider
@@ -73,9 +74,13 @@ class KeptGroups:
         return [(level, self.whole.count(self.whole.level_of(level))) for level in levels]
 
 
+def check_geometry(geometry: Geometry) -> None:
+    check(geometry == "sphere", "questions need vectors that are compared by their angle: use a model that does so")
+
+
 def keep(place: Path, photos: Photos, whole: Grouping, state: str) -> None:
     """Write what was found in place of what was there."""
-    check(photos.geometry == "sphere", "questions need vectors that are compared by their angle: take such a model")
+    check_geometry(photos.geometry)
     content: dict[str, Any] = {field.name: getattr(whole, field.name) for field in fields(whole)}
     content |= {
         "suggested": whole.suggested(),

@@ -89,9 +89,10 @@ def check_line(entry: Entry) -> None:
         checked(KINDS[name], value, name)
     missing = {"do"} - entry.keys() or set(NEEDED[entry["do"]]) - entry.keys()
     check(not missing, f"it lacks {' and '.join(sorted(missing))}")
-    check(("seen" in entry) == ("chance" in entry) == ("settles" in entry), "it is half an answer to a question")
+    parts = [name in entry for name in ("seen", "chance", "settles")]
+    check(all(parts) or not any(parts), "an answer to a question has all of seen, chance and settles")
     sides = [entry[side] for side in ("left", "right") if side in entry]
-    check(len(sides) in (0, 2) and len(set(sides)) == len(sides), "two photos are compared, different ones")
+    check(len(sides) in (0, 2) and len(set(sides)) == len(sides), "left and right are two different photos")
     check("name" not in entry or checked_name(entry["name"]) == entry["name"], "the name has blanks around it")
     check(0 <= entry.get("fineness", 0) <= 1 and 0 <= entry.get("chance", 0) <= 1, "shares are from 0 to 1")
-    check(all(abs(number) <= FURTHEST for number in entry.get("seen", ())), "nothing is as far apart")
+    check(all(abs(number) <= FURTHEST for number in entry.get("seen", ())), f"what was seen is beyond {FURTHEST:.0e}")

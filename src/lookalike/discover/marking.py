@@ -30,15 +30,22 @@ def keep(store: Store, ids: Sequence[str], entries: Sequence[Mapping[str, Any]],
 
     The log names `who` spoke. Of items that the index does not hold any more nothing is said.
     """
-    said = {(ids[one], ids[other]): right for entry in entries for one, other, right in pairs(entry)}
-    there = {item.id for item in store.items(sorted({id_ for pair in said for id_ in pair}))}
-    said = {pair: right for pair, right in said.items() if there.issuperset(pair)}
+    said = dict[tuple[str, ...], tuple[str, str, bool]]()  # by both photos: of several words on two the last counts
+    for one, other, right in (pair for entry in entries for pair in pairs(entry)):
+        said[_both(ids[one], ids[other])] = ids[one], ids[other], right
+    there = {item.id for item in store.items(sorted({id_ for both in said for id_ in both}))}
+    said = {both: words for both, words in said.items() if there.issuperset(both)}
     for mark in store.marks.every():
-        pair = (mark.query_item or "", mark.item)
-        if mark.by != REVIEW or said.get(pair) == mark.right:
-            said.pop(pair, None)
-        elif pair not in said and store.marks.remove(mark.number):
+        both = _both(mark.query_item or "", mark.item)
+        if mark.by != REVIEW or (both in said and said[both][2] == mark.right):
+            said.pop(both, None)
+        elif store.marks.remove(mark.number):
             store.log.append(LogEntry(who, "mark taken back", f"mark {mark.number}"))
-    for (query, item), right in said.items():
+    for query, item, right in said.values():
         store.marks.add(Mark(f"item:{query}", query, item, right, by=REVIEW))
         store.log.append(LogEntry(who, "marked right" if right else "marked wrong", subject_of(item)))
+
+
+def _both(one: str, other: str) -> tuple[str, ...]:
+    """Two photos, whichever was named first."""
+    return tuple(sorted((one, other)))

@@ -1,4 +1,4 @@
-"""Groups while a person mends them: named, merged, divided, thrown out.
+"""Groups while a person mends them: named, merged, divided, taken out.
 
 What a person said speaks of photos, not of groups: the same words in the same order give the same result on the same
 groups, and a sensible one on those of another level. So the file of the words is all there is to keep.
@@ -28,7 +28,7 @@ class MendedGroups:
     known: the numbers of known classes; two of them are never one.
     fixed: photos that brought their label with them.
     aside: photos of groups that a person could not tell.
-    out: photos that were thrown out.
+    out: photos that were taken out.
     named: photos that a person named, alone or with their group; others came into it by a comparison.
     origin: of a group that a person made the one it was made from.
     judged: pairs of photos with a word.
@@ -53,7 +53,7 @@ class MendedGroups:
         if "rows" in entry:
             rows = entry["rows"]
             check(bool(rows), "there is nothing chosen: choose a group, or photos of one")
-            message = "photos that have a label in the index keep it: choose only others"
+            message = "photos that came with a label keep it: choose only others"
             check(not self.fixed[rows].any(), message)
         if entry["do"] == "split":
             whole = np.isin(self.groups, np.unique(self.groups[rows]))

@@ -1,7 +1,7 @@
 """The photos that are grouped: items of an index with their vectors, or photos that a model embeds first."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -54,6 +54,15 @@ class Photos:
     def classes(self) -> Sequence[str]:
         return sorted({label for label in self.labels if label is not None})
 
+    @property
+    def given(self) -> dict[str, str]:
+        """The labels that are known, by the names of their photos."""
+        return {name: label for name, label in zip(self.names, self.labels, strict=True) if label is not None}
+
+    def labelled(self, given: Mapping[str, str]) -> "Photos":
+        """The same photos with these labels, as far as they are there."""
+        return replace(self, labels=[given.get(name) for name in self.names])
+
     def place_of(self, name: str) -> int:
         """The row of a photo, by its name or the path of its file."""
         places = {known: row for row, known in enumerate(self.names)}
@@ -72,11 +81,11 @@ def photos(source: str, model: Path | None, stage: Stage, known: Path | None = N
         check(model is None, "an index has its own vectors: leave out --model")
         check(known is None, "the labels of an index are known already: leave out --known")
         return _of_index(Index.open(source))
-    labels = {} if known is None else _labels_of(known)
+    labels = {} if known is None else labels_of(known)
     found = _of_files(source, model, stage)
     missing = next(iter(labels.keys() - set(found.names)), None)
     check(missing is None, f"'{missing}' of '{known}' is not among the photos of '{source}', or cannot be read")
-    return replace(found, labels=[labels.get(name) for name in found.names])
+    return found.labelled(labels)
 
 
 def state_of(source: str) -> str:
@@ -94,18 +103,32 @@ def state_of(source: str) -> str:
     return digest.hexdigest()
 
 
+def geometry_of(source: str, model: Path | None) -> Geometry:
+    """How vectors of a source are compared, before there are any."""
+    if Index.exists(source):
+        return Index.open(source).identity.geometry
+    return "sphere" if model is None else Model.load(model).geometry
+
+
 def fingerprint_of(model: Path | None) -> str:
     return "" if model is None else Model.load(model).fingerprint
 
 
-def _labels_of(known: Path) -> dict[str, str]:
-    """The label of every photo in a table."""
+def has_labels(source: str) -> bool:
+    """Whether it is a table with labels; those of its photos are known only where it is given as such."""
+    table = Path(source).expanduser().is_file() and not Index.exists(source)
+    return table and any(entry.item.label for entry in listing(source).entries)
+
+
+def labels_of(known: Path) -> dict[str, str]:
+    """The label of every photo in a table that has one which a person gave; what a machine found is not known."""
     table = data.table(known)
     images = table.images
     assert isinstance(images, Files)
     check(table.sets is None, f"'{known}' has a column labels, of which there may be several: give one, label")
-    paths = (str(images.path(row).absolute()) for row in range(len(table)))
-    return dict(zip(paths, (table.label_names[label] for label in table.labels.tolist()), strict=True))
+    rows = (~(table.of_origin("found") | table.undecided())).nonzero().flatten().tolist()
+    check(bool(rows), f"'{known}' has no label that a person gave: leave out --known")
+    return {str(images.path(row).absolute()): table.label_names[int(table.labels[row])] for row in rows}
 
 
 def _of_index(index: Index) -> Photos:

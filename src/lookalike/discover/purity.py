@@ -2,12 +2,17 @@
 
 A photo is drawn from all that are in a group, and another one from its group. Where a group holds the share p_c of
 class c, the two are of one class with a chance of at most Σ p_c², which is at most the largest share. So the chance
-that a pair is of one kind is at most the purity, and a lower bound on it (Clopper and Pearson, Biometrika 1934, exact
-for every number of pairs) is one on the purity ([math M-groups]).
+that a pair is of one kind is at most the purity, and a lower bound on it is one on the purity.
+
+Whoever sees the bound after each answer stops when it is high enough, so it must hold after all of them at once, and
+that of Clopper and Pearson for a number fixed beforehand does not. It is a confidence sequence: the likelihood of the
+answers at the rates above p₀, all alike, over that at p₀ is a supermartingale where p₀ is at least the true rate, and
+reaches 1 / α at any time with a chance of at most α (Ville 1939; Robbins, Annals of Mathematical Statistics 1970). The
+bound is the smallest p₀ at which it does not ([math M-groups]).
 """
 
 from dataclasses import dataclass
-from math import comb
+from math import exp, lgamma, log, log1p
 
 import numpy as np
 from jaxtyping import Int64
@@ -40,19 +45,30 @@ class Checked:
 
 
 def lower_bound(right: int, count: int, confidence: float = CONFIDENCE) -> float:
-    """The rate at which `right` or more of `count` would be seen with a chance of 1 − `confidence`.
+    """The smallest rate that is not refuted by `right` of `count`, whenever one stops counting.
 
     >>> round(lower_bound(30, 30), 4), lower_bound(0, 30)
-    (0.9261, 0.0)
+    (0.8876, 0.0)
     """
-    low, high = 0.0, right / count if count else 0.0
+    if not right:
+        return 0.0
+    low, high = 0.0, right / count
     for _ in range(STEPS):
         rate = (low + high) / 2
-        at_least = sum(
-            comb(count, hits) * rate**hits * (1 - rate) ** (count - hits) for hits in range(right, count + 1)
-        )
-        low, high = (rate, high) if at_least < 1 - confidence else (low, rate)
+        low, high = (rate, high) if _evidence(right, count, rate) >= -log(1 - confidence) else (low, rate)
     return low
+
+
+def _evidence(right: int, count: int, rate: float) -> float:
+    """The logarithm of the likelihood at all rates above this one over that at it; it falls as the rate grows."""
+    more = sum(exp(_log_chance(hits, count + 1, rate)) for hits in range(right + 1, count + 2))
+    return log1p(-more) - log(count + 1) - log1p(-rate) - _log_chance(right, count, rate)
+
+
+def _log_chance(hits: int, count: int, rate: float) -> float:
+    """Of so many hits, by the binomial distribution."""
+    ways = lgamma(count + 1) - lgamma(hits + 1) - lgamma(count - hits + 1)
+    return ways + hits * log(rate) + (count - hits) * log1p(-rate)
 
 
 def draw_pairs(groups: Int64[np.ndarray, " n"], count: int, seed: int = 0) -> Int64[np.ndarray, "count 2"]:

@@ -29,6 +29,7 @@ from lookalike.files import lock, printable
 from lookalike.search.stores import Store
 
 AGAIN = 20  # words after which another fit is offered
+UNLIKELY = 0.1  # chance that two groups are one, below which nobody needs to be asked
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Session:
 
     def __init__(self, place: Path, store: Store | None = None) -> None:
         self.place, self.store, self.version = place, store, 0
+        self._candidates: Candidates | None = None  # of this version
         self._load()
         self._rebuild([])
         self.refresh()
@@ -69,9 +71,10 @@ class Session:
 
     def refresh(self) -> bool:
         """Take up what others have said meanwhile; whether there was anything."""
-        lines = journal.entries(self.place / ANSWERS)
-        for number, line in enumerate(lines[self.version :], start=self.version + 1):
-            _check(line, f"line {number} of '{self.place.name}/{ANSWERS}' says what nobody has said")
+        numbered = journal.numbered(self.place / ANSWERS)
+        for number, line in numbered[self.version :]:
+            _check(line, f"line {number} of '{self.place.name}/{ANSWERS}' cannot be used")
+        lines = [line for _, line in numbered]
         fresh = {line["do"] for line in lines[self.version :]}
         if "found" in fresh:
             self._load()
@@ -84,6 +87,8 @@ class Session:
         self.found = [lines[place] for place in places]
         self.since = len(standing(lines[places[-1] :] if places else lines))
         changed, self.version = len(lines) != self.version, len(lines)
+        if changed:
+            self._candidates = None
         return changed
 
     def _rebuild(self, lines: list[Entry]) -> None:
@@ -169,9 +174,25 @@ class Session:
         left, right = self.rows[best["left"]].path, self.rows[best["right"]].path
         return GroupQuestion(self.version + 1, left, right, best["chance"], best["settles"])
 
+    @property
+    def _open(self) -> Candidates:
+        """What may be asked about, computed once for each version."""
+        if self._candidates is None:
+            self._candidates = self._like.candidates(self.mended, self.judged)
+        return self._candidates
+
+    @property
+    def stop(self) -> str:
+        """Why further answers bring little, in words; nothing while they bring more."""
+        if self._open.chance.max(initial=0.0) < UNLIKELY:
+            return "What is left to ask about is probably different: you can stop here."
+        if self._open.gain.max(initial=0.0) < 1:
+            return "Another answer is expected to move less than one photo: you can stop here."
+        return ""
+
     def best(self) -> dict[str, Any] | None:
         """The same as an answer to it is kept, without the word."""
-        found: Candidates = self._like.candidates(self.mended, self.judged)
+        found = self._open
         if not len(found.pairs):
             return None
         place = int(found.gain.argmax())
@@ -245,4 +266,4 @@ def _check(line: Entry, what: str) -> None:
     try:
         check_line(line)
     except UserError as mistake:
-        raise UserError(f"{what} ({mistake}): put the file back as it was, or delete it to begin again") from None
+        raise UserError(f"{what} ({mistake}): remove this line, the others stay") from None

@@ -70,6 +70,11 @@ def write(rows: Sequence[GroupedPhoto], place: Path) -> None:
             table.writerow([*names, f"{row.similarity:.6f}", f"{row.nearer:.6f}"])
 
 
+def is_table(place: Path) -> bool:
+    """Whether a table was written by `write`, or is to be; other tables only name photos."""
+    return place.suffix == ".csv" and (not place.is_file() or tuple(next(cells(place), [])) == COLUMNS)
+
+
 def read(place: Path) -> list[GroupedPhoto]:
     """The rows of a table that `write` wrote."""
     check(place.is_file(), f"there is no table '{place}': write one with lookalike discover PHOTOS --out {place.name}")

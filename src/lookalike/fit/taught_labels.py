@@ -5,7 +5,8 @@ validation images together; test classes play no part. The ways are compared by 
 training the network, in two folds of these classes. All given labels judge, wrong ones too, which lower every figure:
 labels that agree with the features would favour the way that trusts the features. What departs from the labels as they
 were given must be better beyond luck. What a person confirmed is never in doubt. Learning by chances means that images
-of a class are drawn in proportion to them.
+of a class are drawn in proportion to them. Found groups are learnt or left out in the same manner; what the recipe says
+of suspects then goes for the labels that are learnt.
 """
 
 from collections.abc import Iterator, Mapping
@@ -86,7 +87,8 @@ class Way(NamedTuple):
 def settle(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> Parts:
     """The parts of a run with the labels that it learns from; a resumed run follows what was decided."""
     compares = recipe.model.weights is not None and parts.train.sets is None and parts.judged
-    if recipe.train.suspects == KEEP or not compares:
+    grouped = bool(parts.train.of_origin("found").any())
+    if not compares or (recipe.train.suspects == KEEP and not grouped):
         return parts
     made = run.decisions.get(DECISION)
     if made is None:
@@ -97,18 +99,38 @@ def settle(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> Parts:
         run.decisions.make(DECISION, made)
     if made["sentence"]:
         run.note(made["sentence"])
-    return _learning(recipe, model, parts, made["learn"])
+    return _learning(recipe, model, parts, made)
 
 
-def doubts_of(seen: Seen, points: Float[Tensor, "n width"]) -> Doubts:
-    """What the whitened features say of the labels; of one class alone nothing."""
-    unit = normalise(points, "sphere")
-    centred, codes = unit - unit.mean(0), torch.unique(seen.labels, return_inverse=True)[1]
-    return Doubts(centred @ whitening(centred, codes), codes, ~seen.of_origin("confirmed"))
+def doubts_of(seen: Seen, points: Float[Tensor, "n width"], rows: Bool[Tensor, " n"] | None = None) -> Doubts:
+    """What the whitened features say of the labels, or of those in some `rows` alone; of one class alone nothing."""
+    some = torch.ones(len(points), dtype=torch.bool) if rows is None else rows
+    unit = normalise(points[some], "sphere")
+    centred, codes = unit - unit.mean(0), torch.unique(seen.labels[some], return_inverse=True)[1]
+    return Doubts(centred @ whitening(centred, codes), codes, ~seen.of_origin("confirmed")[some])
 
 
 def decided(recipe: Recipe, model: Model, seen: Seen, points: Float[Tensor, "n width"]) -> dict[str, Any]:
     """What to learn, and why; of equal ones what departs least from the labels as they were given."""
+    found, suspects = seen.of_origin("found"), recipe.train.suspects
+    ways, doubts = _ways(recipe, seen, points)
+    learn, judged = next(iter(ways)), dict[str, Result]()
+    if suspects is not None and not found.any():
+        learn = suspects
+    elif len(ways) > 1 and not found.all():
+        judged = _judged(recipe, model, seen, points, ways)
+        for way in list(judged)[1:]:
+            learn = way if surely_better(judged[way], judged[learn]) else learn
+    figures = {way: result["map@r"] for way, result in judged.items()}
+    sentence = _sentence(learn, figures, doubts, int(found.sum()), len(points))
+    if found.any() and suspects in (WEIGH, DROP):
+        words = _words(suspects, doubts_of(seen, points, ways[learn].rows))
+        return {"learn": learn, "suspects": suspects, "map@r": figures, "sentence": f"{sentence} {words}"}
+    return {"learn": learn, "map@r": figures, "sentence": sentence if figures or learn != KEEP else ""}
+
+
+def _ways(recipe: Recipe, seen: Seen, points: Tensor) -> tuple[dict[str, Way], Doubts | None]:
+    """What may be learnt, by name, the least departure first; found groups, or else labels in doubt, are at stake."""
     found, every = seen.of_origin("found"), torch.ones(len(points), dtype=torch.bool)
     ways, doubts = {KEEP: Way(every)}, None
     if found.any():
@@ -120,16 +142,14 @@ def decided(recipe: Recipe, model: Model, seen: Seen, points: Float[Tensor, "n w
             ways[WEIGH] = Way(every, doubts.chances)
         if doubts.doubted.any():
             ways[DROP] = Way(~doubts.doubted)
-    learn, judged = next(iter(ways)), dict[str, Result]()
-    if recipe.train.suspects is not None:
-        learn = recipe.train.suspects
-    elif len(ways) > 1 and not found.all():
-        judged = _judged(recipe, model, seen, points, ways)
-        for way in list(judged)[1:]:
-            learn = way if surely_better(judged[way], judged[learn]) else learn
-    figures = {way: result["map@r"] for way, result in judged.items()}
-    sentence = _sentence(learn, figures, doubts, int(found.sum()), len(points))
-    return {"learn": learn, "map@r": figures, "sentence": sentence if figures or learn != KEEP else ""}
+    return ways, doubts
+
+
+def _words(suspects: str, doubts: Doubts) -> str:
+    """What becomes of suspects among the labels that are learnt."""
+    if suspects == DROP:
+        return f"{int(doubts.doubted.sum()):,} of them are in doubt and left out."
+    return f"Their chances weigh them; for {int(doubts.contradicted.sum()):,} another label is likelier."
 
 
 def _has_time(recipe: Recipe) -> bool:
@@ -196,12 +216,13 @@ def _learnt(
         yield FittedReadout("head", readouts.WITH_HEAD, Readout(), points.mean(0), head=head)
 
 
-def _learning(recipe: Recipe, model: Model, parts: Parts, learn: str) -> Parts:
+def _learning(recipe: Recipe, model: Model, parts: Parts, made: Mapping[str, Any]) -> Parts:
     """The parts with what is learnt; of more images than decided, all are looked at. Validation keeps every label."""
+    if made["learn"] == GIVEN:
+        parts = parts._replace(train=parts.train.subset(~parts.train.of_origin("found")).dense())
     train, held = parts.train, parts.validation
-    if learn == GIVEN:
-        return parts._replace(train=train.subset(~train.of_origin("found")).dense())
-    if learn == KEEP:
+    learn = made.get("suspects", made["learn"])
+    if learn in (GIVEN, KEEP):
         return parts
     seen = seen_of(recipe, parts, len(train) + (0 if held is None else len(held)))
     doubts = doubts_of(seen, seen.read(lambda part: cached_features(model, part)))
@@ -220,4 +241,4 @@ def once_more(everything: Dataset, recipe: Recipe, model: Model, run: OpenRun) -
     """All classes, as a run learns from them that has proven its choice."""
     made = run.decisions.get(DECISION)
     whole = Parts(everything.dense(), None, everything)
-    return whole.train if made is None else _learning(recipe, model, whole, made["learn"]).train
+    return whole.train if made is None else _learning(recipe, model, whole, made).train

@@ -7,8 +7,10 @@ The share of wrong labels has two bounds. A tenth of all labels is made wrong, a
 looks most like. Where the share F(t) of these has a chance of at most t, and the share G(t) of the others, no more than
 G(t) / F(t) of the others can be wrong in the same way (Scott, AISTATS 2015: the largest share of one distribution in
 another). Errors at random are the easiest to see and give the lower bound, errors to look-alikes, the hardest, the
-upper one, each with the limit of a count on its side. The lower one holds where some right labels are seen to be right
-(where vectors tell nothing, every label looks wrong); from an upper bound of one half on, nothing is claimed.
+upper one, each the least of nine limits of 95% of a count on its side. The upper one is no limit of 95% itself, because
+nine hold together less often than one; but G(t) counts right labels too, which leaves room. The lower one holds where
+some right labels are seen to be right (where vectors tell nothing, every label looks wrong); from an upper bound of one
+half on, nothing is claimed.
 """
 
 from typing import NamedTuple
@@ -53,7 +55,8 @@ class WrongLabels(NamedTuple):
 
     def __str__(self) -> str:
         if self.told:
-            return f"Between {self.low:.0%} and {self.high:.0%} of the labels are wrong."
+            bounds = f"Between {self.low:.0%} and {self.high:.0%} of the labels are wrong"
+            return f"{bounds}, as estimated from labels that were made wrong on purpose."
         return "These vectors cannot tell how many labels are wrong: too many classes look alike in them."
 
 
@@ -127,7 +130,7 @@ def wrong_labels(embeddings: Float[Tensor, "n d"], labels: Int64[Tensor, " n"], 
 
 
 def _largest_share(wrong: Tensor, given: Tensor) -> tuple[float, float]:
-    """No more than this share of the `given` chances can come from where the `wrong` ones do: its limits, 95% each."""
+    """No more than this share of the `given` chances can come from where the `wrong` ones do: both least limits."""
     lows, highs = [], []
     count = len(given) / DRAWS  # images, of which each is there several times
     for quantile in QUANTILES:

@@ -71,7 +71,10 @@ class Desk:
     def picture(self, row: int, side: int = SIDE) -> bytes | None:
         """A photo as a JPEG of this longer `side`; None where it cannot be read."""
         photos = self.session.kept.photos
-        check(0 <= row < len(photos.names), f"photos are numbers from 0 to {len(photos.names) - 1:,}")
+        check(
+            0 <= row < len(photos.names),
+            f"there is no photo {row}: they are numbered from 0 to {len(photos.names) - 1:,}",
+        )
         if self._index is not None:
             items = self._index.store.items([photos.ids[row]])
             return thumbnail(self._index.store, items[0], side) if items else None
@@ -110,7 +113,10 @@ def _chosen(word: Word, strips: Strips) -> np.ndarray:
     """The photos that are chosen, else those of the group that brought no label of their own."""
     count = len(strips.vectors)
     if word.photos:
-        check(all(0 <= row < count for row in word.photos), f"photos are numbers from 0 to {count - 1:,}")
+        check(
+            all(0 <= row < count for row in word.photos),
+            f"there is no such photo: they are numbered from 0 to {count - 1:,}",
+        )
         return np.unique(word.photos)
     check(word.group is not None, "photos that are in no group are chosen one by one")
     rows = strips.rows(word.group or 0)

@@ -72,7 +72,7 @@ class Strips:
         return np.asarray(order[starts[place] : end])
 
     def typical(self, number: int) -> list[int]:
-        """The photos of a group, the most typical first; those in no group as they came, thrown out ones last."""
+        """The photos of a group, the most typical first; those in no group as they came, those taken out last."""
         rows = self.rows(number)
         if number == APART:
             return [int(row) for row in rows[np.argsort(self.mended.out[rows], kind="stable")]]

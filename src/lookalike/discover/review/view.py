@@ -36,11 +36,12 @@ class QuestionForm(BaseModel):
     right_label: str
     chance: float = Field(description="That they show the same kind.")
     photos: int = Field(description="That come into their group if they do.")
+    stop: str = Field(description="Why further answers bring little, if they do.")
 
 
 class ProgressForm(BaseModel):
     photos: int
-    settled: int = Field(description="Photos with a name, known, thrown out or set aside.")
+    settled: int = Field(description="Photos with a name, known, taken out or set aside.")
     groups: int
     named: int = Field(description="Groups with a name that a person gave.")
     found: int = Field(description="Groups without a name, which nobody has set aside.")
@@ -143,6 +144,7 @@ def _question(session: Session, best: dict[str, Any]) -> QuestionForm:
         right_label=labels[1],
         chance=best["chance"],
         photos=best["settles"],
+        stop=session.stop,
     )
 
 

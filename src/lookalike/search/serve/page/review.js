@@ -79,7 +79,7 @@ function take(next, focus, options = {}) {
   find("names").replaceChildren(...state.classes.map((name) => make("option", { value: name })));
   drawStrips();
   const shown = state.strips.filter((strip) => strip.number >= 0).length, left = state.progress.found;
-  find("groups-note").textContent = left ? `${plural(left, "group")} without a name` : "None is left without a name";
+  find("groups-note").textContent = left ? `${plural(left, "group")} without a name` : "Every group has a name";
   find("more").hidden = state.strips.length < count || shown >= state.progress.groups;
   const at = typeof focus === "function" ? focus(state.strips) : focus;
   if (at !== null && at >= 0) focusStrip(at, options);
@@ -122,7 +122,7 @@ function showQuestion(question) {
   const view = (photo) => make("button", { type: "button", class: "view", title: "View both large (v)", "aria-haspopup": "dialog", on: { click: () => act.look() } }, thumbnail(photo, photo.name));
   const side = (photo, label) => make("figure", {}, view(photo), make("figcaption", { title: photo.name }, label || "in no group"));
   find("pair").replaceChildren(side(question.left, question.left_label), side(question.right, question.right_label));
-  find("worth").textContent = `${Math.round(100 * question.chance)}% likely to be the same; ${plural(question.photos, "photo depends", "photos depend")} on it.`;
+  find("worth").textContent = `${Math.round(100 * question.chance)}% likely to be the same; ${plural(question.photos, "photo depends", "photos depend")} on it. ${question.stop}`;
   for (const button of find("words").children) button.disabled = state.read_only;
 }
 
@@ -158,7 +158,7 @@ function tell(word, strip, done, more = {}) {
 const act = {
   name: (strip, name) => name.trim() && tell("name", strip, `${what(strip, chosen(strip.number))}: ${name.trim()}`, { name }),
   split: (strip) => tell("split", strip, `${strip.label || "Photos"} divided`),
-  out: (strip) => tell("out", strip, `${what(strip, chosen(strip.number))} thrown out`),
+  out: (strip) => tell("out", strip, `${what(strip, chosen(strip.number))} taken out`),
   aside: (strip) => tell("aside", strip, `${what(strip, chosen(strip.number))}: not sure`),
   merge: (strip) => {
     if (strip.number < 0) return toast("Photos in no group have nothing to merge: choose some and name them.");

@@ -62,7 +62,7 @@ function tools(strip, act, locked) {
   if (locked) return null;
   const tool = (name, action, key, words) => button(name, () => action(strip), { class: "small", "aria-label": `${words} ${strip.label || "the chosen photos"}`, "aria-keyshortcuts": key, title: `${words} (${key})` });
   return make("div", { class: "tools" },
-    tool("View", act.look, "v", "View photos of"), tool("Merge", act.merge, "m", "Merge"), tool("Split", act.split, "s", "Split"), tool("Out", act.out, "x", "Throw out"), tool("Not sure", act.aside, "0", "Not sure about"));
+    tool("View", act.look, "v", "View photos of"), tool("Merge", act.merge, "m", "Merge"), tool("Split", act.split, "s", "Split"), tool("Out", act.out, "x", "Take out"), tool("Not sure", act.aside, "0", "Not sure about"));
 }
 
 function strip(shown, merging, act, locked, again) {
