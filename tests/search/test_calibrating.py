@@ -144,6 +144,27 @@ def test_growth_is_told_with_what_it_costs(shop):
     costly = replace(calibration, doubling=0.04)
     assert costly.stale(4 * calibration.items, 1).endswith("; about 8% fewer labels are right than then")
     assert "new generation" in calibration.stale(calibration.items, 2)
+    of_run = replace(calibration, source="run", items=100, doubling=0.0)  # the index has the train photos too
+    assert [of_run.stale(items, 1) for items in (200, 400)] == [None, None]
+    assert of_run.stale(401, 1) == "chances were measured among 100 test photos, and the index has 401 items"
+
+
+def test_items_without_labels_change_no_answer(shop):
+    """Nothing can be called like them, so neither chances nor the warning count them."""
+    shop.calibrate()
+    calibration, queries = shop.calibration, cloud(noise=0.6)[::7]
+    before = [shop.search(vector, 3, where={"label": [*set(labels())]}) for vector in queries]
+    far = np.random.default_rng(3).standard_normal((3 * CLASSES * EACH, DIM)).astype(np.float32)
+    far /= np.linalg.norm(far, axis=1, keepdims=True)
+    shop.store.put([Item(f"bare {row}") for row in range(len(far))], far)
+    after = [shop.search(vector, 3) for vector in queries]
+    parts = ("match", "label", "second", "chance", "verdict", "words", "meaning")
+    for part in parts:
+        assert [getattr(answer, part) for answer in after] == [getattr(answer, part) for answer in before]
+    assert shop.stale is None
+    again = shop.calibrate().calibration
+    assert (again.items, calibration.items) == (CLASSES * EACH, CLASSES * EACH)
+    assert again == replace(calibration, date=again.date)
 
 
 def test_items_without_labels_cannot_calibrate(tmp_path):

@@ -212,7 +212,8 @@ class Prepared:
             count, where = self.counts.now(), self.question.where
             names = {photo.name for photo in named}
             sizes = {str(name): count((*where, Condition(self.rules.named, "=", (name,)))) for name in names}
-            items = count(where)
+            nameless = (*where, Condition(self.rules.named, "=", (None,)))  # an index of the column finds them at once
+            items = count(where) - count(nameless)
         except UserError:
             return None
         return calibration.judge(seen_of(named, vectors, sizes, items, self.identity.geometry), self.vector)

@@ -358,6 +358,14 @@ class Index:
         return kept.read(self.store, Calibration)
 
     @property
+    def stale(self) -> str | None:
+        """Why it should be calibrated again, if it should."""
+        calibration = self.calibration
+        if calibration is None:
+            return None
+        return calibration.stale(self.store.count(measuring.named(self.thing)), self.identity.generation)
+
+    @property
     def quality(self) -> Quality:
         """What calibration has switched on."""
         return kept.read(self.store, Quality) or Quality()

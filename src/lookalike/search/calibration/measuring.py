@@ -134,7 +134,7 @@ def run(
         batches,
         precision,
         None if outside is None else Familiar.of(vectors, near.classes[: len(vectors)], outside),
-        items=store.count(),
+        items=len(listed),
         generation=store.identity.generation,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         source="index" if queries.flipped is None else "data",

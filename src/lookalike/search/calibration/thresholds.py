@@ -20,8 +20,8 @@ from lookalike.search.calibration.trials import STATES, TrialBatch, Trials, best
 from lookalike.search.items import Vectors, Verdict
 
 LEAST = 5  # classes: fewer show nothing
-GROWTH = 1.5  # an index this many times as large needs a new calibration
-FARTHEST = 4.0  # growth that chances still account for
+GROWTH = 1.5  # an index that has grown so many times since it was calibrated needs a new calibration
+FARTHEST = 4.0  # growth that chances still account for; an index is larger than the test photos of a run anyway
 USUAL = 0.95
 LEVELS = (USUAL, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)  # promises that are tried where none is asked for
 USEFUL = 0.25  # the share of answerable queries that a promise should reach
@@ -52,7 +52,7 @@ class Calibration:
     coverage: float  # the share of answerable queries that get a sure answer
     classes: int
     queries: int
-    items: int
+    items: int  # that had labels
     generation: int
     date: str
     source: str  # "data", "index" (its own items), or "run": the test classes of the run that made the model
@@ -130,14 +130,17 @@ class Calibration:
         )
 
     def stale(self, items: int, generation: int) -> str | None:
-        """Why it should be measured again, if it should."""
+        """Why it should be measured again, if it should; `items`: how many have labels now."""
         if generation != self.generation:
             return "the index has a new generation of vectors since it was calibrated"
-        if items > GROWTH * self.items:
-            grown = f"the index has grown from {self.items:,} to {items:,} items since it was calibrated"
-            lost = self.doubling * np.log2(items / max(self.items, 1))
-            return grown + (f"; about {lost:.0%} fewer labels are right than then" if lost >= 0.005 else "")
-        return None
+        of_run = self.source == "run"
+        if items <= (FARTHEST if of_run else GROWTH) * self.items:
+            return None
+        why = f"the index has grown from {self.items:,} to {items:,} items since it was calibrated"
+        if of_run:
+            why = f"chances were measured among {self.items:,} test photos, and the index has {items:,} items"
+        lost = self.doubling * np.log2(items / max(self.items, 1))
+        return why + (f"; about {lost:.0%} fewer labels are right than then" if lost >= 0.005 else "")
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
