@@ -8,6 +8,7 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.search import Index
+from lookalike.search.calibration.chances import in_percent
 from lookalike.search.calibration.measuring import compare
 from lookalike.search.calibration.thresholds import calibrate
 from lookalike.search.calibration.trials import ALL, Gallery, TrialNeighbours, among_themselves, draw, judged
@@ -80,7 +81,7 @@ def test_chance_and_words_never_contradict_each_other(shop):
         elif answer.words == f"{answer.label} or {answer.second}":
             assert answer.chance >= 0.25  # the next label is not said to be likelier than the label
             assert answer.meaning.startswith("It is one of the two in about ")
-            assert answer.meaning.endswith(f", the first in {answer.chance:.0%}.")
+            assert answer.meaning.endswith(f", the first in {in_percent(answer.chance)}.")
         else:
             assert answer.words == f"something like {answer.label}, not sure which"
 

@@ -63,9 +63,10 @@ def test_verdicts_follow_the_thresholds(found):
 
 def test_every_verdict_has_its_sentence(found):
     assert found.meaning("sure") == "At least 80% of the answers called sure are right."
-    assert found.meaning("maybe", 0.625) == "About 62% of answers like this one are right."
+    assert found.meaning("maybe", 0.625) == "About 63% of answers like this one are right."
+    assert found.meaning("maybe", 0.9999) == "About 99% of answers like this one are right."
     assert found.meaning("maybe") == "The hits have no labels, so no chance can be given."
-    assert found.meaning("unknown").endswith("look as strange as this one.")
+    assert found.meaning("unknown").startswith("At most 5% of pictures whose class is in the index look as strange")
 
 
 def test_where_nothing_is_reliable_nothing_is_sure():

@@ -82,7 +82,11 @@ def test_a_search_shows_the_query_and_every_hit(index):
 def test_a_verdict_comes_with_its_chance_and_meaning(index):
     said = Answer([], "sure", 0.875, meaning="Most of them are right.", match=0.9375, words="sure: figs")
     page = search_page(index, [("one.png", [None], said)])
-    assert "<strong>sure: figs</strong> (match 0.94, chance 0.88). Most of them are right." in page
+    assert "<strong>sure: figs</strong> (match 94%, chance 88%). Most of them are right." in page
+    certain = replace(said, match=1.0, chance=0.9999)  # nobody has measured more than 99%
+    assert "</strong> (match 99%, chance 99%). Most" in search_page(index, [("one.png", [None], certain)])
+    strange = Answer([], "unknown", 0.49, meaning="Few are.", match=0.5, words="nothing like it here")
+    assert "<strong>nothing like it here</strong>. Few are." in search_page(index, [("one.png", [None], strange)])
 
 
 def test_a_calibration_in_words_and_as_a_table(index, found):

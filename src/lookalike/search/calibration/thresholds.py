@@ -12,7 +12,16 @@ import numpy as np
 
 from lookalike.errors import check
 from lookalike.search.calibration import logistic
-from lookalike.search.calibration.chances import EVEN, FALSE_ALARMS, Models, chances, fitted, looks_strange, quantile
+from lookalike.search.calibration.chances import (
+    EVEN,
+    FALSE_ALARMS,
+    Models,
+    chances,
+    fitted,
+    in_percent,
+    looks_strange,
+    quantile,
+)
 from lookalike.search.calibration.evidence import IN_0_2_0, SeenHits, read
 from lookalike.search.calibration.foreign import Familiar
 from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
@@ -106,10 +115,10 @@ class Calibration:
             likely = "right than wrong" if verdict == "maybe" else "wrong than right"
             return f"An answer like this one is more likely {likely}."
         if verdict == "unknown":
-            return f"Only {FALSE_ALARMS:.0%} of pictures whose class is in the index look as strange as this one."
+            return f"At most {FALSE_ALARMS:.0%} of pictures whose class is in the index look as strange as this one."
         if chance is None:
             return "The hits have no labels, so no chance can be given."
-        return f"About {chance:.0%} of answers like this one are right."
+        return f"About {in_percent(chance)} of answers like this one are right."
 
     @property
     def promise(self) -> str:
