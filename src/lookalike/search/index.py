@@ -287,7 +287,9 @@ class Index:
             identity, flip = self.identity, cache(lambda: not plain and self.quality.flip)
             examples = self._examples(meant, identity, flip, box)
             others = self._examples(unlike, identity, flip)
-            question = Question(examples, others, k, conditions, group, plain=plain, generation=identity.generation)
+            question = Question(
+                examples, others, k, conditions, group, plain=plain, generation=identity.generation, part=box is not None
+            )
             (answer,) = self.answers([question])
             if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one
                 continue

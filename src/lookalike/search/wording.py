@@ -8,6 +8,7 @@ from lookalike.search.items import Answer
 
 LIKELY = 0.5  # from this chance on a label is probably right
 NOTHING = "nothing like it here"
+PART = "Chances are measured for whole photos; this search is by a part of one."
 COMBINED = "Chances are measured for photos of what is meant; this search also says what is not."
 
 
