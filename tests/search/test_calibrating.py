@@ -10,7 +10,7 @@ from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.calibration.chances import in_percent
 from lookalike.search.calibration.measuring import compare
-from lookalike.search.calibration.thresholds import calibrate
+from lookalike.search.calibration.thresholds import calibrate, possible
 from lookalike.search.calibration.trials import ALL, Gallery, TrialNeighbours, among_themselves, draw, judged
 from lookalike.search.items import Item
 from lookalike.search.quality import Quality
@@ -89,12 +89,21 @@ def test_chance_and_words_never_contradict_each_other(shop):
 def test_few_classes_promise_less_and_say_so(tmp_path):
     index = Index.create(tmp_path / "few", dim=DIM)
     index.store.put([Item(f"{row:03d}", label=label) for row, label in enumerate(labels(8))], cloud(0.1, classes=8))
+    before = "Answers are uncalibrated: lookalike calibrate measures how far to trust them. "
+    assert index.promise == f"{before}8 classes can promise at most 88%; 95% takes at least 19."
     calibration = index.calibrate().calibration
+    assert index.promise == calibration.promise
     assert calibration.target == 0.85
     assert calibration.sure is not None
-    assert "8 classes can promise at most 89%; 95% takes at least 19" in calibration.promise
+    assert "8 classes can promise at most 88%; 95% takes at least 19" in calibration.promise
     assert index.calibrate(precision=0.95).calibration.sure is None
+    assert "8 classes like these cannot promise 95%; 95% takes at least 19." in index.promise
+    index.store.put([Item("000", label="class 0", columns={"sku": 7})], cloud()[:1])
+    index.have_things("sku")
+    assert f"{index.promise} " == before  # nobody counts numbers
     index.close()
+    assert possible(19).endswith("19 classes are enough to promise 95%.")
+    assert possible(4).endswith("that takes at least 5 classes of two photos, and there are 4.")
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,7 @@ def test_what_calibration_says_where_nothing_is_sure_or_gains(found):
     calibration = replace(found.calibration, sure=None, seen_in_training=False, source="data", classes=8)
     lines = sentences(Calibrated(calibration, Quality(), found.compared))
     assert lines[0] == (
-        "No answer is called sure: 8 classes like these cannot promise 80% "
-        "(8 classes can promise at most 89%; 95% takes at least 19)."
+        "No answer is called sure: 8 classes like these cannot promise 80%; 95% takes at least 19."
     )
     assert len(lines) == 4
     assert lines[-1] == "flip did not help beyond the noise, so it stays off."

@@ -68,9 +68,8 @@ def run(
         return
     for each, update in zip(source, updates, strict=True):
         typer.echo(f"{printable(str(each))}: {update}")
-    name, calibration = index.shown, index.calibration
-    if calibration is not None:
-        typer.echo(calibration.promise)
+    name = index.shown
+    typer.echo(index.promise)
     typer.echo(f"{len(index):,} items in {name}. Search with: lookalike search {shlex.quote(name)} IMAGE")
 
 

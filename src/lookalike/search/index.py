@@ -27,7 +27,7 @@ from lookalike.search.asking import Example, Question, Rules
 from lookalike.search.calibration import kept, measuring
 from lookalike.search.calibration.foreign import pictures
 from lookalike.search.calibration.measuring import Calibrated
-from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.calibration.thresholds import Calibration, possible
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.heat import Why
@@ -49,6 +49,7 @@ from lookalike.search.watching.reference import Reference, reference
 from lookalike.search.why import SeenPicture, explained, ready, seen
 from lookalike.workers import Workers
 
+CLASSES = 1_000_000  # that are counted
 WATCHED = 2_000  # calibrating images that stand for ordinary queries
 NO_MODEL = "none"  # stands in the place of a model, in Python as on the command line: for vectors made elsewhere
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
@@ -358,6 +359,16 @@ class Index:
     def calibration(self) -> Calibration | None:
         """What a similarity means, if that was measured."""
         return kept.read(self.store, Calibration)
+
+    @property
+    def promise(self) -> str:
+        """What sure answers promise; without a calibration what they could, by the classes of two photos or more."""
+        calibration = self.calibration
+        if calibration is not None:
+            return calibration.promise
+        column = self.thing or "label"
+        named = self.store.summary([column], CLASSES).columns[column]
+        return possible(sum(number > 1 for _, number in named.counts) if named.kind == "text" else None)
 
     @property
     def stale(self) -> str | None:

@@ -32,6 +32,7 @@ def describe(index: Index) -> dict[str, Any]:
         "generation": identity.generation,
         "upcoming": None if upcoming is None else f"generation {upcoming.generation}, {UNFINISHED}",
         "calibration": "none: run lookalike calibrate",
+        "promise": index.promise,
         "marks": _marks(store.marks.every()),
         "switched on": ", ".join(index.quality.names) or "nothing",
     } | store.describe()
@@ -46,7 +47,6 @@ def describe(index: Index) -> dict[str, Any]:
         content["calibration"] = (
             f"{calibration.target:.0%} precision, {calibration.date}{origin}, {_age(calibration.date)}"
         )
-        content["promise"] = calibration.promise
         content["stale"] = index.stale
     return content
 

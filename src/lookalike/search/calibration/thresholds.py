@@ -4,6 +4,7 @@
 too (reliability.py).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ LEAST = 5  # classes: fewer show nothing
 GROWTH = 1.5  # an index that has grown so many times since it was calibrated needs a new calibration
 FARTHEST = 4.0  # growth that chances still account for; an index is larger than the test photos of a run anyway
 USUAL = 0.95
+ENOUGH = 19  # classes for that: n of them promise at most n of n + 1
 LEVELS = (USUAL, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)  # promises that are tried where none is asked for
 USEFUL = 0.25  # the share of answerable queries that a promise should reach
 FIRM = 0.8  # a promise is not lowered beyond this to reach more of them
@@ -123,16 +125,13 @@ class Calibration:
     @property
     def promise(self) -> str:
         """What sure answers promise, and what more classes would."""
-        most = self.classes / (self.classes + 1)
-        more = ""
-        if self.target < USUAL:
-            least = round(USUAL / (1 - USUAL))
-            bound = f"{self.classes:,} classes can promise at most {most:.0%}; {USUAL:.0%} takes at least {least}"
-            more = f" ({bound})" if most < USUAL else f" ({self.reason})" if self.reason else ""
         if self.sure is None:
+            more = f"; {USUAL:.0%} takes at least {ENOUGH}" if self.classes < ENOUGH else ""
             return (
                 f"No answer is called sure: {self.classes:,} classes like these cannot promise {self.target:.0%}{more}."
             )
+        why = bound_by(self.classes) or self.reason
+        more = f" ({why})" if why and self.target < USUAL else ""
         return (
             f"At least {self.target:.0%} of the answers called sure are right{more}; "
             f"they cover {self.coverage:.0%} of the queries whose class is in the index."
@@ -165,6 +164,24 @@ class Calibration:
             "models": None if models is None else Models.from_json(models),
         }
         return Calibration(**{**content, **rest, "curve": curve, "interval": (low, high)})
+
+
+def bound_by(classes: int) -> str:
+    """What so few classes cannot promise, however right their answers are; nothing where they are enough."""
+    if classes >= ENOUGH:
+        return ""
+    most = math.floor(100 * classes / (classes + 1))
+    return f"{classes:,} classes can promise at most {most}%; {USUAL:.0%} takes at least {ENOUGH}"
+
+
+def possible(classes: int | None) -> str:
+    """What answers could promise, were they calibrated with so many classes (None: nobody has counted them)."""
+    advice = "Answers are uncalibrated: lookalike calibrate measures how far to trust them."
+    if classes is None:
+        return advice
+    if classes < LEAST:
+        return f"Answers stay uncalibrated: that takes at least {LEAST} classes of two photos, and there are {classes}."
+    return f"{advice} {bound_by(classes) or f'{classes:,} classes are enough to promise {USUAL:.0%}'}."
 
 
 def calibrate(
