@@ -7,13 +7,14 @@ from lookalike.errors import UserError
 from lookalike.image_files import UnreadableError
 from lookalike.search.adding.sources import Entry, Listing
 from lookalike.search.adding.update import Progress
+from lookalike.search.calibration.evidence import HITS
 from lookalike.search.items import Answer, Classified
 from lookalike.search.queries import pixels_of
 from lookalike.search.stores import complete
 from lookalike.search.things import text_of
 
 
-def classify(listing: Listing, search: Callable[[Any], Answer], progress: Progress | None) -> list[Classified]:
+def classify(listing: Listing, search: Callable[..., Answer], progress: Progress | None) -> list[Classified]:
     """The label of every picture of `listing`, or why it cannot be read; refused where a shard is missing."""
     result = []
     for place, entry in enumerate(listing.entries):
@@ -23,13 +24,13 @@ def classify(listing: Listing, search: Callable[[Any], Answer], progress: Progre
     return result
 
 
-def _classified(entry: Entry, search: Callable[[Any], Answer]) -> Classified:
+def _classified(entry: Entry, search: Callable[..., Answer]) -> Classified:
     name = entry.item.path or entry.item.id
     try:
         pixels = _read(entry)
     except (UserError, UnreadableError) as error:
         return Classified(name, problem=str(error))
-    (answer,) = complete([search(pixels)])
+    (answer,) = complete([search(pixels, HITS)])  # those that the label follows from
     similarity = next((hit.similarity for hit in answer.hits if answer.label in (hit.label, text_of(hit.thing))), 0.0)
     return Classified(name, answer.label, similarity, answer.verdict, answer.second, answer.chance)
 

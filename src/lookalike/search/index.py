@@ -224,7 +224,10 @@ class Index:
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
         """The label of every picture, or why it cannot be read; refused without all shards."""
-        return classify(sources.listing(source), self.search, progress)
+        column = self.thing or "label"
+        nameless = len(self) - self.store.count(measuring.named(self.thing))
+        search = partial(self.search, where={column: {"!=": None}}) if nameless else self.search
+        return classify(sources.listing(source), search, progress)
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
