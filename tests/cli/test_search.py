@@ -118,7 +118,10 @@ def test_another_model_needs_a_new_generation(lookalike, shop, finished, photos,
     lookalike("index", tmp_path / "other", photos, "--out", index).refused("--new-generation")
     renewed = lookalike("index", tmp_path / "other", photos, "--out", index, "--new-generation")
     assert renewed.code == 0, renewed.error
-    assert "uncalibrated: lookalike calibrate measures how far to trust them. 12 classes can promise at most 92%" in renewed.out
+    assert (
+        "uncalibrated: lookalike calibrate measures how far to trust them. 12 classes can promise at most 92%"
+        in renewed.out
+    )
     status = json.loads(lookalike("status", index, "--json", "--check").out)
     assert (status["generation"], status["dimensions"], status["troubles"]) == (2, 8, [])
     lookalike("index", finished[0] / "model", photos, "--out", index).refused("another model")
@@ -186,7 +189,9 @@ def test_tables_hold_no_formulas(lookalike, finished, shop, photos, tmp_path):
     shutil.copytree(next(path for path in photos.iterdir() if path.is_dir()), tmp_path / "named" / label)
     assert lookalike("index", finished[0] / "model", tmp_path / "named", "--out", index).code == 0
     assert lookalike("classify", index, tmp_path / "named", "--guess", "--out", tmp_path / "labels.csv").code == 0
-    text = re.sub(",(uncalibrated|maybe|unknown)\\r", ",checked\r", (tmp_path / "labels.csv").read_bytes().decode())
+    text = re.sub(
+        ",(uncalibrated|sure|maybe|unknown)\\r", ",checked\r", (tmp_path / "labels.csv").read_bytes().decode()
+    )
     (tmp_path / "labels.csv").write_bytes(text.encode())
     with (tmp_path / "labels.csv").open() as file:
         labels = {row["label"] for row in csv.DictReader(file)}

@@ -88,7 +88,7 @@ def test_from_photos_to_a_better_index(told, tmp_path):
     assert re.match(r"84 of 84 pictures in .*labels\.csv \(.*\d+ sure.*\)", named.out)
     with (tmp_path / "labels.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert {row["label"] for row in rows if row["verdict"] == "unknown"} == {""}
+    assert {(row["label"], row["second"]) for row in rows if row["verdict"] == "unknown"} == {("", "")}
     strange = [tmp_path / f"{number}.png" for number in range(3)]
     for number, file in enumerate(strange):
         photo(5 * number, 0).save(file)

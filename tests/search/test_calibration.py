@@ -98,6 +98,7 @@ def test_an_index_is_calibrated_with_held_out_images(tmp_path, model, photos, he
     index.add(photos)
     result = index.calibrate(held_out, precision=0.8)
     assert index.calibration == result.calibration
+    assert result.absent == 0
     assert result.calibration.queries == 24
     assert result.calibration.items == 36
     assert {row.name for row in result.compared} >= {"plain search", "flip"}
@@ -111,6 +112,8 @@ def test_an_index_is_calibrated_with_held_out_images(tmp_path, model, photos, he
     other.store.put([Item("0", label="another")], np.eye(1, other.identity.dim, dtype=np.float32))
     with pytest.raises(UserError, match="no class of these images is in the index"):
         other.calibrate(held_out)
+    index.remove(where="label=figs")
+    assert index.calibrate(held_out, precision=0.8).absent == 1
     index.close()
     other.close()
 

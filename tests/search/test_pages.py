@@ -120,11 +120,16 @@ def test_what_calibration_says(found):
 def test_what_calibration_says_where_nothing_is_sure_or_gains(found):
     calibration = replace(found.calibration, sure=None, seen_in_training=False, source="data", classes=8)
     lines = sentences(Calibrated(calibration, Quality(), found.compared))
-    assert lines[0] == (
-        "No answer is called sure: 8 classes like these cannot promise 80%; 95% takes at least 19."
-    )
+    assert lines[0] == ("No answer is called sure: 8 classes like these cannot promise 80%; 95% takes at least 19.")
     assert len(lines) == 4
     assert lines[-1] == "flip did not help beyond the noise, so it stays off."
+    pooling = [replace(one, name=name) for one, name in zip(found.compared, ("first thing", "by two"), strict=True)]
+    told = sentences(Calibrated(calibration, Quality(), [*found.compared, *pooling], absent=3))
+    assert told[-2:] == [
+        lines[-1],
+        "The best two photos did not help beyond the noise, so a thing is ranked by its best one.",
+    ]
+    assert "3 further classes of these pictures are not in the index and were always absent." in told
 
 
 def test_duplicates_by_level(index):

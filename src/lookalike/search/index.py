@@ -224,10 +224,8 @@ class Index:
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
         """The label of every picture, or why it cannot be read; refused without all shards."""
-        column = self.thing or "label"
-        nameless = len(self) - self.store.count(measuring.named(self.thing))
-        search = partial(self.search, where={column: {"!=": None}}) if nameless else self.search
-        return classify(sources.listing(source), search, progress)
+        labelled = {self.thing or "label": {"!=": None}}
+        return classify(sources.listing(source), self.search, partial(self.search, where=labelled), progress)
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
@@ -292,7 +290,14 @@ class Index:
             examples = self._examples(meant, identity, flip, box)
             others = self._examples(unlike, identity, flip)
             question = Question(
-                examples, others, k, conditions, group, plain=plain, generation=identity.generation, part=box is not None
+                examples,
+                others,
+                k,
+                conditions,
+                group,
+                plain=plain,
+                generation=identity.generation,
+                part=box is not None,
             )
             (answer,) = self.answers([question])
             if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one

@@ -122,16 +122,20 @@ def sentences(calibrated: Calibrated) -> list[str]:
         f"Measured with {calibration.queries:,} {asked} of {calibration.classes:,} classes, among "
         f"{calibration.items:,} items; each class in turn was absent, had one photo, three, or all."
     )
+    if calibrated.absent:
+        lines.append(
+            f"{calibrated.absent:,} further classes of these pictures are not in the index and were always absent."
+        )
     if calibration.source == "index":
         lines.append("This holds for photos like those in the index. For other photos, calibrate with some of them.")
     if calibration.seen_in_training:
         lines.append("Some of these classes were seen in training: answers for new classes will be less reliable.")
     if calibrated.compared:
-        on = calibrated.quality.names
+        on, tried = calibrated.quality.names, {trial.name for trial in calibrated.compared}
         flip = "flip did not help beyond the noise, so it stays off."
         photos = "The best two photos did not help beyond the noise, so a thing is ranked by its best one."
-        off = flip if any(trial.name == "flip" for trial in calibrated.compared) else photos
-        lines.append(f"Switched on: {', '.join(on)}." if on else off)
+        off = [flip] * ("flip" in tried) + [photos] * bool(tried - {"plain search", "flip"})
+        lines += [f"Switched on: {', '.join(on)}."] if on else off
     return lines
 
 

@@ -24,7 +24,7 @@ FALSE_ALARMS = 0.05  # of the queries whose class is there, at most so many are 
 FEW = 3  # photos of a class
 TAKEN = 0.04  # of the trials, so that other classes keep to it
 EVEN = 0.5  # a chance: what has a likely label is called unknown for its match only
-STEPS = 9  # shares that are tried for each of two thresholds
+STEPS = 9  # shares that are tried for all thresholds
 STRANGERS = 0.1  # their weight beside the trials, where `match` is fitted
 SUREST = 99  # percent that people are shown: a hundred trials of a class say nothing about more
 

@@ -56,6 +56,7 @@ class Calibrated:
     calibration: Calibration
     quality: Quality
     compared: Sequence[Trial]
+    absent: int = 0  # classes of the images that are not in the index
 
 
 def named(thing: str | None) -> Filter:
@@ -140,7 +141,7 @@ def run(
         source="index" if queries.flipped is None else "data",
         seen_in_training=seen_in_training,
     )
-    return Calibrated(calibration, quality, compared)
+    return Calibrated(calibration, quality, compared, len(set(queries.labels) - set(names)))
 
 
 def neighbours(

@@ -53,7 +53,10 @@ def calibrate(
     `right`: that of the label, `either`: that of the label or the next one, where the class is there.
     """
     facts = {"classes": 40, "queries": 90, "items": 17, "generation": 1, "date": "2026-11-16", "source": "index"}
-    weights = [(*[0.0] * (EVIDENCE + more), math.log(chance / (1 - chance))) for more, chance in ((1, match), (0, right), (0, either))]
+    weights = [
+        (*[0.0] * (EVIDENCE + more), math.log(chance / (1 - chance)))
+        for more, chance in ((1, match), (0, right), (0, either))
+    ]
     models = Models(rule.sharpness, rule.evenness, *weights, line=(1.0, 0.0), unknown=0.1, familiar=-1.0)
     made = Calibration(0.9, 0.9, 0.0, 0.95, (0.9, 1.0), 0.8, curve=((0.9, 0.95, 0.8),), models=models, **facts)
     index.store.documents.write("calibration", json.dumps(made.as_json()))

@@ -85,7 +85,9 @@ def test_the_page_says_what_the_answer_says(page, shop, server):
     with calibrated(shop, server) as change:
         for match, right, either, verdict, words, meaning in ANSWERS:
             change(None if match is None else {"match": match, "right": right, "either": either})
-            said = server.wait_for(lambda meaning=meaning: meaning in (found := asked(server))["meaning"] and found, words)
+            said = server.wait_for(
+                lambda meaning=meaning: meaning in (found := asked(server))["meaning"] and found, words
+            )
             page.open(ITEM, until=ANSWERED)
             assert page.texts(".verdict .badge") == [verdict] * bool(verdict)
             assert page.texts(".verdict b") == [words.format(**said)] * bool(verdict)
@@ -100,7 +102,9 @@ def test_no_card_has_the_badge_of_a_hit_that_is_not_shown(page, shop, server):
     with calibrated(shop, server) as change:
         change({"right": 0.7, "rule": Rule(0.0, 99.0)})  # the smallest class, however far it is
         server.wait_for(lambda: asked(server)["label"] == HOSTILE, "another rule")
-        ids = [item["item"]["id"] for item in server.json("POST", "/v1/search", {"item": ITEM_ID, "k": 50}).json["hits"]]
+        ids = [
+            item["item"]["id"] for item in server.json("POST", "/v1/search", {"item": ITEM_ID, "k": 50}).json["hits"]
+        ]
         far = next(id_ for id_ in ids if place_of(server, id_, HOSTILE) >= 12)
         page.open(f"/?item={quote(far, safe='')}", until=ANSWERED)
         assert page.text(".verdict b") == f"Probably {HOSTILE}"
