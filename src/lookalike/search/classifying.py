@@ -13,7 +13,6 @@ from lookalike.search.queries import pixels_of
 from lookalike.search.stores import complete
 from lookalike.search.things import text_of
 
-
 Search = Callable[[Any, int], Answer]
 
 

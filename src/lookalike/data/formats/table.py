@@ -145,7 +145,8 @@ class _Columns:
             return not chance or float(chance) >= SAFE
         except ValueError:
             raise UserError(
-                f"'{self.file.name}' line {number} has the chance '{chance}': write a number from 0 to 1, or leave it empty"
+                f"'{self.file.name}' line {number} has the chance '{chance}': "
+                "write a number from 0 to 1, or leave it empty"
             ) from None
 
     def _place(self, kind: str, value: str, number: int) -> int:
