@@ -88,6 +88,9 @@ def test_the_first_lines_run_in_order_in_a_fresh_folder(tmp_path):
             assert " ".join(blocks(README)[2][3].split()) in (
                 " ".join(row.split()) for row in completed.out.splitlines()
             )
+            assert not any(
+                words in completed.out for words in ("uncalibrated", "calibrate again")
+            )  # `fit` has calibrated
     assert (tmp_path / "hits.html").is_file()
 
 

@@ -141,6 +141,19 @@ def test_guesses_of_classify_are_not_learnt(pictures):
         data.load(pictures.write("guesses.csv", [CLASSIFIED[0], *CLASSIFIED[2:4]]))
 
 
+def test_sure_labels_of_an_index_that_promises_little_are_not_learnt(pictures):
+    """With few classes `sure` may mean 60%: too little to learn from."""
+    rows = ["a.jpg,owl,hen,0.90,0.9,sure", "b.jpg,owl,hen,0.8999,0.9,sure", "c.jpg,hen,owl,0.61,0.9,sure",
+            "d.jpg,hen,owl,,0.9,sure", "e.jpg,hen,owl,0.61,0.9,checked"]  # fmt: skip
+    birds = data.load(pictures.write("birds.csv", [CLASSIFIED[0], *rows]))
+    assert list(birds.images.paths) == ["a.jpg", "d.jpg", "e.jpg"]  # earlier versions wrote no chances
+    (finding,) = [one for one in data.audit(birds).findings if one.kind == "sure labels less likely than 90%"]
+    assert (finding.count, [row["path"] for row in finding.items]) == (2, ["b.jpg", "c.jpg"])
+    assert "check them" in finding.meaning
+    with pytest.raises(UserError, match=r"line 2 has the chance '0,95': write a number from 0 to 1"):
+        data.load(pictures.write("odd.csv", [CLASSIFIED[0], 'a.jpg,owl,hen,"0,95",0.9,sure']))
+
+
 def test_a_verdict_tells_what_was_found_and_what_a_person_confirmed(pictures):
     words = ("sure", "checked", "found", "joined", "known", "likely", "")
     lines = ["path,label,verdict", *(f"{letter}.jpg,owl,{word}" for letter, word in zip("abcdefg", words, strict=True))]

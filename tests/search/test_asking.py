@@ -94,6 +94,9 @@ def test_a_calibrated_index_gives_its_verdict_and_what_it_means(tmp_path, model,
     assert answer.label == "apple"
     others = [item.id for item in index.store.listed()]
     assert index.search(first, 3, like=others[1:2]).verdict != "uncalibrated"
+    part = index.search(photo("apple", 77), 3, box=(5, 5, 20, 20))  # it may look strange though its hits are right
+    assert (part.label, part.verdict, part.match) == (part.hits[0].label, "uncalibrated", None)
+    assert "measured for whole photos" in part.meaning
     against = index.search(first, 3, unlike=others[-1:])  # nobody has measured that
     assert (against.label, against.verdict, against.chance) == ("apple", "uncalibrated", None)
     assert "this search also says what is not" in against.meaning

@@ -8,8 +8,9 @@ import pytest
 
 from lookalike.errors import UserError
 from lookalike.search import Index
+from lookalike.search.calibration.chances import in_percent
 from lookalike.search.calibration.measuring import compare
-from lookalike.search.calibration.thresholds import calibrate
+from lookalike.search.calibration.thresholds import calibrate, possible
 from lookalike.search.calibration.trials import ALL, Gallery, TrialNeighbours, among_themselves, draw, judged
 from lookalike.search.items import Item
 from lookalike.search.quality import Quality
@@ -80,7 +81,7 @@ def test_chance_and_words_never_contradict_each_other(shop):
         elif answer.words == f"{answer.label} or {answer.second}":
             assert answer.chance >= 0.25  # the next label is not said to be likelier than the label
             assert answer.meaning.startswith("It is one of the two in about ")
-            assert answer.meaning.endswith(f", the first in {answer.chance:.0%}.")
+            assert answer.meaning.endswith(f", the first in {in_percent(answer.chance)}.")
         else:
             assert answer.words == f"something like {answer.label}, not sure which"
 
@@ -88,12 +89,21 @@ def test_chance_and_words_never_contradict_each_other(shop):
 def test_few_classes_promise_less_and_say_so(tmp_path):
     index = Index.create(tmp_path / "few", dim=DIM)
     index.store.put([Item(f"{row:03d}", label=label) for row, label in enumerate(labels(8))], cloud(0.1, classes=8))
+    before = "Answers are uncalibrated: lookalike calibrate measures how far to trust them. "
+    assert index.promise == f"{before}8 classes can promise at most 88%; 95% takes at least 19."
     calibration = index.calibrate().calibration
+    assert index.promise == calibration.promise
     assert calibration.target == 0.85
     assert calibration.sure is not None
-    assert "8 classes can promise at most 89%; 95% takes at least 19" in calibration.promise
+    assert "8 classes can promise at most 88%; 95% takes at least 19" in calibration.promise
     assert index.calibrate(precision=0.95).calibration.sure is None
+    assert "8 classes like these cannot promise 95%; 95% takes at least 19." in index.promise
+    index.store.put([Item("000", label="class 0", columns={"sku": 7})], cloud()[:1])
+    index.have_things("sku")
+    assert f"{index.promise} " == before  # nobody counts numbers
     index.close()
+    assert possible(19).endswith("19 classes are enough to promise 95%.")
+    assert possible(4).endswith("that takes at least 5 classes of two photos, and there are 4.")
 
 
 @pytest.mark.parametrize(
@@ -144,6 +154,27 @@ def test_growth_is_told_with_what_it_costs(shop):
     costly = replace(calibration, doubling=0.04)
     assert costly.stale(4 * calibration.items, 1).endswith("; about 8% fewer labels are right than then")
     assert "new generation" in calibration.stale(calibration.items, 2)
+    of_run = replace(calibration, source="run", items=100, doubling=0.0)  # the index has the train photos too
+    assert [of_run.stale(items, 1) for items in (200, 400)] == [None, None]
+    assert of_run.stale(401, 1) == "chances were measured among 100 test photos, and the index has 401 items"
+
+
+def test_items_without_labels_change_no_answer(shop):
+    """Nothing can be called like them, so neither chances nor the warning count them."""
+    shop.calibrate()
+    calibration, queries = shop.calibration, cloud(noise=0.6)[::7]
+    before = [shop.search(vector, 3, where={"label": [*set(labels())]}) for vector in queries]
+    far = np.random.default_rng(3).standard_normal((3 * CLASSES * EACH, DIM)).astype(np.float32)
+    far /= np.linalg.norm(far, axis=1, keepdims=True)
+    shop.store.put([Item(f"bare {row}") for row in range(len(far))], far)
+    after = [shop.search(vector, 3) for vector in queries]
+    parts = ("match", "label", "second", "chance", "verdict", "words", "meaning")
+    for part in parts:
+        assert [getattr(answer, part) for answer in after] == [getattr(answer, part) for answer in before]
+    assert shop.stale is None
+    again = shop.calibrate().calibration
+    assert (again.items, calibration.items) == (CLASSES * EACH, CLASSES * EACH)
+    assert again == replace(calibration, date=again.date)
 
 
 def test_items_without_labels_cannot_calibrate(tmp_path):

@@ -63,9 +63,10 @@ def test_verdicts_follow_the_thresholds(found):
 
 def test_every_verdict_has_its_sentence(found):
     assert found.meaning("sure") == "At least 80% of the answers called sure are right."
-    assert found.meaning("maybe", 0.625) == "About 62% of answers like this one are right."
+    assert found.meaning("maybe", 0.625) == "About 63% of answers like this one are right."
+    assert found.meaning("maybe", 0.9999) == "About 99% of answers like this one are right."
     assert found.meaning("maybe") == "The hits have no labels, so no chance can be given."
-    assert found.meaning("unknown").endswith("look as strange as this one.")
+    assert found.meaning("unknown").startswith("At most 5% of pictures whose class is in the index look as strange")
 
 
 def test_where_nothing_is_reliable_nothing_is_sure():
@@ -97,6 +98,7 @@ def test_an_index_is_calibrated_with_held_out_images(tmp_path, model, photos, he
     index.add(photos)
     result = index.calibrate(held_out, precision=0.8)
     assert index.calibration == result.calibration
+    assert result.absent == 0
     assert result.calibration.queries == 24
     assert result.calibration.items == 36
     assert {row.name for row in result.compared} >= {"plain search", "flip"}
@@ -110,6 +112,8 @@ def test_an_index_is_calibrated_with_held_out_images(tmp_path, model, photos, he
     other.store.put([Item("0", label="another")], np.eye(1, other.identity.dim, dtype=np.float32))
     with pytest.raises(UserError, match="no class of these images is in the index"):
         other.calibrate(held_out)
+    index.remove(where="label=figs")
+    assert index.calibrate(held_out, precision=0.8).absent == 1
     index.close()
     other.close()
 

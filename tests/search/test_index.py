@@ -284,6 +284,14 @@ def test_a_file_is_a_picture_even_where_an_item_has_its_name(tmp_path):
     index.close()
 
 
+def test_classifying_names_the_hit_of_its_label_however_far_it_is(index, held_out):
+    file = held_out / "figs" / "100.png"
+    index.store.put([Item(f"bare {number}") for number in range(30)], np.tile(index.vectors_of([file]), (30, 1)))
+    (row,) = index.classify(file)
+    nearest = index.search(file, 1, where={"label": row.label}).hits[0]
+    assert (row.label, row.similarity) == ("figs", pytest.approx(nearest.similarity))
+
+
 def test_progress_of_classifying_ends_at_its_total(index, held_out):
     told = []
     assert len(index.classify(held_out / "figs", progress=lambda done, total: told.append((done, total)))) == 4

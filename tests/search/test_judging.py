@@ -49,7 +49,7 @@ def by_hand(query, calibration, chosen):
     codes = np.array([[names[labels[row]] for row in rows]])
     every = [names[labels[row]] for row in range(len(labels)) if row % 5 and chosen(row)]
     sizes = np.bincount(every, minlength=len(names))[codes].astype(float)
-    items = np.array([float(sum(chosen(row) for row in range(len(labels))))])
+    items = np.array([float(len(every))])
     judged = calibration.judge(
         SeenHits(exact[rows][None] @ query.astype(float), codes, sizes, (exact[rows] @ exact[rows].T)[None], items)
     )

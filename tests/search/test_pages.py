@@ -84,7 +84,11 @@ def test_a_search_shows_the_query_and_every_hit(index):
 def test_a_verdict_comes_with_its_chance_and_meaning(index):
     said = Answer([], "sure", 0.875, meaning="Most of them are right.", match=0.9375, words="sure: figs")
     page = search_page(index, [("one.png", [None], said)])
-    assert "<strong>sure: figs</strong> (match 0.94, chance 0.88). Most of them are right." in page
+    assert "<strong>sure: figs</strong> (match 94%, chance 88%). Most of them are right." in page
+    certain = replace(said, match=1.0, chance=0.9999)  # nobody has measured more than 99%
+    assert "</strong> (match 99%, chance 99%). Most" in search_page(index, [("one.png", [None], certain)])
+    strange = Answer([], "unknown", 0.49, meaning="Few are.", match=0.5, words="nothing like it here")
+    assert "<strong>nothing like it here</strong>. Few are." in search_page(index, [("one.png", [None], strange)])
 
 
 def test_a_calibration_in_words_and_as_a_table(index, found):
@@ -121,17 +125,16 @@ def test_what_calibration_says(found):
 def test_what_calibration_says_where_nothing_is_sure_or_gains(found):
     calibration = replace(found.calibration, sure=None, seen_in_training=False, source="data", classes=8)
     lines = sentences(Calibrated(calibration, Quality(), found.compared))
-    assert lines[0] == (
-        "No answer is called sure: 8 classes like these cannot promise 80% "
-        "(8 classes can promise at most 89%; 95% takes at least 19)."
-    )
+    assert lines[0] == ("No answer is called sure: 8 classes like these cannot promise 80%; 95% takes at least 19.")
     assert lines[3:] == [
         "Flip did not help beyond the noise, so it stays off.",
         "Left off as you asked, although it would help: the best 2 photos.",
     ]
     less = [*found.compared[:3], replace(found.compared[3], kept=False)]
     pooling = "The best 2 photos did not help beyond the noise, so a thing is ranked by its best one."
-    assert sentences(Calibrated(calibration, Quality(), less))[-1] == pooling
+    more = sentences(Calibrated(calibration, Quality(), less, absent=3))
+    assert more[-1] == pooling
+    assert "3 further classes of these pictures are not in the index and were always absent." in more
 
 
 def test_duplicates_by_level(index):

@@ -56,5 +56,5 @@ def test_the_age_of_a_calibration(tmp_path):
         found = calibration(0, date=datetime.now(UTC).date().isoformat(), source="run", generation=2)
         index.store.documents.write("calibration", json.dumps(found.as_json()))
         content = describe(index)
-        assert content["calibration"].endswith(" (by the run that made the model), today")
+        assert content["calibration"].endswith(" (by the run that made the model, among 3 test photos), today")
         assert "new generation" in content["stale"]

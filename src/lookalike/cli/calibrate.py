@@ -29,7 +29,7 @@ def run(
         ),
     ] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Also write an HTML page with the curve.")] = None,
-    off: Annotated[bool, typer.Option("--off", help="Only compare; switch nothing on.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Switch nothing on: measure chances of plain searches.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Measure how often answers of an index are right.

@@ -57,6 +57,6 @@ def _cells(row: Any, guess: bool) -> list[str]:
     from lookalike.data.formats.table import guarded
     from lookalike.files import printable
 
-    label = row.label if guess or row.verdict != "unknown" else None
-    names = [guarded(printable(row.path)), guarded(label or ""), guarded(row.second or "")]
+    label, second = (row.label, row.second) if guess or row.verdict != "unknown" else (None, None)
+    names = [guarded(printable(row.path)), guarded(label or ""), guarded(second or "")]
     return [*names, "" if row.chance is None else f"{row.chance:.4f}", f"{row.similarity:.6f}", row.verdict]

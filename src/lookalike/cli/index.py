@@ -69,11 +69,10 @@ def run(
         return
     for each, update in zip(source, updates, strict=True):
         typer.echo(f"{printable(str(each))}: {update}")
-    name, calibration = index.shown, index.calibration
-    if calibration is not None:
-        typer.echo(calibration.promise)
-    elif known is not None:
-        typer.echo("the calibration was about other things and is dropped: run lookalike calibrate to have one again")
+    if known is not None and index.calibration is None:
+        typer.echo("The calibration was about other things and is dropped.")
+    name = index.shown
+    typer.echo(index.promise)
     typer.echo(f"{len(index):,} items in {name}. Search with: lookalike search {shlex.quote(name)} IMAGE")
 
 

@@ -77,13 +77,11 @@ def run(
             )
         )
         return
-    calibration = index.calibration
     for name, answer, own in zip(names, answers, reasons, strict=True):
         typer.echo(_as_table(index, name, answer, own))
-    if calibration is not None and not any(answer.missing for answer in answers):  # else nobody knows how many items
-        stale = calibration.stale(len(index), index.identity.generation)
-        if stale is not None:
-            typer.echo(f"calibrate again: {stale}")
+    every = not any(answer.missing for answer in answers)  # else nobody knows how many items there are
+    if every and (stale := index.stale) is not None:
+        typer.echo(f"calibrate again: {stale}")
     if page is not None:
         typer.echo(f"page    {page}")
 

@@ -4,6 +4,7 @@ The model in use and the new one are compared on test classes that neither of th
 the one in use, and not by the marks.
 """
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,15 +73,17 @@ def _taken(place: str, run: OpenRun) -> dict[str, Any]:
             f"there is no index and no table '{place}': give one with marks, as --with shop.index",
         )
         return {"table": str(Path(place).absolute()), "index": None, "seen": []}
-    index, table = Index.open(place), run.folder.path.absolute() / TABLE
-    found = labels(index.store, table.with_suffix(".pictures"))
-    check(bool(found.rows or found.denied), f"nobody has marked anything in '{index.shown}' yet: leave out --with")
+    table = run.folder.path.absolute() / TABLE
+    with closing(Index.open(place)) as index:
+        found, seen = labels(index.store, table.with_suffix(".pictures")), list(index.model.classes)
+    shown = index.shown
+    check(bool(found.rows or found.denied), f"nobody has marked anything in '{shown}' yet: leave out --with")
     found.write(table)
     right = sum(pair.right for pair in found.pairs)
-    run.note(f"marks of {index.shown}: {right:,} right, {len(found.pairs) - right:,} wrong, kept in {table}")
+    run.note(f"marks of {shown}: {right:,} right, {len(found.pairs) - right:,} wrong, kept in {table}")
     for conflict in found.contradicted:
         run.note(f"conflict, left out: {conflict}")
-    return {"table": str(table), "index": place, "seen": list(index.model.classes)}
+    return {"table": str(table), "index": place, "seen": seen}
 
 
 def add(dataset: Dataset, marks: TaughtMarks, recipe: Recipe, run: OpenRun) -> tuple[Dataset, set[str]]:
@@ -202,7 +205,8 @@ def in_use(marks: TaughtMarks | None, test: Dataset, measure: Measure, metrics: 
     taught = set() if marks is None else set(marks.seen)
     if marks is None or marks.index is None or taught & {test.label_names[label] for label in test.labels.tolist()}:
         return None
-    model = Index.open(marks.index).model
+    with closing(Index.open(marks.index)) as index:
+        model = index.model
     how = model.preprocessing
     own = data.decoded(as_files(test), how.resize or how.crop)  # in its own size: that of the new model may be smaller
     return measure(IN_USE, "baseline", embed(model, own), own, model.geometry, metrics)
@@ -226,9 +230,8 @@ def _classes(judged: Judged) -> int:
 
 def move(place: str, folder: Path, model: Model, run: OpenRun) -> None:
     """Let the index answer by the new model, with the calibration of its run."""
-    index = Index.open(place)
-    if index.identity.fingerprint != model.fingerprint:
-        renew(index, model, progress=run.stage(f"embedding the items of {index.shown} again"))
-    kept.adopt(index.store, folder, model)
-    run.note(f"{index.shown} answers by the new model: generation {index.identity.generation}")
-    index.close()
+    with closing(Index.open(place)) as index:
+        if index.identity.fingerprint != model.fingerprint:
+            renew(index, model, progress=run.stage(f"embedding the items of {index.shown} again"))
+        kept.adopt(index.store, folder, model)
+        run.note(f"{index.shown} answers by the new model: generation {index.identity.generation}")

@@ -21,7 +21,7 @@ from lookalike.search.queries import combined
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.fields import checked, checked_k
 from lookalike.search.things import ThingSearch, first_photos, hits_of, text_of
-from lookalike.search.wording import COMBINED, in_words
+from lookalike.search.wording import COMBINED, PART, in_words
 
 Example = np.ndarray | str  # a vector in the geometry of the index, or the id of an item
 First = Sequence[Answer] | Sequence[Nearest]  # the first hits of each vector: photos, or what things follow from
@@ -34,7 +34,8 @@ class Question:
 
     Items that it names are not among the hits, nor are those in `leave_out`. `group`: the column that names things,
     where it is not that of the index; "id": photos. `plain` switches off what calibration switched on. `generation`:
-    that of the vectors among the examples, where they come from the model of the index.
+    that of the vectors among the examples, where they come from the model of the index. `part`: what is meant is a
+    part of a picture.
     """
 
     like: Sequence[Example]
@@ -45,6 +46,7 @@ class Question:
     leave_out: Sequence[str] = ()
     plain: bool = False
     generation: int | None = None
+    part: bool = False
 
     @property
     def excluded(self) -> list[str]:
@@ -133,9 +135,9 @@ class Prepared:
         return not self.question.where and self.question.group is None
 
     @property
-    def measured(self) -> bool:
-        """Whether calibration has asked such questions."""
-        return not self.question.unlike
+    def unmeasured(self) -> str | None:
+        """Why no calibration speaks of such a question, if none does."""
+        return PART if self.question.part else COMBINED if self.question.unlike else None
 
     @property
     def depth(self) -> int:
@@ -149,8 +151,8 @@ class Prepared:
         shown, near = self._photos(first) if self.column is None else self._things(self.column, first)
         if self.rules.calibration is None:
             return self._named(shown)
-        if not self.measured:
-            return replace(self._named(shown), meaning=COMBINED)
+        if self.unmeasured is not None:
+            return replace(self._named(shown), meaning=self.unmeasured)
         return self._judged(self._named(shown), self._near() if near is None else near, self.rules.calibration)
 
     def _photos(self, first: First | None) -> tuple[Answer, Sequence[Near]]:
@@ -212,7 +214,8 @@ class Prepared:
             count, where = self.counts.now(), self.question.where
             names = {photo.name for photo in named}
             sizes = {str(name): count((*where, Condition(self.rules.named, "=", (name,)))) for name in names}
-            items = count(where)
+            nameless = (*where, Condition(self.rules.named, "=", (None,)))  # an index of the column finds them at once
+            items = count(where) - count(nameless)
         except UserError:
             return None
         return calibration.judge(seen_of(named, vectors, sizes, items, self.identity.geometry), self.vector)

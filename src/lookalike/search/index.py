@@ -29,7 +29,7 @@ from lookalike.search.asking import Example, Question, Rules
 from lookalike.search.calibration import kept, measuring
 from lookalike.search.calibration.foreign import pictures
 from lookalike.search.calibration.measuring import Calibrated
-from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.calibration.thresholds import Calibration, possible
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.heat import Why
@@ -51,6 +51,7 @@ from lookalike.search.watching.reference import Reference, reference
 from lookalike.search.why import SeenPicture, explained, ready, seen
 from lookalike.workers import Workers
 
+CLASSES = 1_000_000  # that are counted
 WATCHED = 2_000  # calibrating images that stand for ordinary queries
 NO_MODEL = "none"  # stands in the place of a model, in Python as on the command line: for vectors made elsewhere
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
@@ -235,7 +236,8 @@ class Index:
 
     def classify(self, source: Source, *, progress: Progress | None = None) -> list[Classified]:
         """The label of every picture, or why it cannot be read; refused without all shards."""
-        return classify(sources.listing(source), self.search, progress)
+        labelled = {self.thing or "label": {"!=": None}}
+        return classify(sources.listing(source), self.search, partial(self.search, where=labelled), progress)
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
@@ -299,7 +301,16 @@ class Index:
             identity, flip = self.identity, cache(lambda: not plain and self.quality.flip)
             examples = self._examples(meant, identity, flip, box)
             others = self._examples(unlike, identity, flip)
-            question = Question(examples, others, k, conditions, group, plain=plain, generation=identity.generation)
+            question = Question(
+                examples,
+                others,
+                k,
+                conditions,
+                group,
+                plain=plain,
+                generation=identity.generation,
+                part=box is not None,
+            )
             (answer,) = self.answers([question])
             if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one
                 continue
@@ -375,6 +386,24 @@ class Index:
     def calibration(self) -> Calibration | None:
         """What a similarity means, if that was measured."""
         return kept.read(self.store, Calibration)
+
+    @property
+    def promise(self) -> str:
+        """What sure answers promise; without a calibration what they could, by the classes of two photos or more."""
+        calibration = self.calibration
+        if calibration is not None:
+            return calibration.promise
+        column = self.thing or "label"
+        named = self.store.summary([column], CLASSES).columns[column]
+        return possible(sum(number > 1 for _, number in named.counts) if named.kind == "text" else None)
+
+    @property
+    def stale(self) -> str | None:
+        """Why it should be calibrated again, if it should."""
+        calibration = self.calibration
+        if calibration is None:
+            return None
+        return calibration.stale(self.store.count(measuring.named(self.thing)), self.identity.generation)
 
     @property
     def quality(self) -> Quality:

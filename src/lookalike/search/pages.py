@@ -126,6 +126,10 @@ def sentences(calibrated: Calibrated) -> list[str]:
         f"Measured with {calibration.queries:,} {asked} of {calibration.classes:,} classes, among "
         f"{calibration.items:,} items; each class in turn was absent, had one photo, three, or all."
     )
+    if calibrated.absent:
+        lines.append(
+            f"{calibrated.absent:,} further classes of these pictures are not in the index and were always absent."
+        )
     if calibration.source == "index":
         lines.append("This holds for photos like those in the index. For other photos, calibrate with some of them.")
     if calibration.seen_in_training:

@@ -1,9 +1,9 @@
 """Ways to better answers, tried on the user's own images and kept only where they gain beyond the noise.
 
 `flip`: the mean of the picture and its mirror image as the query. `pooled`: how many photos of a thing speak for it,
-the best one or the best two. Each must gain over all sizes of classes together, and lose in none of them. Query
-expansion and k-reciprocal re-ranking were taken out: they lowered the first hit of small classes
-(docs/search_measured.md has the figures).
+the best one or the best two. Each must gain over all sizes of classes together; flip must not lose in any of them,
+pooling not beyond the noise for any number of photos. Query expansion and k-reciprocal re-ranking were taken out: they
+lowered the first hit of small classes (docs/search_measured.md has the figures).
 """
 
 from collections.abc import Mapping

@@ -32,6 +32,7 @@ def describe(index: Index) -> dict[str, Any]:
         "generation": identity.generation,
         "upcoming": None if upcoming is None else f"generation {upcoming.generation}, {UNFINISHED}",
         "calibration": "none: run lookalike calibrate",
+        "promise": index.promise,
         "marks": _marks(store.marks.every()),
         "switched on": ", ".join(index.quality.names) or "nothing",
     } | store.describe()
@@ -41,12 +42,12 @@ def describe(index: Index) -> dict[str, Any]:
     if store.documents.read(COPY) is not None:
         content["copy"] = "incomplete: run lookalike copy again"
     if calibration is not None:
-        origin = " (by the run that made the model)" if calibration.source == "run" else ""
+        run = f" (by the run that made the model, among {calibration.items:,} test photos)"
+        origin = run if calibration.source == "run" else ""
         content["calibration"] = (
             f"{calibration.target:.0%} precision, {calibration.date}{origin}, {_age(calibration.date)}"
         )
-        content["promise"] = calibration.promise
-        content["stale"] = calibration.stale(items, identity.generation)
+        content["stale"] = index.stale
     return content
 
 

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+from lookalike.search.calibration.chances import in_percent
 from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.items import Answer
 
 LIKELY = 0.5  # from this chance on a label is probably right
+NOTHING = "nothing like it here"
+PART = "Chances are measured for whole photos; this search is by a part of one."
 COMBINED = "Chances are measured for photos of what is meant; this search also says what is not."
 
 
@@ -14,8 +17,9 @@ def in_words(answer: Answer, either: float | None, calibration: Calibration) -> 
     words, meaning = _words(answer, either), calibration.meaning(answer.verdict, answer.chance)
     if not answer.hits:
         meaning = "There is nothing to compare it with."
-    elif words == _of_two(answer):
-        meaning = f"It is one of the two in about {either:.0%} of such answers, the first in {answer.chance:.0%}."
+    elif either is not None and answer.chance is not None and words == _of_two(answer):
+        both, first = in_percent(either), in_percent(answer.chance)
+        meaning = f"It is one of the two in about {both} of such answers, the first in {first}."
     return replace(answer, words=words, meaning=meaning)
 
 
@@ -26,7 +30,7 @@ def _of_two(answer: Answer) -> str:
 def _words(answer: Answer, either: float | None) -> str:
     measured = answer.match is not None or answer.chance is None
     if not answer.hits or (answer.verdict == "unknown" and measured):
-        return "nothing like it here"
+        return NOTHING
     if answer.label is None:
         return "something like it is here"
     if answer.verdict == "sure":
@@ -39,8 +43,8 @@ def _words(answer: Answer, either: float | None) -> str:
 
 
 def in_brief(answer: Answer) -> str:
-    """The words, with the chances they follow from."""
-    chances = {"match": answer.match, "chance": answer.chance}
-    shown = ", ".join(f"{name} {value:.2f}" for name, value in chances.items() if value is not None)
+    """The words, with the chances they follow from; where nothing is like the query, no number says otherwise."""
+    chances = {} if answer.words == NOTHING else {"match": answer.match, "chance": answer.chance}
+    shown = ", ".join(f"{name} {in_percent(value)}" for name, value in chances.items() if value is not None)
     start = answer.words if answer.match is not None else f"{answer.verdict}: {answer.words}"
     return f"{start} ({shown}). {answer.meaning}".strip() if shown else f"{start}. {answer.meaning}"

@@ -129,7 +129,7 @@ def test_what_calibration_promises_is_said(index, shop):
     form = shown(calibration)
     assert (form.precision, form.coverage, form.date, form.stale) == (0.8, 0.75, "today", False)
     promise = (
-        "At least 80% of the answers called sure are right (6 classes can promise at most 86%; 95% takes at least 19); "
+        "At least 80% of the answers called sure are right (6 classes can promise at most 85%; 95% takes at least 19); "
         "they cover 75% of the queries whose class is in the index."
     )
     assert form.meaning == promise

@@ -41,6 +41,9 @@ def test_queries_are_counted_compared_and_kept(watched, capsys):
         asked = [search(app, number) for number in range(3)]
         answer = asked[-1]
         search(app, 4, ("where", "price<20"))  # not such a query as the index was calibrated with
+        part = search(app, 4, ("box", "0,0,30,30"))  # nor this one: it says nothing about ordinary queries
+        assert (part["verdict"], part["chance"]) == (None, None)
+        assert part["meaning"] == "Chances are measured for whole photos; this search is by a part of one."
         mark = {"item": answer["hits"][0]["item"]["id"], "query": answer["query"], "right": False}
         assert app.json("POST", "/v1/feedback", mark).status == 201
         (day,) = app("GET", "/v1/watch").json["days"]

@@ -109,6 +109,7 @@ def _file_findings(dataset: Dataset, scanned: Scan) -> list[Finding]:
         "link": "they lead out of the folder and are not followed; linked_folder=DATA follows them",
         "photos without a label": "in no group, or nobody was sure; not used",
         "guessed labels": "not sure by classify, or doubted by audit; not used: check them, change the verdict",
+        "sure labels less likely than 90%": "the index promised less; not used: check them, change the verdict",
         "labels given by classify": "sure answers of an index, learnt as they are: check some of them",
         "unnamed image": "images whose names have no image ending; they are not used",
     }

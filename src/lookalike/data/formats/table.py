@@ -3,7 +3,8 @@
 The columns `path` and `label` are required, `category`, `split`, `role` and `group` optional, others are ignored. A
 column `labels` instead of `label` holds several, such as `red|round`, or none. Where a row has no label,
 `not_label` may hold classes that it does not belong to. The column `verdict` of `lookalike classify` tells its sure
-answers from guesses, which are not learnt, that of `lookalike discover` what was found from what was known.
+answers from guesses, which are not learnt, nor are sure ones with a low `chance`; that of `lookalike discover` tells
+what was found from what was known.
 Rows are read one by one into columns: a million of them take seconds and a few hundred megabytes.
 """
 
@@ -29,11 +30,13 @@ from lookalike.label_sets import LabelSets
 
 SEVERAL = "labels"  # the column that may hold several
 OPTIONAL = ("category", "split", "role", "group")
-NOT, VERDICT = "not_label", "verdict"
+NOT, VERDICT, CHANCE = "not_label", "verdict", "chance"
+SAFE = 0.9  # the least chance of a sure label that is learnt unchecked: an index may promise as little as 60%
 GUESSES = ("maybe", "unknown", "uncalibrated")  # verdicts of answers that nobody should learn from unchecked
 FOUND = ("found", "joined")  # verdicts of discover: in a group that nobody named, or found in a known class
 LEARNT = ("", "sure", "likely", "known", "named")  # other verdicts of ours; any further word is that of a person
 GUESSED, NONE, BY_CLASSIFY = "guessed labels", "photos without a label", "labels given by classify"  # problems
+UNSAFE = "sure labels less likely than 90%"
 ALIASES = {"val": "validation", "valid": "validation", "training": "train"}
 LONGEST_LINE = 1 << 20
 KINDS = (".csv", ".tsv", ".parquet")
@@ -87,6 +90,7 @@ class _Columns:
             f"'{self.file.name}' has no column {' and no column '.join(missing)}: its first line is {first_line}",
         )
         further = (*OPTIONAL, NOT, VERDICT) if label == "label" else OPTIONAL
+        further = (*further, CHANCE) if VERDICT in place else further
         self.present = [name for name in ("path", label, *further) if name in place]
         check_once(self.file, [name for name in given if name in self.present])
         self.further = NOT in self.present or VERDICT in self.present
@@ -122,7 +126,10 @@ class _Columns:
             self.problems.append(Problem(path, GUESSED if label else NONE, f"{verdict}: {label or 'no label'}"))
             return None
         if verdict == "sure" and label:
-            self.problems.append(Problem(path, BY_CLASSIFY, f"it is surely {label}"))
+            safe = self._safe(number, cell.get(CHANCE, ""))
+            self.problems.append(Problem(path, BY_CLASSIFY if safe else UNSAFE, f"it is surely {label}"))
+            if not safe:
+                return None
         denied = [name.strip() for name in cell.get(NOT, "").split("|") if name.strip()]
         if label or not denied:
             return label
@@ -131,6 +138,16 @@ class _Columns:
             self.denied.append((label, name))
             self.names["label"].know(name)
         return label
+
+    def _safe(self, number: int, chance: str) -> bool:
+        """Whether a sure label is likely enough; earlier versions wrote no chances."""
+        try:
+            return not chance or float(chance) >= SAFE
+        except ValueError:
+            raise UserError(
+                f"'{self.file.name}' line {number} has the chance '{chance}': "
+                "write a number from 0 to 1, or leave it empty"
+            ) from None
 
     def _place(self, kind: str, value: str, number: int) -> int:
         if kind == VERDICT:

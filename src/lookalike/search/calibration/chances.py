@@ -7,6 +7,7 @@ Nothing is like a query whose match is lower, whose first hits are less similar 
 which is more like a picture of nothing (foreign.py), than nearly all trials whose class is there.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,8 +24,9 @@ FALSE_ALARMS = 0.05  # of the queries whose class is there, at most so many are 
 FEW = 3  # photos of a class
 TAKEN = 0.04  # of the trials, so that other classes keep to it
 EVEN = 0.5  # a chance: what has a likely label is called unknown for its match only
-STEPS = 9  # shares that are tried for each of two thresholds
+STEPS = 9  # shares that are tried for all thresholds
 STRANGERS = 0.1  # their weight beside the trials, where `match` is fitted
+SUREST = 99  # percent that people are shown: a hundred trials of a class say nothing about more
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,15 @@ def looks_strange(
     if len(models.direction) == queries.shape[1] + 1:
         far |= familiarity(queries, models.direction) < models.foreign
     return _alarmed(np.stack([low, far]), chance)
+
+
+def in_percent(chance: float) -> str:
+    """A chance as people see it, here and on the page; programs get it as it is.
+
+    >>> in_percent(0.625), in_percent(0.9999)
+    ('63%', '99%')
+    """
+    return f"{min(SUREST, math.floor(100 * chance + 0.5))}%"
 
 
 def _alarmed(below: Bool[np.ndarray, "rules n"], chance: Float64[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:

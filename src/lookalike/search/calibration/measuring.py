@@ -57,6 +57,7 @@ class Calibrated:
     calibration: Calibration
     quality: Quality
     compared: Sequence[Trial]
+    absent: int = 0  # classes of the images that are not in the index
 
 
 def named(thing: str | None) -> Filter:
@@ -135,13 +136,13 @@ def run(
         batches,
         precision,
         None if outside is None else Familiar.of(vectors, near.classes[: len(vectors)], outside),
-        items=store.count(),
+        items=len(listed),
         generation=store.identity.generation,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         source="index" if queries.flipped is None else "data",
         seen_in_training=seen_in_training,
     )
-    return Calibrated(calibration, quality, compared)
+    return Calibrated(calibration, quality, compared, len(set(queries.labels) - set(names)))
 
 
 def neighbours(

@@ -4,6 +4,7 @@
 too (reliability.py).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,7 +13,16 @@ import numpy as np
 
 from lookalike.errors import check
 from lookalike.search.calibration import logistic
-from lookalike.search.calibration.chances import EVEN, FALSE_ALARMS, Models, chances, fitted, looks_strange, quantile
+from lookalike.search.calibration.chances import (
+    EVEN,
+    FALSE_ALARMS,
+    Models,
+    chances,
+    fitted,
+    in_percent,
+    looks_strange,
+    quantile,
+)
 from lookalike.search.calibration.evidence import IN_0_2_0, SeenHits, read
 from lookalike.search.calibration.foreign import Familiar
 from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
@@ -20,9 +30,10 @@ from lookalike.search.calibration.trials import STATES, TrialBatch, Trials, best
 from lookalike.search.items import Vectors, Verdict
 
 LEAST = 5  # classes: fewer show nothing
-GROWTH = 1.5  # an index this many times as large needs a new calibration
-FARTHEST = 4.0  # growth that chances still account for
+GROWTH = 1.5  # an index that has grown so many times since it was calibrated needs a new calibration
+FARTHEST = 4.0  # growth that chances still account for; an index is larger than the test photos of a run anyway
 USUAL = 0.95
+ENOUGH = 19  # classes for that: n of them promise at most n of n + 1
 LEVELS = (USUAL, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)  # promises that are tried where none is asked for
 USEFUL = 0.25  # the share of answerable queries that a promise should reach
 FIRM = 0.8  # a promise is not lowered beyond this to reach more of them
@@ -52,7 +63,7 @@ class Calibration:
     coverage: float  # the share of answerable queries that get a sure answer
     classes: int
     queries: int
-    items: int
+    items: int  # that had labels
     generation: int
     date: str
     source: str  # "data", "index" (its own items), or "run": the test classes of the run that made the model
@@ -106,38 +117,38 @@ class Calibration:
             likely = "right than wrong" if verdict == "maybe" else "wrong than right"
             return f"An answer like this one is more likely {likely}."
         if verdict == "unknown":
-            return f"Only {FALSE_ALARMS:.0%} of pictures whose class is in the index look as strange as this one."
+            return f"At most {FALSE_ALARMS:.0%} of pictures whose class is in the index look as strange as this one."
         if chance is None:
             return "The hits have no labels, so no chance can be given."
-        return f"About {chance:.0%} of answers like this one are right."
+        return f"About {in_percent(chance)} of answers like this one are right."
 
     @property
     def promise(self) -> str:
         """What sure answers promise, and what more classes would."""
-        most = self.classes / (self.classes + 1)
-        more = ""
-        if self.target < USUAL:
-            least = round(USUAL / (1 - USUAL))
-            bound = f"{self.classes:,} classes can promise at most {most:.0%}; {USUAL:.0%} takes at least {least}"
-            more = f" ({bound})" if most < USUAL else f" ({self.reason})" if self.reason else ""
         if self.sure is None:
+            more = f"; {USUAL:.0%} takes at least {ENOUGH}" if self.classes < ENOUGH else ""
             return (
                 f"No answer is called sure: {self.classes:,} classes like these cannot promise {self.target:.0%}{more}."
             )
+        why = bound_by(self.classes) or self.reason
+        more = f" ({why})" if why and self.target < USUAL else ""
         return (
             f"At least {self.target:.0%} of the answers called sure are right{more}; "
             f"they cover {self.coverage:.0%} of the queries whose class is in the index."
         )
 
     def stale(self, items: int, generation: int) -> str | None:
-        """Why it should be measured again, if it should."""
+        """Why it should be measured again, if it should; `items`: how many have labels now."""
         if generation != self.generation:
             return "the index has a new generation of vectors since it was calibrated"
-        if items > GROWTH * self.items:
-            grown = f"the index has grown from {self.items:,} to {items:,} items since it was calibrated"
-            lost = self.doubling * np.log2(items / max(self.items, 1))
-            return grown + (f"; about {lost:.0%} fewer labels are right than then" if lost >= 0.005 else "")
-        return None
+        of_run = self.source == "run"
+        if items <= (FARTHEST if of_run else GROWTH) * self.items:
+            return None
+        why = f"the index has grown from {self.items:,} to {items:,} items since it was calibrated"
+        if of_run:
+            why = f"chances were measured among {self.items:,} test photos, and the index has {items:,} items"
+        lost = self.doubling * np.log2(items / max(self.items, 1))
+        return why + (f"; about {lost:.0%} fewer labels are right than then" if lost >= 0.005 else "")
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -153,6 +164,24 @@ class Calibration:
             "models": None if models is None else Models.from_json(models),
         }
         return Calibration(**{**content, **rest, "curve": curve, "interval": (low, high)})
+
+
+def bound_by(classes: int) -> str:
+    """What so few classes cannot promise, however right their answers are; nothing where they are enough."""
+    if classes >= ENOUGH:
+        return ""
+    most = math.floor(100 * classes / (classes + 1))
+    return f"{classes:,} classes can promise at most {most}%; {USUAL:.0%} takes at least {ENOUGH}"
+
+
+def possible(classes: int | None) -> str:
+    """What answers could promise, were they calibrated with so many classes (None: nobody has counted them)."""
+    advice = "Answers are uncalibrated: lookalike calibrate measures how far to trust them."
+    if classes is None:
+        return advice
+    if classes < LEAST:
+        return f"Answers stay uncalibrated: that takes at least {LEAST} classes of two photos, and there are {classes}."
+    return f"{advice} {bound_by(classes) or f'{classes:,} classes are enough to promise {USUAL:.0%}'}."
 
 
 def calibrate(

@@ -76,9 +76,10 @@ class Query:
 
     @property
     def ordinary(self) -> bool:
-        """Whether it is one picture, asked against all items: such queries an index is calibrated with."""
+        """Whether it is one whole picture, asked against all items: such queries an index is calibrated with."""
         examples = (len(self.images), len(self.items), len(self.not_images), len(self.not_items))
-        return examples == (1, 0, 0, 0) and not self.where and self.group is None
+        whole = examples == (1, 0, 0, 0) and self.images[0].box is None
+        return whole and not self.where and self.group is None
 
 
 @dataclass
@@ -237,6 +238,7 @@ class Engine:
                 query.where,
                 query.group,
                 generation=None if network is None else network.identity.generation,
+                part=any(upload.box is not None for upload in query.images),
             )
             with times.measure("search"):
                 try:

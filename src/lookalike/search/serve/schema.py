@@ -51,7 +51,7 @@ class AnswerForm(BaseModel):
     label: str | None = Field(description="What the hits say it is; in an index of things, which of them.")
     second: str | None = Field(description="The next label among the hits.")
     chance: float | None = Field(description="The chance that the label is right.")
-    verdict: Literal["sure", "maybe", "unknown"] | None = Field(description="None: nothing is calibrated.")
+    verdict: Literal["sure", "maybe", "unknown"] | None = Field(description="None: it has not been measured.")
     words: str = Field(description="The answer for people; empty where nothing is calibrated.")
     meaning: str = Field(description="The verdict in one sentence.")
     milliseconds: Milliseconds

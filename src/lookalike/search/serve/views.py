@@ -143,7 +143,7 @@ class Overview:
         calibration = self.index.calibration
         if calibration is None:
             return None
-        stale = calibration.stale(len(self.index), self.index.identity.generation)
+        stale = self.index.stale
         return CalibrationForm(
             precision=calibration.target,
             coverage=calibration.coverage,

@@ -2,10 +2,13 @@
 
 import csv
 import json
+import math
 from pathlib import Path
 
 from lookalike.models import Model
 from lookalike.search import Index
+from lookalike.search.calibration.chances import Models
+from lookalike.search.calibration.evidence import ITEMS, Rule
 from lookalike.search.calibration.thresholds import Calibration
 from tests.fixtures.shop import PRODUCTS, draw, photo
 
@@ -13,6 +16,8 @@ SOLD = (0, 1, 4, 9)  # of the drawn products
 EACH = 4
 HOSTILE = "<img src=x onerror=alert(1)>"
 COLUMN = "<b>note</b>"
+EVIDENCE = ITEMS + 2  # columns
+DENSEST = Rule(6.0, 1.0)
 NAMES = [PRODUCTS[product][0] for product in SOLD]
 
 
@@ -32,7 +37,7 @@ def make_shop(root: Path, model: Model) -> Path:
         writer.writerows(rows)
     index = Index.create(root / "shop.index", model)
     index.add(table)
-    calibrate(index, sure=-1.0)
+    calibrate(index)
     index.ready()
     index.close()
     for product in SOLD:
@@ -40,8 +45,18 @@ def make_shop(root: Path, model: Model) -> Path:
     return root / "shop.index"
 
 
-def calibrate(index: Index, sure: float) -> None:
-    """A calibration by which every answer at least as similar as `sure` is sure, and no other one is likely."""
-    facts = {"classes": 9, "queries": 90, "items": 17, "generation": 1, "date": "2026-11-16", "source": "index"}
-    made = Calibration(0.9, sure, sure, 0.95, (0.9, 1.0), 0.8, curve=((sure, 0.95, 0.8),), **facts)
+def calibrate(
+    index: Index, match: float = 0.999, right: float = 0.999, either: float = 0.999, rule: Rule = DENSEST
+) -> None:
+    """A calibration that gives every answer the same chances, and calls it sure from 0.9 on, strange below 0.1.
+
+    `right`: that of the label, `either`: that of the label or the next one, where the class is there.
+    """
+    facts = {"classes": 40, "queries": 90, "items": 17, "generation": 1, "date": "2026-11-16", "source": "index"}
+    weights = [
+        (*[0.0] * (EVIDENCE + more), math.log(chance / (1 - chance)))
+        for more, chance in ((1, match), (0, right), (0, either))
+    ]
+    models = Models(rule.sharpness, rule.evenness, *weights, line=(1.0, 0.0), unknown=0.1, familiar=-1.0)
+    made = Calibration(0.9, 0.9, 0.0, 0.95, (0.9, 1.0), 0.8, curve=((0.9, 0.95, 0.8),), models=models, **facts)
     index.store.documents.write("calibration", json.dumps(made.as_json()))

@@ -1,6 +1,8 @@
 """Searching on the page as people do, in a real browser against a real server."""
 
+from contextlib import contextmanager
 from io import BytesIO
+from urllib.parse import quote
 
 import pytest
 from PIL import Image
@@ -8,11 +10,13 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
 from lookalike.search import Index
+from lookalike.search.calibration.evidence import Rule
 from tests.search.serve.page.drawn_shop import EACH, HOSTILE, NAMES, calibrate
 from tests.search.serve.page.opened import ANSWERED
 
 ALL = EACH * len(NAMES) + 1
-ITEM = "/?item=shop%2Falva-mug-0.jpg"
+ITEM_ID = "shop/alva-mug-0.jpg"
+ITEM = f"/?item={quote(ITEM_ID, safe='')}"
 MARKS = """
 return [...document.querySelectorAll(".card")].map(({ classList }) =>
   classList.contains("is-right") ? "y" : classList.contains("is-wrong") ? "n" : "-").join("")"""
@@ -50,6 +54,7 @@ def test_a_photo_is_answered_with_a_verdict_and_its_meaning(page, shop):
     page.open()
     page.upload(shop.parent / "lamp.jpg")
     assert page.text(".verdict .badge") == "sure"
+    assert page.text(".verdict .chance") == "99% chance"  # 0.998, and nobody has measured more than 99%
     assert "At least 90% of the answers called sure are right." in page.text(".verdict")
     assert page.texts(".card .badge") == ["sure"]
     values = [float(text.removeprefix("Similarity ")) for text in page.texts(".card .value")]
@@ -66,27 +71,70 @@ def test_a_photo_is_answered_with_a_verdict_and_its_meaning(page, shop):
     page.wait(f"{FOCUS} === 12")
 
 
-def test_no_calibration_means_no_verdict_and_a_strict_one_says_unknown(page, shop, server):
-    index = Index.open(shop)
-    try:
-        for sure, verdict in ((2.0, ["unknown"]), (None, [])):
-            if sure is None:
-                index.store.documents.write("calibration", None)
-            else:
-                calibrate(index, sure)
-            server.wait_for(lambda verdict=verdict: [asked(server)] == (verdict or [None]), "the index as it is now")
+ANSWERS = (  # match; of the label, and of one of two, where the class is there; what the page says
+    (0.999, 0.7, 0.9, "maybe", "Probably {label}", "About 70% of answers like this one are right."),
+    (0.999, 0.4, 0.7, "maybe", "{label} or {second}", "one of the two in about 70% of such answers, the first in 40%."),
+    (0.3, 0.5, 0.5, "maybe", "Something like {label}, not sure which", "About 15% of answers like this one are right."),
+    (0.05, 0.5, 0.5, "unknown", "Nothing like it here", "At most 5% of pictures whose class is in the index look as "),
+    (None, None, None, None, "", "Nobody has measured yet"),
+)
+
+
+def test_the_page_says_what_the_answer_says(page, shop, server):
+    """All words there are but "sure", in the words of the API; a badge on the card unless nothing is like it."""
+    with calibrated(shop, server) as change:
+        for match, right, either, verdict, words, meaning in ANSWERS:
+            change(None if match is None else {"match": match, "right": right, "either": either})
+            said = server.wait_for(
+                lambda meaning=meaning: meaning in (found := asked(server))["meaning"] and found, words
+            )
             page.open(ITEM, until=ANSWERED)
-            assert (page.texts(".verdict .badge"), page.texts(".card .badge")) == (verdict, [])
-            words = asked(server, "words") or "Nobody has measured"
-            assert words.lower() in page.text(".verdict").lower()
+            assert page.texts(".verdict .badge") == [verdict] * bool(verdict)
+            assert page.texts(".verdict b") == [words.format(**said)] * bool(verdict)
+            assert said["words"].lower() == words.format(**said).lower()
+            assert said["meaning"] in page.text(".verdict")
+            assert page.texts(".verdict .chance") == []
+            assert page.texts(".card .badge") == [verdict] * (verdict == "maybe")
+
+
+def test_no_card_has_the_badge_of_a_hit_that_is_not_shown(page, shop, server):
+    """A label follows from twenty hits, and twelve are shown."""
+    with calibrated(shop, server) as change:
+        change({"right": 0.7, "rule": Rule(0.0, 99.0)})  # the smallest class, however far it is
+        server.wait_for(lambda: asked(server)["label"] == HOSTILE, "another rule")
+        ids = [
+            item["item"]["id"] for item in server.json("POST", "/v1/search", {"item": ITEM_ID, "k": 50}).json["hits"]
+        ]
+        far = next(id_ for id_ in ids if place_of(server, id_, HOSTILE) >= 12)
+        page.open(f"/?item={quote(far, safe='')}", until=ANSWERED)
+        assert page.text(".verdict b") == f"Probably {HOSTILE}"
+        assert HOSTILE not in page.labels()
+        assert page.texts(".card .badge") == []
+
+
+@contextmanager
+def calibrated(shop, server):
+    """What changes the calibration (None: there is none), and changes it back at the end."""
+    index = Index.open(shop)
+
+    def change(chances):
+        index.store.documents.write("calibration", None) if chances is None else calibrate(index, **chances)
+
+    try:
+        yield change
     finally:
-        calibrate(index, -1.0)
+        calibrate(index)
         index.close()
-    server.wait_for(lambda: asked(server) == "sure", "the index as it was")
+    server.wait_for(lambda: asked(server)["verdict"] == "sure", "the index as it was")
 
 
-def asked(server, field="verdict"):
-    return server.json("POST", "/v1/search", {"item": "shop/alva-mug-0.jpg"}).json[field]
+def asked(server):
+    return server.json("POST", "/v1/search", {"item": ITEM_ID}).json
+
+
+def place_of(server, id_, label):
+    hits = server.json("POST", "/v1/search", {"item": id_, "k": 50}).json["hits"]
+    return next((place for place, hit in enumerate(hits) if hit["item"]["label"] == label), -1)
 
 
 def test_back_and_forward_also_find_photos(page, shop):

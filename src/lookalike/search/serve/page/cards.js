@@ -50,8 +50,8 @@ function markedWords({ right, by, at }) {
 const otherPhotos = ({ photos = [] }) => (photos.length > 1 ? make("ul", { class: "photos" }, ...photos.slice(1, 1 + PHOTOS).map((photo) =>
   make("li", {}, thumbnail(photo.item, `Another photo of it, similarity ${photo.similarity.toFixed(3)}`)))) : null);
 
-/** The hit that the verdict is about: the first of what the answer names, else the first of all. */
-const judgedPlace = ({ hits, label }) => Math.max(0, hits.findIndex(({ item, thing }) => String(thing ?? item.label) === label));
+/** The hit that the verdict is about: the first of what the answer names (-1: it is not shown), without a name the first of all. */
+const judgedPlace = ({ hits, label }) => (label === null ? 0 : hits.findIndex(({ item, thing }) => String(thing ?? item.label) === label));
 
 /** `place` counts from 0; `act` has moreLike, add, mark and, where it can be asked, why; without `marks` the index takes no feedback. */
 export function card(hit, place, answer, act, marks) {

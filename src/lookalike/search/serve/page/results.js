@@ -9,7 +9,7 @@ function headline({ verdict, words, hits }) {
   return said.charAt(0).toUpperCase() + said.slice(1);
 }
 
-/** The chance that a sure label is right, never more certain than it was measured; else the meaning says it. */
+/** The chance that a sure label is right, as `in_percent` has it everywhere else; else the meaning says it. */
 const chanceWords = ({ verdict, chance }) =>
   (verdict === "sure" && typeof chance === "number" ? `${Math.min(99, Math.round(100 * chance))}% chance` : "");
 
