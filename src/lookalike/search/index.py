@@ -45,11 +45,10 @@ from lookalike.search.stores.copying import THING, UPGRADE
 from lookalike.search.stores.places import Place
 from lookalike.search.things import called
 from lookalike.search.upgrading.hits import HITS
-from lookalike.search.watching.reference import Reference, reference
+from lookalike.search.watching.reference import WATCHED, Reference, reference
 from lookalike.search.why import SeenPicture, explained, ready, seen
 from lookalike.workers import Workers
 
-WATCHED = 2_000  # calibrating images that stand for ordinary queries
 NO_MODEL = "none"  # stands in the place of a model, in Python as on the command line: for vectors made elsewhere
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 

@@ -100,7 +100,8 @@ def problems(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"{number} item{'s have' if number > 1 else ' has'} {what}"
     if not connection.execute("SELECT count(*) FROM changes").fetchone()[0]:
         yield "the list of changes is empty"
-    yield from (line for (line,) in connection.execute("PRAGMA integrity_check") if line != "ok")
+    for (text,) in connection.execute("PRAGMA integrity_check"):
+        yield from (line for line in text.splitlines() if line != "ok" and not line.startswith("*** in database"))
 
 
 def _odd_cells(connection: sqlite3.Connection, table: str, columns: Mapping[str, str]) -> Iterator[str]:
