@@ -33,7 +33,7 @@ from lookalike.search.filters import Where
 from lookalike.search.heat import Why
 from lookalike.search.item_counts import ItemCounts
 from lookalike.search.items import Answer, Classified, Identity, Vectors
-from lookalike.search.log import LogEntry, this_user
+from lookalike.search.log import LogEntry, removed, this_user
 from lookalike.search.model_copy import load_model, model_content
 from lookalike.search.pictures import content_of
 from lookalike.search.quality import Quality
@@ -96,7 +96,9 @@ class Index:
         A folder keeps what it held, as index.sqlite.before.
         """
         places.restored(place, backup)
-        return Index.open(place)
+        index = Index.open(place)
+        index.note("index restored", items=len(index))
+        return index
 
     @staticmethod
     def for_vectors(place: Place, file: Path) -> "Index":
@@ -179,15 +181,15 @@ class Index:
         generation = self.identity.generation
         encode = Encoding(self.model, self.model.backend("auto").name) if workers.elsewhere else self._encode
         result = update(self.store, listing, encode, generation, progress, workers)
+        self.note("items added", added=result.added, changed=result.changed)
         if prune_missing:
             result.removed = prune(self.store, listing)
-        self._note("items added", added=result.added, changed=result.changed, removed=result.removed)
         return result
 
     def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
         result = load(self.store, place, progress)
-        self._note("items added", added=result.added, changed=result.changed)
+        self.note("items added", added=result.added, changed=result.changed)
         return result
 
     @property
@@ -226,10 +228,12 @@ class Index:
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
-        chosen = self._chosen(ids, where)
-        removed = self.store.remove(chosen) if chosen else 0
-        self._note("items removed", removed=removed)
-        return removed
+        there = [item.id for item in self.store.items(self._chosen(ids, where))]
+        if not there:
+            return 0
+        count = self.store.remove(there)
+        self.store.log.append(*removed(there))
+        return count
 
     def forget(self, ids: Iterable[str] = (), where: Where = None) -> Receipt:
         """Remove items, and marks of them, so that no file of the index holds a byte of them.
@@ -242,15 +246,15 @@ class Index:
         photos = [item.path for item in self.store.items(chosen) if item.path is not None]
         self.store.documents.write(HITS, None)
         forgotten = self.store.forget(chosen)
-        self._note("items forgotten", items=forgotten.items, marks=forgotten.marks)
+        self.store.log.append(*(replace(entry, action="item forgotten") for entry in removed(chosen)))
         review = places.review_folder(self.place)
         known = [f"'{review}', where a review keeps vectors and names of them: delete it"] if review.is_dir() else []
         forgotten = replace(forgotten, beyond=[*forgotten.beyond, *known])
         return Receipt.of(self.shown, chosen, forgotten, photos)
 
-    def _note(self, action: str, **numbers: float) -> None:
+    def note(self, action: str, **details: object) -> None:
         """An entry of the log, by the user of this process; whoever comes over the network is noted by the server."""
-        self.store.log.append(LogEntry(this_user(), action, detail=json.dumps(numbers)))
+        self.store.log.append(LogEntry(this_user(), action, detail=json.dumps(details)))
 
     def _chosen(self, ids: Iterable[str], where: Where) -> list[str]:
         chosen = list(ids)
@@ -404,7 +408,7 @@ class Index:
         kept.write(self.store, result.quality)
         ordinary = self._reference(queries, stage("looking at ordinary queries"))
         kept.drop(self.store, Reference) if ordinary is None else kept.write(self.store, ordinary)
-        self._note("calibrated", precision=result.calibration.target)
+        self.note("calibrated", precision=result.calibration.target)
         return result
 
     def _reference(self, queries: measuring.Queries, progress: Progress | None) -> Reference | None:

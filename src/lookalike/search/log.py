@@ -5,6 +5,7 @@ An item is named by a digest of its id: whoever has the id finds its entries, an
 
 import getpass
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -34,6 +35,12 @@ def subject_of(id_: str) -> str:
     'item 7cc91ac8bf54ab8f'
     """
     return f"item {blake2b(id_.encode(errors='surrogatepass'), digest_size=SIZE).hexdigest()}"
+
+
+def removed(ids: Iterable[str]) -> list[LogEntry]:
+    """The user of this process has removed items."""
+    who = this_user()
+    return [LogEntry(who, "item removed", subject_of(id_)) for id_ in ids]
 
 
 def shown(entry: LogEntry) -> dict[str, Any]:

@@ -101,8 +101,8 @@ class Marks(Protocol):
 class ActionLog(Protocol):
     """Who did what: entries that are added and never changed."""
 
-    def append(self, entry: LogEntry) -> int:
-        """Keep an entry, with the time of now; its number."""
+    def append(self, *entries: LogEntry) -> None:
+        """Keep entries, with the time of now."""
         ...
 
     def entries(
