@@ -118,7 +118,7 @@ class Engine:
         self._decoders = Decoders(settings.pixels)
         self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
         self._searching: Stage[Question, Answer] = Stage("search", self._answers, QUERIES, settings.searching)
-        self._explaining: Stage[Callable[[], Why], Why] = Stage("why", lambda jobs: [jobs[0]()], 1)
+        self._explaining: Stage[Callable[[], Why], Why] = Stage("why", lambda jobs: [jobs[0]()], 1, settings.searching)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
@@ -239,10 +239,7 @@ class Engine:
                 generation=None if network is None else network.identity.generation,
             )
             with times.measure("search"):
-                try:
-                    return await self._searching.do(question)
-                except SlowError:
-                    raise given_up(self.settings.searching) from None
+                return await self._searching.do(question)
 
         answer = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
@@ -343,6 +340,8 @@ class Engine:
                             return await ask(network)
                         except GenerationError:
                             await asyncio.to_thread(self._load)
+                        except SlowError:
+                            raise given_up(self.settings.searching) from None
             except TimeoutError:
                 pass
             raise busy(5)
