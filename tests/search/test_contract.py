@@ -143,6 +143,15 @@ def test_columns_and_conditions(store):
             ask()
 
 
+def test_a_sample_comes_from_everywhere(store):
+    assert store.sample(5) == []
+    store.put([Item(f"i{row:02d}") for row in range(60)], np.zeros((60, DIM), np.float32))
+    store.remove([f"i{row:02d}" for row in range(0, 60, 3)])
+    samples = [[item.id for item in store.sample(8)] for _ in range(40)]
+    assert all(len(set(names)) == len(names) <= 8 for names in samples)
+    assert len({name for names in samples for name in names}) > 30  # of 40
+
+
 def test_a_column_keeps_its_kind(store):
     one = np.zeros((1, DIM), np.float32)
     store.put([Item("a", columns={"price": 5}), Item("b", columns={"price": 40.5})], np.zeros((2, DIM), np.float32))

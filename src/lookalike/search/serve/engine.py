@@ -29,7 +29,7 @@ from lookalike.search.index import Index
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.log import LogEntry, subject_of
 from lookalike.search.queries import combined
-from lookalike.search.serve.canaries import canaries, same
+from lookalike.search.serve.canaries import canaries, reached, same
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
 from lookalike.search.serve.meters import Meters
@@ -313,16 +313,20 @@ class Engine:
         return await self._writing.do(noted)  # type: ignore[return-value]
 
     async def try_canaries(self) -> None:
-        """Ask for pictures of items as a caller would: each must still have the vector that it was given."""
-        if self._network is None:
+        """Search for pictures of items as a caller would: each has its vector still, and nothing farther is found."""
+        network = self._network
+        if network is None:
             return
+        identity = network.identity
         for item, content in await asyncio.to_thread(canaries, self.index.store):
             try:
-                (vector,) = await self._vectors([Upload(content)], self._network, Times(), flip=False)
+                (vector,) = await self._vectors([Upload(content)], network, Times(), flip=False)
                 (own,) = await asyncio.to_thread(self.index.store.vectors, [item.id])
-            except (Refusal, UserError):  # the picture cannot be decoded, or the item was removed meanwhile
+                question = Question([vector], (), 1, group="id", plain=True, generation=identity.generation)
+                answer = await self._searching.do(question)
+            except (Refusal, UserError, SlowError, TimeoutError):  # it cannot be decoded, or was removed meanwhile
                 continue
-            self.watcher.canary(same(vector, own))
+            self.watcher.canary(same(vector, own) and reached(answer, vector, own, identity.geometry))
 
     async def _within_a_generation(
         self, ask: Callable[[LoadedModel | None], Awaitable[Result]], needs_network: bool

@@ -258,6 +258,10 @@ class Store(Protocol):
         """The oldest item with each value of a column."""
         ...
 
+    def sample(self, count: int) -> list[Item]:
+        """Up to `count` different items, drawn at random from all."""
+        ...
+
     def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:
         """All items in the order of their ids, without their vectors."""
         ...
