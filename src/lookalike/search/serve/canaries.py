@@ -38,7 +38,7 @@ def same(vector: Float32[np.ndarray, " d"], own: Float32[np.ndarray, " d"]) -> b
 def reached(
     answer: Answer, vector: Float32[np.ndarray, " d"], own: Float32[np.ndarray, " d"], geometry: Geometry
 ) -> bool:
-    """Whether the best hit for a vector is no farther than the item with the vector `own`; approximate answers may miss."""
+    """Whether the best hit is no farther than the item with the vector `own`; an approximate answer may miss it."""
     asked, kept = vector.astype(np.float64), own.astype(np.float64)
     similarity = asked @ kept if geometry == "sphere" else -np.square(asked - kept).sum() / 2
     least = similarity - ROUNDING * (asked @ asked + kept @ kept)
