@@ -111,6 +111,11 @@ def test_what_is_done_here_is_noted_without_names(tmp_path):
         assert known == [("item removed", subject_of("a")), ("item forgotten", subject_of("b"))]
         assert index.store.log.entries()[0].who.startswith("user ")
         index.store.backup(tmp_path / "copy.sqlite")
+        index.store.put([Item(f"{row}") for row in range(101)], np.ones((101, 3), np.float32))
+        index.remove([f"{row}" for row in range(-1, 101)])
+        assert replace(index.store.log.entries()[-1], who="", time=0, number=0) == LogEntry(
+            "", "items removed", detail='{"items": 101}'
+        )
     assert subject_of("a") != subject_of("b")
     with closing(Index.restore(tmp_path / "index", tmp_path / "copy.sqlite")) as index:
         assert [(entry.action, entry.detail) for entry in index.store.log.entries()][2:] == [

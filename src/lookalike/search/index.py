@@ -33,7 +33,7 @@ from lookalike.search.filters import Where
 from lookalike.search.heat import Why
 from lookalike.search.item_counts import ItemCounts
 from lookalike.search.items import Answer, Classified, Identity, Vectors
-from lookalike.search.log import LogEntry, removed, this_user
+from lookalike.search.log import FEW, LogEntry, removed, this_user
 from lookalike.search.model_copy import load_model, model_content
 from lookalike.search.pictures import content_of
 from lookalike.search.quality import Quality
@@ -228,11 +228,11 @@ class Index:
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
-        there = [item.id for item in self.store.items(self._chosen(ids, where))]
-        if not there:
-            return 0
-        count = self.store.remove(there)
-        self.store.log.append(*removed(there))
+        chosen = list(dict.fromkeys(self._chosen(ids, where)))
+        there = [item.id for item in self.store.items(chosen)] if len(chosen) <= FEW else chosen
+        count = self.store.remove(there) if there else 0
+        if count:
+            self.store.log.append(*removed(there, count))
         return count
 
     def forget(self, ids: Iterable[str] = (), where: Where = None) -> Receipt:
@@ -246,7 +246,8 @@ class Index:
         photos = [item.path for item in self.store.items(chosen) if item.path is not None]
         self.store.documents.write(HITS, None)
         forgotten = self.store.forget(chosen)
-        self.store.log.append(*(replace(entry, action="item forgotten") for entry in removed(chosen)))
+        if chosen:
+            self.store.log.append(*removed(chosen, forgotten.items, "forgotten"))
         review = places.review_folder(self.place)
         known = [f"'{review}', where a review keeps vectors and names of them: delete it"] if review.is_dir() else []
         forgotten = replace(forgotten, beyond=[*forgotten.beyond, *known])

@@ -103,7 +103,8 @@ def prune(store: Store, listing: Listing) -> int:
     gone = [item.id for item in store.listed(of_root) if (item.path or item.id) not in named]
     for start in range(0, len(gone), BATCH):
         store.remove(gone[start : start + BATCH])
-        store.log.append(*removed(gone[start : start + BATCH]))
+    if gone:
+        store.log.append(*removed(gone, len(gone)))
     return len(gone)
 
 
