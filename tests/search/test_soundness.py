@@ -54,6 +54,7 @@ def read(index):
         ("columns", "kind", "colour"),
         ("pictures", "content", 7),
         ("marks", "item", b"\xff"),
+        ("marks", "author", b"\xff"),
         ("asked", "content", "text"),
         ("facts", "value", b"1"),
     ],

@@ -254,7 +254,7 @@ class Index:
         return Receipt.of(self.shown, chosen, forgotten, photos)
 
     def note(self, action: str, **details: object) -> None:
-        """An entry of the log, by the user of this process; whoever comes over the network is noted by the server."""
+        """An entry of the log: an `action` of the user of this process, with `details`; servers note their callers."""
         self.store.log.append(LogEntry(this_user(), action, detail=json.dumps(details)))
 
     def _chosen(self, ids: Iterable[str], where: Where) -> list[str]:
