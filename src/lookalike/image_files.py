@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 29  # half a gigabyte, more than any photo
 MAX_PIXELS = 1 << 27  # 134 million: a decoded image of 400 MB; a small file that claims more is a decompression bomb
-PASSES = (
-    16  # of a progressive JPEG over as many pixels as are allowed; libjpeg writes 10, and few bytes can ask for 100
-)
+# of a progressive JPEG over as many pixels as are allowed; libjpeg writes 10, and few bytes can ask for 100
+PASSES = 16
 JPEG, NO_JPEG = b"\xff\xd8", Structure(exif=False, scans=1, markers=0)
 PNG, GIF = b"\x89PNG\r\n\x1a\n", b"GIF8"
 LONGEST = 16  # a strip longer than this is squeezed: at a short side of 256, 1 × 10,000 pixels would be gigabytes

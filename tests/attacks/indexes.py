@@ -26,12 +26,15 @@ from lookalike.search.pictures import thumbnail
 from lookalike.search.quality import Quality
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.views import Overview, item_form
+from lookalike.search.serve.watcher import Watcher
 from lookalike.search.status import describe
 from lookalike.search.stores.copying import UPGRADE
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from lookalike.search.things import ThingSearch
 from lookalike.search.upgrading import hits
 from lookalike.search.upgrading.choice import MapChoice
+from lookalike.search.watching.reference import Reference, reference
+from lookalike.search.watching.watch import Day
 from tests.attacks.outcomes import Outcomes, right
 from tests.models.test_tampered import VALUES, with_value
 from tests.models.test_tampered import places as ways
@@ -293,6 +296,8 @@ def received(place: Path) -> Path:
             ("calibration", json.dumps(calibration.as_json())),
             ("quality", json.dumps(Quality(flip=True).as_json())),
             (UPGRADE, json.dumps(asdict(MapChoice("ridge", 60, 0.5, 0.8, {"ridge": 0.7, "orthogonal": 0.6})))),
+            ("reference", json.dumps(ordinary(chance).as_json())),
+            ("watch 1", json.dumps([asdict(Day("2026-01-01"))])),
             (hits.HITS, json.dumps({"item 2": 3})),
         ):
             index.store.documents.write(name, text)
@@ -303,6 +308,14 @@ def received(place: Path) -> Path:
         _ = index.model
     used(place / "template")
     return place / "template"
+
+
+def ordinary(chance: Chance) -> Reference:
+    """What ordinary queries look like in such an index."""
+    vectors = chance.vectors("random", 60, 4, 1.0)
+    found = reference(vectors, vectors, [0.9] * 60, [f"class {row % 20}" for row in range(60)])
+    assert found is not None
+    return found
 
 
 def stranger_trial(number: int, place: Path) -> None:
@@ -337,7 +350,7 @@ def tampered(chance: random.Random, index: Path, _: Path) -> None:
 def misquoted(chance: random.Random, index: Path, _: Path) -> None:
     """One value of a document is another."""
     with closing(sqlite3.connect(index / FILE)) as connection, connection:
-        known = "SELECT name, value FROM facts WHERE substr(value, 1, 1) = '{'"
+        known = "SELECT name, value FROM facts WHERE substr(value, 1, 1) IN ('{', '[')"
         name, text = chance.choice(connection.execute(known).fetchall())
         content = json.loads(text)
         where, value = chance.choice(list(ways(content))), chance.choice((*VALUES, math.nan, math.inf, "\ud800", "\0"))
@@ -384,6 +397,7 @@ def used(place: Path) -> None:
         for query in ("item 3", np.eye(1, 4, dtype=np.float32)[0]):
             search_page(index, [("query", [None], index.search(query, 5, where="price<20", group="label"))])
         index.search(np.arange(2352, dtype=np.uint8).reshape(28, 28, 3), 5)
+        watched(index)
         describe(index)
         index.store.check()
         hits.note(index.store, Counter(["item 4"]))
@@ -404,3 +418,12 @@ def used(place: Path) -> None:
         right(index.search("new", 1).hits[0].id != "new", "an item finds itself")
         index.store.marks.remove(index.store.marks.add(Mark("other", None, "new", False)))
         index.remove(["new"])
+
+
+def watched(index: Index) -> None:
+    """What a server looks at beside an answer, and tells of it."""
+    watcher = Watcher(index, 0, 2, keeps=True)
+    watcher.answered("query", np.eye(1, 4, dtype=np.float32), index.search("item 3", 1))
+    watcher.keep()
+    watcher.form().model_dump_json()
+    watcher.text()

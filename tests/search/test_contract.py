@@ -11,7 +11,7 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import filters
 from lookalike.search.items import Identity, Item, Mark, Near, Nearest, Stamp
-from lookalike.search.stores import Column, GenerationError, Store, places
+from lookalike.search.stores import BadValueError, Column, GenerationError, Store, places
 from lookalike.search.stores.sharded.store import ShardedStore
 from lookalike.search.things import ThingSearch
 from tests.search.brute import Brute, on, same, same_things, some_items
@@ -143,6 +143,15 @@ def test_columns_and_conditions(store):
             ask()
 
 
+def test_a_sample_comes_from_everywhere(store):
+    assert store.sample(5) == []
+    store.put([Item(f"i{row:02d}") for row in range(60)], np.zeros((60, DIM), np.float32))
+    store.remove([f"i{row:02d}" for row in range(0, 60, 3)])
+    samples = [[item.id for item in store.sample(8)] for _ in range(40)]
+    assert all(len(set(names)) == len(names) <= 8 for names in samples)
+    assert len({name for names in samples for name in names}) > 30  # of 40
+
+
 def test_a_column_keeps_its_kind(store):
     one = np.zeros((1, DIM), np.float32)
     store.put([Item("a", columns={"price": 5}), Item("b", columns={"price": 40.5})], np.zeros((2, DIM), np.float32))
@@ -156,6 +165,35 @@ def test_a_column_keeps_its_kind(store):
     assert store.items(["c"])[0].columns == {"price": 12}
     store.know({"price": "text"})
     assert store.columns()["price"] == "number"
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([True, 1], ["true", "1"]),
+        ([1, True], [1]),
+        (["1", True], ["1", "true"]),
+        ([True, "1"], ["true", "1"]),
+        ([False, True], ["false", "true"]),
+        ([0.5, False], [0.5]),
+    ],
+)
+def test_true_is_never_a_number(store, values, kept):
+    """Whatever comes first, and in one batch as one by one."""
+    items = [Item(f"{place}", columns={"new": value}) for place, value in enumerate(values)]
+    batch = [replace(item, id=f"batch {item.id}", columns={"both": item.columns["new"]}) for item in items]
+    store.put(batch, np.zeros((len(items), DIM), np.float32))
+    assert [item.columns["both"] for item in store.listed()] == [
+        value if isinstance(value, str) else json.dumps(value) for value in values
+    ]
+    for item in items[: len(kept)]:
+        store.put([item], np.zeros((1, DIM), np.float32))
+    for item in items[len(kept) :]:
+        with pytest.raises(
+            BadValueError, match=f"'new' of the item '1' is {json.dumps(item.columns['new'])}, and the col"
+        ):
+            store.put([item], np.zeros((1, DIM), np.float32))
+    assert [store.items([item.id])[0].columns["new"] for item in items[: len(kept)]] == kept
 
 
 def test_texts_are_not_compared_as_numbers(store):

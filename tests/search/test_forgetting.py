@@ -14,6 +14,7 @@ from lookalike.search import Index
 from lookalike.search.items import Item, Mark
 from lookalike.search.stores import copying
 from lookalike.search.stores.sqlite.store import SqliteStore
+from lookalike.search.upgrading import hits
 
 DRAW = np.random.default_rng(5)
 VECTORS = DRAW.standard_normal((300, 16)).astype(np.float32)
@@ -83,6 +84,10 @@ def test_what_removing_alone_leaves(tmp_path):
 def test_no_table_of_a_server_holds_a_byte_of_it(new_address):
     with closing(Index.create(new_address(), dim=16)) as index:
         fill(index)
+        for name in (hits.HITS, copying.FACT):
+            index.store.documents.write(name, json.dumps({NAME: 3}))
+        index.store.documents.write(copying.FACT, None)  # what a copy leaves
+        index.store.compact()  # after which the server knows samples of all columns
         ask = index.store.database.plain
 
         def files():
@@ -95,7 +100,20 @@ def test_no_table_of_a_server_holds_a_byte_of_it(new_address):
         assert (receipt.items, receipt.marks, receipt.ids) == (1, 3, [NAME])
         assert not any(found(files(), SECRETS | vector).values())
         assert "pg_wal" in " ".join(receipt.beyond)
+        assert "pg_statistic" not in " ".join(receipt.beyond)
         assert (len(index), index.store.marks.count()) == (299, 1)
+
+
+def test_who_does_not_own_the_database_is_told_what_is_left(new_address):
+    with closing(Index.create(new_address(), dim=16)) as index:
+        ask = index.store.database.plain
+        for statement in ("CREATE ROLE tenant LOGIN", "GRANT CREATE ON DATABASE postgres TO tenant"):
+            ask(lambda connection, text=statement: connection.execute(text))
+    with closing(Index.create(new_address().replace("postgres@", "tenant@"), dim=16)) as index:
+        fill(index)
+        receipt = index.forget([NAME])
+        assert (receipt.items, len(index)) == (1, 299)
+        assert "VACUUM FULL pg_catalog.pg_statistic" in receipt.beyond[-1]
 
 
 def test_shards_forget_too(new_shards):

@@ -1,5 +1,6 @@
 """Keys of an index and the log of who did what: the same in a folder, on PostgreSQL and in shards."""
 
+import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -8,9 +9,13 @@ import numpy as np
 import pytest
 
 from lookalike.errors import UserError
+from lookalike.models import Architecture, Model
 from lookalike.search import Index, keys
+from lookalike.search.adding.generation import renew
 from lookalike.search.items import Item
 from lookalike.search.log import LogEntry, shown, subject_of
+from lookalike.search.upgrading.upgrade import upgrade
+from tests.search.conftest import CLASSES, photo
 
 
 @pytest.fixture(params=["folder", "postgres", "shards"])
@@ -99,11 +104,43 @@ def test_a_log_is_only_added_to(new_place):
 def test_what_is_done_here_is_noted_without_names(tmp_path):
     with closing(Index.create(tmp_path / "index", dim=3)) as index:
         index.store.put([Item("a"), Item("b")], np.eye(2, 3, dtype=np.float32))
+        index.remove(["a", "never there"])
         index.remove(["a"])
         index.forget(["b"])
-        assert [(entry.action, entry.detail) for entry in index.store.log.entries()] == [
-            ("items removed", '{"removed": 1}'),
-            ("items forgotten", '{"items": 1, "marks": 0}'),
-        ]
+        known = [(entry.action, entry.subject) for entry in index.store.log.entries()]
+        assert known == [("item removed", subject_of("a")), ("item forgotten", subject_of("b"))]
         assert index.store.log.entries()[0].who.startswith("user ")
+        index.store.backup(tmp_path / "copy.sqlite")
+        index.store.put([Item(f"{row}") for row in range(101)], np.ones((101, 3), np.float32))
+        index.remove([f"{row}" for row in range(-1, 101)])
+        assert replace(index.store.log.entries()[-1], who="", time=0, number=0) == LogEntry(
+            "", "items removed", detail='{"items": 101}'
+        )
     assert subject_of("a") != subject_of("b")
+    with closing(Index.restore(tmp_path / "index", tmp_path / "copy.sqlite")) as index:
+        assert [(entry.action, entry.detail) for entry in index.store.log.entries()][2:] == [
+            ("index restored", '{"items": 0}')
+        ]
+
+
+@pytest.mark.parametrize("how", [renew, upgrade])
+def test_another_model_is_noted_where_it_begins_to_answer(new_place, tmp_path, model, how):
+    folder = tmp_path / "photos"
+    for label in CLASSES:
+        (folder / label).mkdir(parents=True)
+        for number in range(9):
+            photo(label, number).save(folder / label / f"{number}.png")
+    other = Model.create(Architecture("conv4", {"channels": 3}, dim=24), seed=5)
+    with closing(Index.create(new_place(), model)) as index:
+        index.add(folder)
+        (folder / "figs" / "0.png").unlink()
+        kept = {"drop_missing": True} | ({"sample": len(index), "least": 0.0} if how is upgrade else {})
+        how(index, other, **kept)
+        added, *entries = [(entry.action, entry.subject, entry.detail) for entry in index.store.log.entries()]
+        assert added[0] == "items added"
+        changed = [json.loads(detail) for action, _, detail in entries if action == "model changed"]
+        assert [content["fingerprint"] for content in changed] == [other.fingerprint]
+        assert ("item removed", subject_of("photos/figs/0.png"), "") in entries
+        (folder / "figs" / "1.png").unlink()
+        index.add(folder, prune_missing=True)
+        assert len(index.store.log.entries(subject=subject_of("photos/figs/1.png"))) == 1

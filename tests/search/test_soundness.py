@@ -11,6 +11,7 @@ from lookalike.search import Index
 from lookalike.search.items import Item, Mark
 from lookalike.search.status import describe
 from lookalike.search.stores import StorageError
+from lookalike.search.stores.sqlite.store import SqliteStore
 
 
 @pytest.fixture
@@ -53,6 +54,7 @@ def read(index):
         ("columns", "kind", "colour"),
         ("pictures", "content", 7),
         ("marks", "item", b"\xff"),
+        ("marks", "author", b"\xff"),
         ("asked", "content", "text"),
         ("facts", "value", b"1"),
     ],
@@ -133,3 +135,20 @@ def test_a_measurement_that_is_none(index, text):
     index.store.documents.write("quality", text)
     with pytest.raises(UserError, match=r"the quality of this index is damaged.*lookalike calibrate"):
         _ = index.quality
+
+
+def test_a_page_that_is_damaged_is_one_line(index):
+    """SQLite itself writes two."""
+    index.store.compact()
+    index.close()
+    file = index.store.database.file
+    with closing(sqlite3.connect(file)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'items_label'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with file.open("r+b") as content:
+        content.seek((page - 1) * size + 7)  # bytes that are said to be free between the cells
+        content.write(b"\5")
+    with closing(SqliteStore(file.parent)) as store:
+        (problem,) = store.check()
+    assert "on page" in problem
+    assert problem.isprintable()

@@ -178,7 +178,7 @@ def received(tmp_path):
     """The folder of an index with one item."""
     with closing(Index.create(tmp_path / "received", dim=3)) as index:
         index.store.put([Item("a")], np.eye(1, 3, dtype=np.float32))
-        index.remove(["nothing"])
+        index.note("made")
     return tmp_path / "received"
 
 

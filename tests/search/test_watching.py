@@ -102,7 +102,7 @@ def test_marks_against_the_promise():
 def test_days_are_sketches_and_end():
     _, items, queries, similarities, labels = world()
     now = [1.7e9]
-    watch = Watch(reference(items, queries, similarities.tolist(), labels), None, lambda: now[0])
+    watch = Watch(reference(items, queries, similarities.tolist(), labels), None, clock=lambda: now[0])
     for _ in range(DAYS + 5):
         watch.answered("name of a query", queries[:1], answer(0.8, "unknown"))
         now[0] += 86_400
@@ -112,7 +112,7 @@ def test_days_are_sketches_and_end():
     assert sum(content[-1]["similarities"]) == content[-1]["watched"] == 1
     assert "name" not in json.dumps(content)
     again = Watch(None, None)
-    again.take_over(content)
+    again.take_over([Day.from_json(day) for day in content])
     assert again.as_json() == content
     two = Day.merged([Day(**content[-1]), Day(**content[-1])])
     assert (two.watched, two.verdicts["unknown"]) == (2, 2)

@@ -158,7 +158,8 @@ def _clause(physical: str, condition: Condition, count: int, placeholder: str) -
 
 
 def kind_of(value: Value) -> Kind:
-    return "number" if isinstance(value, bool | int | float) else "text"
+    """What a column holds that begins with a value; true and false are texts, as in a table."""
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else "text"
 
 
 def as_number(text: str) -> float | None:

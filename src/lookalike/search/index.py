@@ -35,7 +35,7 @@ from lookalike.search.filters import Where
 from lookalike.search.heat import Why
 from lookalike.search.item_counts import ItemCounts
 from lookalike.search.items import Answer, Classified, Identity, Item, Vectors
-from lookalike.search.log import LogEntry, this_user
+from lookalike.search.log import FEW, LogEntry, removed, this_user
 from lookalike.search.model_copy import load_model, model_content
 from lookalike.search.pictures import PictureError, content_of
 from lookalike.search.quality import Quality
@@ -47,12 +47,11 @@ from lookalike.search.stores.copying import THING, UPGRADE
 from lookalike.search.stores.places import Place
 from lookalike.search.things import called
 from lookalike.search.upgrading.hits import HITS
-from lookalike.search.watching.reference import Reference, reference
+from lookalike.search.watching.reference import WATCHED, Reference, reference
 from lookalike.search.why import SeenPicture, explained, ready, seen
 from lookalike.workers import Workers
 
 CLASSES = 1_000_000  # that are counted
-WATCHED = 2_000  # calibrating images that stand for ordinary queries
 NO_MODEL = "none"  # stands in the place of a model, in Python as on the command line: for vectors made elsewhere
 Query = Any  # a file, an id, a PIL image, an array of pixels, a vector
 
@@ -100,7 +99,9 @@ class Index:
         A folder keeps what it held, as index.sqlite.before.
         """
         places.restored(place, backup)
-        return Index.open(place)
+        index = Index.open(place)
+        index.note("index restored", items=len(index))
+        return index
 
     @staticmethod
     def for_vectors(place: Place, file: Path) -> "Index":
@@ -185,15 +186,15 @@ class Index:
         generation = self.identity.generation
         encode = Encoding(self.model, self.model.backend("auto").name) if workers.elsewhere else self._encode
         result = update(self.store, listing, encode, generation, progress, workers)
+        self.note("items added", added=result.added, changed=result.changed)
         if prune_missing:
             result.removed = prune(self.store, listing)
-        self._note("items added", added=result.added, changed=result.changed, removed=result.removed)
         return result
 
     def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
         result = load(self.store, place, progress)
-        self._note("items added", added=result.added, changed=result.changed)
+        self.note("items added", added=result.added, changed=result.changed)
         return result
 
     @property
@@ -241,10 +242,12 @@ class Index:
 
     def remove(self, ids: Iterable[str] = (), where: Where = None) -> int:
         """Remove items by `ids`, or those that conditions select; how many there were."""
-        chosen = self._chosen(ids, where)
-        removed = self.store.remove(chosen) if chosen else 0
-        self._note("items removed", removed=removed)
-        return removed
+        chosen = list(dict.fromkeys(self._chosen(ids, where)))
+        there = [item.id for item in self.store.items(chosen)] if len(chosen) <= FEW else chosen
+        count = self.store.remove(there) if there else 0
+        if count:
+            self.store.log.append(*removed(there, count))
+        return count
 
     def forget(self, ids: Iterable[str] = (), where: Where = None) -> Receipt:
         """Remove items, and marks of them, so that no file of the index holds a byte of them.
@@ -257,15 +260,16 @@ class Index:
         photos = [item.path for item in self.store.items(chosen) if item.path is not None]
         self.store.documents.write(HITS, None)
         forgotten = self.store.forget(chosen)
-        self._note("items forgotten", items=forgotten.items, marks=forgotten.marks)
+        if chosen:
+            self.store.log.append(*removed(chosen, forgotten.items, "forgotten"))
         review = places.review_folder(self.place)
         known = [f"'{review}', where a review keeps vectors and names of them: delete it"] if review.is_dir() else []
         forgotten = replace(forgotten, beyond=[*forgotten.beyond, *known])
         return Receipt.of(self.shown, chosen, forgotten, photos)
 
-    def _note(self, action: str, **numbers: float) -> None:
-        """An entry of the log, by the user of this process; whoever comes over the network is noted by the server."""
-        self.store.log.append(LogEntry(this_user(), action, detail=json.dumps(numbers)))
+    def note(self, action: str, **details: object) -> None:
+        """An entry of the log: an `action` of the user of this process, with `details`; servers note their callers."""
+        self.store.log.append(LogEntry(this_user(), action, detail=json.dumps(details)))
 
     def _chosen(self, ids: Iterable[str], where: Where) -> list[str]:
         chosen = list(ids)
@@ -453,7 +457,7 @@ class Index:
         kept.write(self.store, result.quality)
         ordinary = self._reference(queries, stage("looking at ordinary queries"))
         kept.drop(self.store, Reference) if ordinary is None else kept.write(self.store, ordinary)
-        self._note("calibrated", precision=result.calibration.target)
+        self.note("calibrated", precision=result.calibration.target)
         return result
 
     def _reference(self, queries: measuring.Queries, progress: Progress | None) -> Reference | None:

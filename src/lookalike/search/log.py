@@ -4,13 +4,16 @@ An item is named by a digest of its id: whoever has the id finds its entries, an
 """
 
 import getpass
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
 SIZE = 8  # bytes of the digest of an id
+FEW = 100  # items of one removal that have an entry each
 LATEST = 253402300799.0  # seconds since 1970 that a date can be made of
 DIGEST = re.compile(r'"digest": "[0-9a-f]*", ')
 
@@ -34,6 +37,14 @@ def subject_of(id_: str) -> str:
     'item 7cc91ac8bf54ab8f'
     """
     return f"item {blake2b(id_.encode(errors='surrogatepass'), digest_size=SIZE).hexdigest()}"
+
+
+def removed(ids: Sequence[str], count: int, word: str = "removed") -> list[LogEntry]:
+    """The user of this process has removed items: an entry for each of a few, for many their `count`."""
+    who = this_user()
+    if len(ids) > FEW:
+        return [LogEntry(who, f"items {word}", detail=json.dumps({"items": count}))]
+    return [LogEntry(who, f"item {word}", subject_of(id_)) for id_ in ids]
 
 
 def shown(entry: LogEntry) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings
 from lookalike.search.stores import GenerationError, StorageError
 from lookalike.search.upgrading import hits
+from lookalike.search.why import explained
 from tests.fixtures.png import black
 from tests.search.around import around
 from tests.search.serve.conftest import encoded
@@ -303,3 +304,27 @@ def test_pictures_that_wait_to_be_explained_take_little_room(engine):
     most, found = asyncio.run(asyncio.wait_for(several(), 60))
     assert most < 3000 * 3000
     assert [each.query.view for each in found] == [found[0].query.view] * 3
+
+
+def test_an_explanation_that_takes_too_long_is_given_up_and_others_go_on(start, monkeypatch):
+    engine, hung, free = start(searching=1.0), threading.Event(), threading.Event()
+
+    def slow(*pictures):
+        if not hung.is_set():
+            hung.set()
+            free.wait(60)
+        return explained(*pictures)
+
+    async def ask():
+        with pytest.raises(Refusal, match="longer than 1 seconds and was given up") as refused:
+            await engine.why("table/figs0.png", "table/figs1.png")
+        return refused.value.status, await engine.why("table/figs1.png", "table/figs2.png")
+
+    monkeypatch.setattr("lookalike.search.serve.engine.explained", slow)
+    try:
+        status, why = asyncio.run(ask())
+    finally:
+        free.set()
+    assert status == 504
+    assert why.similarity <= 1
+    assert not engine.hangs

@@ -94,6 +94,24 @@ def test_a_backup_from_before_the_keys_opens_no_server(shop, tmp_path):
         assert status(app, secret, "GET", "/v1/index") == 200
 
 
+def test_a_key_that_was_taken_back_stays_so_when_a_backup_from_before_is_restored(shop, tmp_path):
+    secret = given(shop, reader=["search"], other=["search"])["reader"]
+    with closing(Index.open(shop)) as index:
+        index.store.backup(tmp_path / "copy.sqlite")
+        keys.revoke(index.store.log, "reader", "me")
+    with Inside(shop, log=False) as app:
+        engine = app.door.app.state.engine
+        engine.look_ahead()
+        assert status(app, secret, "GET", "/v1/index") == 401
+        Index.restore(shop, tmp_path / "copy.sqlite").close()
+        engine.look_ahead()
+        assert status(app, secret, "GET", "/v1/index") == 401
+        with closing(Index.open(shop)) as index:
+            new = keys.add(index.store.log, "new", ["search"], None, "me")
+        engine.look_ahead()
+        assert (status(app, new, "GET", "/v1/index"), status(app, secret, "GET", "/v1/index")) == (200, 401)
+
+
 def test_without_keys_everybody_may_do_everything(shop):
     with Inside(shop, log=False) as app:
         assert statuses(app, None) == (200, 201, 201, 200)

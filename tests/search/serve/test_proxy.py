@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tests.missing import missing
 from tests.search.serve.client import Server, multipart
 from tests.search.serve.conftest import encoded
 
@@ -36,7 +37,7 @@ http {{
 @pytest.fixture
 def proxied(template, tmp_path):
     if shutil.which("nginx") is None:
-        pytest.skip("nginx is not installed")
+        missing("nginx is not installed")
     place = shutil.copytree(template, tmp_path / "shop.index")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -58,7 +58,7 @@ def test_a_search_that_never_ends_is_given_up_and_holds_up_neither_others_nor_a_
         for _ in range(2):
             reply = server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 100})
             assert (reply.status, reply.json["error"]["code"]) == (504, "given_up")
-            assert reply.message.startswith("The search took longer than 1 seconds and was given up.")
+            assert reply.message.startswith("The answer took longer than 1 seconds and was given up.")
             assert server.json("POST", "/v1/search", {"item": "table/figs0.png", "k": 5}).status == 200
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(100)

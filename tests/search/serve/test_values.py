@@ -9,6 +9,7 @@ from tests.search.serve.conftest import encoded
     ("columns", "message"),
     [
         ('{"price": "n/a"}', "'price' of the item 'odd' is 'n/a', and the column holds numbers"),
+        ('{"price": true}', "'price' of the item 'odd' is true, and the column holds numbers"),
         ('{"v": 1e999}', "is a text, a number or null"),
         ('{"v": -1e999}', "is a text, a number or null"),
         ('{"v": [1]}', "is a text, a number or null"),

@@ -1,16 +1,21 @@
 """The watch of a server: what it says of queries over HTTP, what it keeps in the index, known pictures."""
 
 import json
+import math
 from contextlib import closing
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
+from lookalike.errors import UserError
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.adding.generation import renew
 from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.serve.watcher import Watcher
 from lookalike.search.watching.reference import reference
+from lookalike.search.watching.watch import Day
 from tests.search.serve.client import multipart
 from tests.search.serve.conftest import encoded
 from tests.search.serve.inside import Inside
@@ -72,10 +77,24 @@ def test_known_pictures_are_asked_for(shop):
         app.loop.run_until_complete(engine.try_canaries())
         assert day.canaries % 5 == day.canaries_lost == 0 < day.canaries
         items, vectors = next(engine.index.store.scan())
-        engine.index.store.put(items[:2], -vectors[:2])  # the index is damaged, or another network answers
+        engine.index.store.put(items, -vectors)  # the index is damaged, or another network answers
         app.loop.run_until_complete(engine.try_canaries())
         assert day.alarms["canaries"] == day.canaries_lost
-        assert day.canaries_lost in (2, 4)  # once more where the server asked meanwhile, as it does by itself
+        assert day.canaries_lost in (5, 10)  # once more where the server asked meanwhile, as it does by itself
+
+
+def test_known_pictures_are_sought_by_the_scan(shop, monkeypatch):
+    """The vectors are right, and the search finds something else."""
+    with Inside(shop, log=False) as app:
+        engine = app.door.app.state.engine
+        far = engine.index.answers
+        monkeypatch.setattr(engine.index, "answers", lambda questions: [_last(answer) for answer in far(questions)])
+        app.loop.run_until_complete(engine.try_canaries())
+        assert engine.watcher.watch.today.canaries_lost >= 5
+
+
+def _last(answer):
+    return replace(answer, hits=[replace(hit, similarity=hit.similarity - 0.01) for hit in answer.hits])
 
 
 def test_queries_of_another_model_are_not_compared_with_those_of_the_last(watched):
@@ -97,15 +116,80 @@ def test_a_read_only_server_keeps_nothing(watched):
         assert index.store.documents.read("watch 0") is None
 
 
-def test_sketches_of_a_stranger_are_passed_over(shop):
+DAY = asdict(Day("2026-01-01"))
+STRANGE_DAYS = [
+    [1],
+    [{"date": 3, "verdicts": []}],
+    [DAY | {"date": "today"}],
+    *([DAY | {"verdicts": {"sure": value}}] for value in (math.inf, 10**400, "3")),
+    *([DAY | {"cloud": value}] for value in (math.inf, 10**400, "3")),
+    *([DAY | {"watched": value}] for value in (math.inf, 10**400, "3", -1, 0.5, True)),
+    [DAY | {"similarities": [0] * 11}],
+    [DAY | {"alarms": {'a"} 1': 1}}],
+]
+
+
+@pytest.mark.parametrize("days", STRANGE_DAYS)
+def test_sketches_of_a_stranger_are_passed_over(shop, days):
     with closing(Index.open(shop)) as index:
-        for name, text in (("watch 0", "[1]"), ("watch 1", '[{"date": 3, "verdicts": []}]'), ("reference", "{}")):
-            index.store.documents.write(name, text)
-    with Inside(shop, workers=2, log=False) as app:
-        assert app("GET", "/v1/watch").json == {
-            "reference": False, "evidence": {}, "days": [], "promise": app("GET", "/v1/watch").json["promise"],
-        }  # fmt: skip
+        for name in ("watch 0", "watch 1"):
+            index.store.documents.write(name, json.dumps(days))
+        watcher = Watcher(index, 0, 2, keeps=True)
+        assert watcher.form().days == []
+        assert "alarm_evidence" in watcher.text()
+
+
+def _without(content, name):
+    return {key: value for key, value in content.items() if key != name}
+
+
+STRANGE_REFERENCES = {
+    "nothing": lambda _: {},
+    "no cloud": lambda kept: kept | {"blocks": _without(kept["blocks"], "cloud")},
+    "another score": lambda kept: kept | {"blocks": kept["blocks"] | {"marks": [0.5]}},
+    "no block": lambda kept: kept | {"blocks": kept["blocks"] | {"cloud": []}},
+    "very many": lambda kept: kept | {"blocks": kept["blocks"] | {"cloud": [0.5] * 2_001}},
+    "falling": lambda kept: kept | {"blocks": kept["blocks"] | {"cloud": kept["blocks"]["cloud"][::-1]}},
+    "no number": lambda kept: kept | {"blocks": kept["blocks"] | {"cloud": [math.nan]}},
+    "a text": lambda kept: kept | {"blocks": kept["blocks"] | {"cloud": ["1"]}},
+    "ten edges": lambda kept: kept | {"edges": [*kept["edges"], 3.0]},
+    "falling edges": lambda kept: kept | {"edges": [*kept["edges"][1:], 1.0]},
+    "another centre": lambda kept: kept | {"centre": kept["centre"][:-1]},
+    "centre without end": lambda kept: kept | {"centre": [math.inf, *kept["centre"][1:]]},
+    "huge": lambda kept: kept | {"centre": [10**400, *kept["centre"][1:]]},
+    "ragged axes": lambda kept: kept | {"axes": [kept["axes"][0], kept["axes"][1][1:]]},
+    "zero axis": lambda kept: kept | {"axes": [[0.0] * len(kept["centre"])]},
+    "no axes": lambda kept: kept | {"axes": []},
+    "nothing left": lambda kept: kept | {"rest": 0.0},
+    "of other vectors": lambda kept: kept | {"centre": [0.0, 0.0], "axes": [[0.0, 1.0]]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", STRANGE_REFERENCES)
+def test_a_reference_of_a_stranger_is_passed_over(watched, how):
+    with closing(Index.open(watched)) as index:
+        kept = json.loads(index.store.documents.read("reference"))
+        watcher = Watcher(index, 0, 1, keeps=True)
+        assert watcher.form().reference
+        index.store.documents.write("reference", json.dumps(STRANGE_REFERENCES[how](kept)))
+        vector, name = index.store.vectors(["table/figs0.png"]), "table/figs0.png"
+        for each in (watcher, Watcher(index, 0, 1, keeps=True)):
+            each.refresh()
+            each.answered("query", vector, index.search(name, 3))
+            assert not each.form().reference
+            assert each.form().evidence == ({"marks": 0.0} if how == "of other vectors" else {})
+        if how != "of other vectors":
+            with pytest.raises(UserError, match="the reference of this index is damaged, or was tampered with"):
+                _ = index.reference
+
+
+def test_a_server_of_a_strangers_index_answers(watched):
+    with closing(Index.open(watched)) as index:
+        index.store.documents.write("watch 0", json.dumps(STRANGE_DAYS[2]))
+        index.store.documents.write("reference", '{"blocks": {"similarity": [1.0]}}')
+    with Inside(watched, log=False) as app:
         assert search(app, 1)["hits"]
+        assert not app("GET", "/v1/watch").json["reference"]
 
 
 def test_the_page_of_the_watch(inside):

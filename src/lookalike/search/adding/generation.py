@@ -49,10 +49,11 @@ def renew(index: Index, model: Model, drop_missing: bool = False, progress: Prog
             f"{len(gone):,} items have no picture any more, such as '{gone[0]}': the old vectors stay; "
             "put the files back, or drop those items with --prune",
         )
-        store.remove(gone)
+        index.remove(gone)
     kept.drop(store)
     if store.generations.switch(identity.generation):  # some were added meanwhile
-        gone += renew(index, model, drop_missing, progress)
+        return gone + renew(index, model, drop_missing, progress)
+    index.note("model changed", fingerprint=model.fingerprint, mapped=0)
     return gone
 
 

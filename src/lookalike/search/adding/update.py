@@ -25,6 +25,7 @@ from lookalike.image_files import UnreadableError, read
 from lookalike.search.adding.sources import Entry, Listing
 from lookalike.search.filters import Condition, Kind
 from lookalike.search.items import Item, Stamp, Vectors
+from lookalike.search.log import removed
 from lookalike.search.stores import BadValueError, Store
 from lookalike.search.stores.fields import check_kinds
 from lookalike.workers import Workers
@@ -102,6 +103,8 @@ def prune(store: Store, listing: Listing) -> int:
     gone = [item.id for item in store.listed(of_root) if (item.path or item.id) not in named]
     for start in range(0, len(gone), BATCH):
         store.remove(gone[start : start + BATCH])
+    if gone:
+        store.log.append(*removed(gone, len(gone)))
     return len(gone)
 
 

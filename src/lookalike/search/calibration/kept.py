@@ -1,6 +1,6 @@
 """What calibration keeps with an index: three documents about the vectors that answer, which go when these do.
 
-An index may come from anywhere, so every value that is read has its type.
+An index may come from anywhere, so every value that is read has its type, and the reference its shape.
 """
 
 import json
@@ -66,7 +66,7 @@ def _measured(name: str, text: str) -> Any:
     try:
         result = KINDS[name].from_json(json.loads(text))  # type: ignore[attr-defined]
         _check_types(result)
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError):
         what = f"the {name} of this index is damaged, or was tampered with"
         raise UserError(f"{what}: measure it again with lookalike calibrate") from None
     return result

@@ -129,7 +129,7 @@ def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
         ("multipart/form-data", schema.WHY_FORM), ("application/json", schema.WhyRequest.model_json_schema())
     )
 
-    @app.post("/v1/why", response_model=schema.WhyForm, responses=errors(404, 415), openapi_extra=described_why)
+    @app.post("/v1/why", response_model=schema.WhyForm, responses=errors(404, 415, 504), openapi_extra=described_why)
     async def why(request: Request) -> Response:
         """How much of a hit's similarity comes from which places of both pictures; it all adds up."""
         engine.check_free()

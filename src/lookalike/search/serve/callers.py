@@ -11,15 +11,8 @@ from lookalike.search.serve.settings import LOCAL, Settings
 
 HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(:[0-9]{0,5})?")
 ONCE = ("host", "origin", "authorization")  # what decides who may ask must not have two meanings
-OPEN = (
-    "/",
-    "/watch",
-    "/review",
-    "/docs",
-    "/docs.css",
-    "/openapi.json",
-    "/v1/health",
-)  # they say nothing about the index
+# they say nothing about the index
+OPEN = ("/", "/watch", "/review", "/docs", "/docs.css", "/openapi.json", "/v1/health")
 
 
 class Callers:

@@ -29,7 +29,7 @@ from lookalike.search.index import Index
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.log import LogEntry, subject_of
 from lookalike.search.queries import combined
-from lookalike.search.serve.canaries import canaries, same
+from lookalike.search.serve.canaries import canaries, reached, same
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
 from lookalike.search.serve.meters import Meters
@@ -119,7 +119,7 @@ class Engine:
         self._decoders = Decoders(settings.pixels)
         self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
         self._searching: Stage[Question, Answer] = Stage("search", self._answers, QUERIES, settings.searching)
-        self._explaining: Stage[Callable[[], Why], Why] = Stage("why", lambda jobs: [jobs[0]()], 1)
+        self._explaining: Stage[Callable[[], Why], Why] = Stage("why", lambda jobs: [jobs[0]()], 1, settings.searching)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
@@ -241,10 +241,7 @@ class Engine:
                 part=any(upload.box is not None for upload in query.images),
             )
             with times.measure("search"):
-                try:
-                    return await self._searching.do(question)
-                except SlowError:
-                    raise given_up(self.settings.searching) from None
+                return await self._searching.do(question)
 
         answer = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
@@ -318,16 +315,20 @@ class Engine:
         return await self._writing.do(noted)  # type: ignore[return-value]
 
     async def try_canaries(self) -> None:
-        """Ask for pictures of items as a caller would: each must still have the vector that it was given."""
-        if self._network is None:
+        """Search for pictures of items as a caller would: each has its vector still, and nothing farther is found."""
+        network = self._network
+        if network is None:
             return
+        identity = network.identity
         for item, content in await asyncio.to_thread(canaries, self.index.store):
             try:
-                (vector,) = await self._vectors([Upload(content)], self._network, Times(), flip=False)
+                (vector,) = await self._vectors([Upload(content)], network, Times(), flip=False)
                 (own,) = await asyncio.to_thread(self.index.store.vectors, [item.id])
-            except (Refusal, UserError):  # the picture cannot be decoded, or the item was removed meanwhile
+                question = Question([vector], (), 1, group="id", plain=True, generation=identity.generation)
+                answer = await self._searching.do(question)
+            except (Refusal, UserError, SlowError, TimeoutError):  # it cannot be decoded, or was removed meanwhile
                 continue
-            self.watcher.canary(same(vector, own))
+            self.watcher.canary(same(vector, own) and reached(answer, vector, own, identity.geometry))
 
     async def _within_a_generation(
         self, ask: Callable[[LoadedModel | None], Awaitable[Result]], needs_network: bool
@@ -345,6 +346,8 @@ class Engine:
                             return await ask(network)
                         except GenerationError:
                             await asyncio.to_thread(self._load)
+                        except SlowError:
+                            raise given_up(self.settings.searching) from None
             except TimeoutError:
                 pass
             raise busy(5)

@@ -3,7 +3,7 @@
 import hmac
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lookalike.search import keys
 from lookalike.search.keys import SCOPES, Key, Scope
@@ -38,17 +38,21 @@ class Keyring:
     known: Sequence[Key] = ()
 
     def refresh(self, log: ActionLog) -> None:
-        """Look for keys that were given or taken back; where a restored index has none, the old ones still count."""
-        self.known = keys.every(log) or self.known
+        """Look for keys that were given or taken back.
+
+        A restored index may have none: then the old ones still count. One that was taken back stays so.
+        """
+        revoked = {key.digest: key.revoked for key in self.known if key.revoked is not None}
+        found = [replace(key, revoked=revoked.get(key.digest, key.revoked)) for key in keys.every(log)]
+        self.known = found or self.known
 
     def caller(self, secret: str | None, scope: Scope) -> str:
         """The name of whoever has this key, if it allows that."""
         if self.token is None and not self.known:
             return ANYBODY
         digest, now = keys.digest_of(secret or ""), time.time()
-        if self.token is not None and hmac.compare_digest(
-            digest, keys.digest_of(self.token)
-        ):  # as slow for a near miss
+        # as slow for a near miss
+        if self.token is not None and hmac.compare_digest(digest, keys.digest_of(self.token)):
             return TOKEN
         key = next((key for key in self.known if key.digest == digest and key.valid(now)), None)
         if secret is None or key is None:

@@ -59,7 +59,7 @@ def internal() -> Refusal:
 
 
 def given_up(seconds: float) -> Refusal:
-    took = f"The search took longer than {seconds:g} seconds and was given up."
+    took = f"The answer took longer than {seconds:g} seconds and was given up."
     return Refusal(504, f"{took} Report the request id to the operator of the server.")
 
 

@@ -29,7 +29,7 @@ class Settings:
     silence: float = 10.0  # without a byte of a body that was announced
     upload: float = 60.0  # for a whole body
     patience: float = 30.0  # for one answer
-    searching: float = 20.0  # for one pass over the index, for all who share it
+    searching: float = 20.0  # for one pass over the index, for all who share it, and to explain one hit
     taking: float = 30.0  # for the caller to take what was answered
     grace: float = 30.0  # for what has begun when the server is told to stop; a sixth more, and it ends in any case
     look: float = 1.0  # between looks for new keys and for a new generation

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from lookalike.errors import UserError
+from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Vectors
 from lookalike.search.serve.schema import DayForm, WatchForm
+from lookalike.search.stores import StorageError
 from lookalike.search.watching.detector import RARE
-from lookalike.search.watching.reference import BLOCK
+from lookalike.search.watching.reference import BLOCK, Reference
 from lookalike.search.watching.watch import DAYS, Day, Watch
 
 DOCUMENT = "watch"
@@ -28,8 +30,7 @@ class Watcher:
     def __init__(self, index: Index, worker: int, workers: int, keeps: bool) -> None:
         self.index, self._name, self._keeps = index, f"{DOCUMENT} {worker}", keeps
         self._others = [f"{DOCUMENT} {other}" for other in range(workers) if other != worker]
-        self._reference: str | None = None
-        self._generation = 0
+        self._about: tuple[object, ...] = ()  # what the watch was made for
         self._kept = ""
         self.watch = Watch(None, None)
         try:
@@ -40,17 +41,27 @@ class Watcher:
 
     def refresh(self) -> None:
         """Compare with another reference after a new calibration, and only vectors of the model that it is about."""
-        self._generation = self.index.identity.generation  # before the reference, which goes before its vectors do
-        text = self.index.store.documents.read("reference")
-        if text != self._reference:
-            calibration = self.index.calibration
-            new = Watch(self.index.reference, None if calibration is None else calibration.target)
+        identity = self.index.identity  # before the reference, which goes before its vectors do
+        about = (identity, *map(self.index.store.documents.read, ("calibration", "reference")))
+        if about != self._about:
+            calibration, reference = self._measured()
+            fits = reference is not None and len(reference.centre) == identity.dim
+            target = None if calibration is None else calibration.target
+            new = Watch(reference if fits else None, target, identity.generation)
             new.days = self.watch.days
-            self.watch, self._reference = new, text
+            self.watch, self._about = new, about
+
+    def _measured(self) -> tuple[Calibration | None, Reference | None]:
+        """What calibration has kept; nothing of one that is damaged."""
+        try:
+            return self.index.calibration, self.index.reference
+        except StorageError:
+            raise
+        except UserError:
+            return None, None
 
     def answered(self, query: str, vector: Vectors | None, answer: Answer) -> None:
-        known = answer.generation == self._generation
-        self._tell(self.watch.answered(query, vector if known else None, answer))
+        self._tell(self.watch.answered(query, vector, answer))
 
     def marked(self, query: str, item: str, right: bool) -> None:
         self._tell(self.watch.marked(query, item, right))
@@ -74,10 +85,9 @@ class Watcher:
     def days(self) -> list[Day]:
         """Of all workers, the oldest first."""
         every: dict[str, list[Day]] = defaultdict(list)
-        own = [asdict(day) for day in list(self.watch.days.values())]
-        for content in [own, *(_days(self.index, name) for name in self._others)]:
-            for day in content:
-                every[str(day["date"])].append(Day(**day))
+        for days in [list(self.watch.days.values()), *(_days(self.index, name) for name in self._others)]:
+            for day in days:
+                every[day.date].append(day)
         return [Day.merged(every[date]) for date in sorted(every)[-DAYS:]]
 
     def form(self) -> WatchForm:
@@ -106,10 +116,9 @@ class Watcher:
         return "\n".join(lines) + "\n"
 
 
-def _days(index: Index, name: str) -> list[dict[str, object]]:
+def _days(index: Index, name: str) -> list[Day]:
     """Sketches that were kept; what is not one is passed over."""
     try:
-        content = json.loads(index.store.documents.read(name) or "[]")
-        return [asdict(Day.merged([Day(**day)])) for day in content]
-    except (AttributeError, RecursionError, TypeError, ValueError):
+        return [Day.from_json(day) for day in json.loads(index.store.documents.read(name) or "[]")][-DAYS:]
+    except (AttributeError, OverflowError, RecursionError, TypeError, ValueError):
         return []

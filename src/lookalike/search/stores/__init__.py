@@ -101,8 +101,8 @@ class Marks(Protocol):
 class ActionLog(Protocol):
     """Who did what: entries that are added and never changed."""
 
-    def append(self, entry: LogEntry) -> int:
-        """Keep an entry, with the time of now; its number."""
+    def append(self, *entries: LogEntry) -> None:
+        """Keep entries, with the time of now."""
         ...
 
     def entries(
@@ -256,6 +256,10 @@ class Store(Protocol):
 
     def first_of(self, column: str, values: Sequence[Value]) -> dict[Value, Item]:
         """The oldest item with each value of a column."""
+        ...
+
+    def sample(self, count: int) -> list[Item]:
+        """Up to `count` different items, drawn at random from all."""
         ...
 
     def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:

@@ -1,7 +1,8 @@
 """What every store keeps of an item, and how rows of a table become items again.
 
 A user's column may have any name; in the table it is called c1, c2, …, so no name ever becomes part of a statement. Its
-first values decide whether it holds numbers or texts, and it keeps that kind.
+first values decide whether it holds numbers or texts, and it keeps that kind. True and false are the texts `true` and
+`false`, whatever stands beside them: a column of numbers refuses them.
 """
 
 import json
@@ -79,12 +80,13 @@ def adapted(value: Value, kind: Kind) -> Any:
     """A value as a column of that kind holds it."""
     if kind == "text":
         return value if value is None or isinstance(value, str) else json.dumps(value)
-    if not isinstance(value, str):
+    if not isinstance(value, str | bool):
         return value
-    number = as_number(value)
+    number = as_number(value) if isinstance(value, str) else None
     if number is None:
+        shown = repr(value[:80]) if isinstance(value, str) else json.dumps(value)
         raise BadValueError(
-            f"is {value[:80]!r}, and the column holds numbers: give one, or null, or another name to the column"
+            f"is {shown}, and the column holds numbers: give one, or null, or another name to the column"
         )
     return number
 

@@ -36,6 +36,7 @@ def let_answer(index: Index, model: Model, least: float, sample: int | None, sta
             _map_others(store, new, _learnt(store, new, size, least), stage("mapping the other items"))
         kept.drop(store)
         missing = bool(store.generations.switch(new.generation))
+    index.note("model changed", fingerprint=model.fingerprint, mapped=store.generations.mapped_count())
 
 
 def _map_others(store: Store, new: Identity, apply: VectorMap, progress: Progress | None) -> None:

@@ -60,7 +60,7 @@ def upgrade(
     choice = kept_choice(store)
     done, gone = _embed_mapped(index, loaded, stage("embedding mapped items again"))
     if drop_missing and gone:
-        store.remove(gone)
+        index.remove(gone)
     if not isinstance(model, Model):
         kept.adopt(store, Path(model), loaded)
     for name in (hits.HITS, UPGRADE):

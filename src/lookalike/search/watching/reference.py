@@ -22,6 +22,9 @@ AXES = 8  # of the cloud of items
 BINS = 10  # of the sketch: each holds as many of the calibration's queries
 SCORES = ("similarity", "cloud")
 LEAST = 20  # classes: fewer say nothing about rare blocks
+WATCHED = 2_000  # calibrating images that stand for ordinary queries
+FLAT = 1e-12  # the least that the axes leave
+LARGEST = 1e100  # of any number: its square is one, too
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,34 @@ class Reference:
 
     @cached_property
     def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.asarray(self.centre), np.asarray(self.axes)
+        return np.asarray(self.centre, np.float64), np.asarray(self.axes, np.float64)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> "Reference":
-        return Reference(**content)
+        """A reference that was kept; a ValueError where no calibration writes such numbers."""
+        result = Reference(**content)
+        if not (_is_cloud(*result._arrays, result.rest) and _are_scores(result.blocks, result.edges)):
+            raise ValueError("no reference of ordinary queries")
+        return result
+
+
+def _is_cloud(centre: np.ndarray, axes: np.ndarray, rest: float) -> bool:
+    fits = axes.ndim == 2 and axes.shape[1:] == centre.shape and 0 < len(axes) <= AXES
+    numbers = _are_numbers(centre) and _are_numbers(axes) and FLAT <= rest < LARGEST
+    return fits and numbers and bool((axes**2).sum(1).all())
+
+
+def _are_scores(blocks: Mapping[str, Sequence[float]], edges: Sequence[float]) -> bool:
+    rising = [np.asarray(numbers, np.float64) for numbers in (edges, *blocks.values())]
+    fits = blocks.keys() == set(SCORES) and all(each.ndim == 1 and 0 < len(each) <= WATCHED for each in rising)
+    return fits and len(edges) == BINS - 1 and all(_are_numbers(each) and (np.diff(each) >= 0).all() for each in rising)
+
+
+def _are_numbers(array: np.ndarray) -> bool:
+    return bool((np.abs(array) < LARGEST).all())  # nor is one of them NaN
 
 
 def cloud_of(items: Vectors) -> tuple[list[float], list[list[float]], float]:
@@ -63,7 +86,7 @@ def cloud_of(items: Vectors) -> tuple[list[float], list[list[float]], float]:
     kept = min(AXES, int((deviations > 1e-9).sum()))
     scaled = axes[:kept] / deviations[:kept, None]
     rest = float((deviations[kept:] ** 2).sum())
-    return centre.tolist(), scaled.tolist(), max(rest, 1e-12)
+    return centre.tolist(), scaled.tolist(), max(rest, FLAT)
 
 
 def reference(
@@ -73,13 +96,15 @@ def reference(
     labels: Sequence[str],
     seed: int = 0,
 ) -> Reference | None:
-    """From some items, and labelled queries with the similarities of their best hits; None: too few classes."""
+    """From some items, and labelled queries with the similarities of their best hits; None: too few of them to tell."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, label in enumerate(labels):
         rows[label].append(row)
     if len(rows) < LEAST or len(items) < 2:
         return None
     plain = Reference({}, [], *cloud_of(items))
+    if not plain.axes:  # all in one place
+        return None
     scores = {"similarity": np.asarray(similarities, np.float64), "cloud": plain.cloud(queries)}
     draw = np.random.default_rng(seed)
     chosen = [draw.choice(own, BLOCK, replace=len(own) < BLOCK) for own in rows.values()]

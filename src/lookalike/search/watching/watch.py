@@ -1,11 +1,12 @@
 """What is remembered of queries: numbers of every day, no pictures and no vectors; and what raises an alarm."""
 
+import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from lookalike.search.watching.reference import BINS, SCORES, Reference
 DAYS = 90  # that are kept
 ASKED = 10_000  # answers that a mark may still speak of
 VERDICTS = ("sure", "maybe", "unknown", "uncalibrated")
+ALARMS = (*SCORES, "marks", "canaries")
+COUNTS = ("watched", "sure_right", "sure_wrong", "canaries", "canaries_lost")
+MOST = 1 << 53  # of anything that is counted
 
 
 @dataclass
@@ -35,48 +39,66 @@ class Day:
     alarms: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
+    def from_json(content: Mapping[str, Any]) -> "Day":
+        """A sketch that was kept, maybe by a stranger; a TypeError or ValueError where it is none."""
+        day = Day(**content)
+        date.fromisoformat(day.date)
+        numbers = [
+            *day.verdicts.values(),
+            *day.similarities,
+            *day.alarms.values(),
+            *(getattr(day, name) for name in COUNTS),
+        ]
+        known = day.verdicts.keys() <= set(VERDICTS) and day.alarms.keys() <= set(ALARMS)
+        counted = all(type(number) is int and 0 <= number < MOST for number in numbers)
+        if not (known and counted and len(day.similarities) == BINS and math.isfinite(day.cloud)):
+            raise ValueError("no sketch of a day")
+        return day
+
+    @staticmethod
     def merged(days: Sequence["Day"]) -> "Day":
         """The same day at several workers."""
         total = Day(days[0].date)
         for day in days:
             for name in VERDICTS:
-                total.verdicts[name] += int(day.verdicts.get(name, 0))
-            total.similarities = [
-                one + int(other) for one, other in zip(total.similarities, day.similarities, strict=True)
-            ]
-            for name in ("cloud", "watched", "sure_right", "sure_wrong", "canaries", "canaries_lost"):
+                total.verdicts[name] += day.verdicts.get(name, 0)
+            total.similarities = [one + other for one, other in zip(total.similarities, day.similarities, strict=True)]
+            for name in ("cloud", *COUNTS):
                 setattr(total, name, getattr(total, name) + getattr(day, name))
             for name, number in day.alarms.items():
-                total.alarms[name] = total.alarms.get(name, 0) + int(number)
+                total.alarms[name] = total.alarms.get(name, 0) + number
         return total
 
 
 class Watch:
-    """The queries of one worker, against a reference where there is one."""
+    """The queries of one worker, against a reference where there is one: that of the vectors of a `generation`."""
 
     def __init__(
-        self, reference: Reference | None, target: float | None, clock: Callable[[], float] = time.time
+        self,
+        reference: Reference | None,
+        target: float | None,
+        generation: int = 0,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self.reference = reference
+        self.reference, self.generation = reference, generation
         self.detectors = {} if reference is None else {name: Detector(reference.blocks[name]) for name in SCORES}
         self.promise = None if target is None else PromiseDetector(target)
         self.days: OrderedDict[str, Day] = OrderedDict()
         self._clock, self._lock = clock, threading.Lock()
         self._sure: OrderedDict[str, tuple[str, str]] = OrderedDict()  # of a query: verdict and best hit
 
-    def take_over(self, days: Sequence[Mapping[str, Any]]) -> None:
+    def take_over(self, days: Sequence[Day]) -> None:
         """Go on with sketches that were kept."""
-        for content in days:
-            self.days[str(content["date"])] = Day(**content)
+        self.days.update((day.date, day) for day in days)
 
     @property
     def today(self) -> Day:
-        date = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
-        if date not in self.days:
-            self.days[date] = Day(date)
+        today = datetime.fromtimestamp(self._clock(), UTC).date().isoformat()
+        if today not in self.days:
+            self.days[today] = Day(today)
             while len(self.days) > DAYS:
                 self.days.popitem(last=False)
-        return self.days[date]
+        return self.days[today]
 
     def answered(self, query: str, vector: Vectors | None, answer: Answer) -> list[str]:
         """A query was answered, with a `vector` where it was one picture among all items; the alarms that it raises."""
@@ -86,7 +108,7 @@ class Watch:
                 self._sure[query] = (answer.verdict, answer.hits[0].id)
                 while len(self._sure) > ASKED:
                     self._sure.popitem(last=False)
-            if vector is None or not answer.hits or self.reference is None:
+            if self.reference is None or answer.generation != self.generation or vector is None or not answer.hits:
                 return []
             similarity, cloud = answer.hits[0].similarity, float(self.reference.cloud(vector)[0])
             self.today.similarities[int(np.searchsorted(self.reference.edges, similarity))] += 1

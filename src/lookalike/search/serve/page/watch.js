@@ -6,6 +6,23 @@ const NAMES = {
   similarity: "Similarity of the best hit", cloud: "Place among the items", marks: "Marks against the promise",
   canaries: "Known pictures",
 };
+const QUERIES = [
+  "The queries of today are not those it was calibrated for",
+  "Look at what is asked, then calibrate again with such pictures: until then, answers called sure may be wrong more often than promised.",
+];
+// what an alarm says and what to do about it, the gravest first
+const ALARMS = {
+  canaries: [
+    "Known pictures are no longer found as themselves",
+    "The index is damaged, or its pictures or the network that embeds them have changed: lookalike status INDEX --check looks for damage. Until this is settled, do not rely on any answer.",
+  ],
+  marks: [
+    "Sure answers are marked wrong more often than promised",
+    "Look at the marks (lookalike labels): if they are right, calibrate again with pictures such as people ask for. Until then, do not rely on answers called sure.",
+  ],
+  similarity: QUERIES,
+  cloud: QUERIES,
+};
 const find = (id) => document.getElementById(id);
 
 function cell(content, kind = "td") {
@@ -48,10 +65,11 @@ function row(day) {
 }
 
 function draw(content) {
-  const today = content.days.at(-1), alarms = Object.keys(today?.alarms ?? {});
-  find("verdict").textContent = alarms.length ? "The queries of today are not those it was calibrated for"
+  const raised = content.days.at(-1)?.alarms ?? {};
+  const alarms = [...new Set(Object.keys(ALARMS).filter((name) => raised[name]).map((name) => ALARMS[name]))];
+  find("verdict").textContent = alarms.length ? alarms.map(([what]) => what).join(". ")
     : content.reference ? "Nothing unusual today" : "Nothing to compare with";
-  find("meaning").textContent = alarms.length ? "Look at what is asked, then calibrate again with such pictures: until then, answers called sure may be wrong more often than promised."
+  find("meaning").textContent = alarms.length ? alarms.map(([, advice]) => advice).join(" ")
     : content.reference ? "" : "lookalike calibrate with at least 20 classes also measures what ordinary queries look like.";
   find("promise").textContent = content.promise;
   find("evidence").replaceChildren(...Object.entries(content.evidence).flatMap(([name, value]) => {

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Item, Value, Vectors
 from lookalike.search.stores import Column, GenerationError, Summary, fields
@@ -49,6 +51,15 @@ def column(snapshot: Snapshot, name: str, kind: Kind, values: int) -> Column:
                     ORDER BY times DESC, {name} LIMIT %s"""
     counts = snapshot.connection.execute(statement, (values,)).fetchall() if values else []
     return Column(kind, int(distinct), [(plain(value), int(times)) for value, times in counts])
+
+
+def sample(snapshot: Snapshot, count: int) -> list[Item]:
+    """The next items after keys that are drawn."""
+    first, last = (one(snapshot, f"SELECT {which}(key) FROM {snapshot.table}") for which in ("min", "max"))
+    drawn = [] if first is None else np.random.default_rng().integers(first, last, count, endpoint=True).tolist()
+    each = f"CROSS JOIN LATERAL (SELECT key FROM {snapshot.table} WHERE key >= drawn ORDER BY key LIMIT 1) AS next"
+    chosen = f"SELECT DISTINCT next.key FROM unnest(%s::bigint[]) AS drawn {each}"
+    return select(snapshot, f"WHERE key IN ({chosen}) ORDER BY random()", (drawn,))
 
 
 def first_of(snapshot: Snapshot, column: str, values: Sequence[Value]) -> dict[Value, Item]:

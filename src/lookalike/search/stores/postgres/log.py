@@ -5,17 +5,16 @@ from collections.abc import Sequence
 
 from lookalike.search.log import LogEntry
 from lookalike.search.stores.postgres.database import PostgresDatabase, Snapshot
-from lookalike.search.stores.postgres.rows import one
 
 
 class PostgresLog:
-    """See `Log`."""
+    """See `ActionLog`."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self.database = database
 
-    def append(self, entry: LogEntry) -> int:
-        return self.database.write(_append, entry, time.time())
+    def append(self, *entries: LogEntry) -> None:
+        self.database.write(_append, entries, time.time())
 
     def entries(
         self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None
@@ -23,9 +22,10 @@ class PostgresLog:
         return self.database.read(_entries, list(actions), subject, last)
 
 
-def _append(snapshot: Snapshot, entry: LogEntry, now: float) -> int:
-    statement = "INSERT INTO log (time, who, action, subject, detail) VALUES (%s, %s, %s, %s, %s) RETURNING number"
-    return int(one(snapshot, statement, (now, entry.who, entry.action, entry.subject, entry.detail)))
+def _append(snapshot: Snapshot, entries: Sequence[LogEntry], now: float) -> None:
+    rows = [(now, entry.who, entry.action, entry.subject, entry.detail) for entry in entries]
+    statement = "INSERT INTO log (time, who, action, subject, detail) VALUES (%s, %s, %s, %s, %s)"
+    snapshot.connection.cursor().executemany(statement, rows)
 
 
 def _entries(snapshot: Snapshot, actions: list[str], subject: str | None, last: int | None) -> list[LogEntry]:

@@ -121,6 +121,9 @@ class PostgresStore:
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
         return self.database.read(rows.at_paths, paths)
 
+    def sample(self, count: int) -> list[Item]:
+        return self.database.read(listing.sample, count)
+
     def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:
         while block := self.database.read(listing.listed, where, after, BLOCK):
             yield from block

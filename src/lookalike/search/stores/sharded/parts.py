@@ -61,13 +61,13 @@ class ShardedMarks:
 
 
 class ShardedLog:
-    """See `Log`."""
+    """See `ActionLog`."""
 
     def __init__(self, first: Shard) -> None:
         self._first = first
 
-    def append(self, entry: LogEntry) -> int:
-        return self._first.ask(lambda store: store.log.append(entry))
+    def append(self, *entries: LogEntry) -> None:
+        self._first.ask(lambda store: store.log.append(*entries))
 
     def entries(
         self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None

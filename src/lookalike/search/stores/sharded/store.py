@@ -6,6 +6,7 @@ each shard; a new generation is switched to shard by shard, and answers of two g
 """
 
 import heapq
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -155,6 +156,10 @@ class ShardedStore:
         every = heapq.merge(*map(rows, self.shards), key=lambda row: row[0].id)
         while block := list(islice(every, BLOCK)):
             yield [item for item, _ in block], np.stack([vector for _, vector in block])
+
+    def sample(self, count: int) -> list[Item]:
+        every = [item for part in self._ask.all(lambda store: store.sample(count)) for item in part]
+        return random.sample(every, min(count, len(every)))
 
     def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:
         parts = [shard.each(lambda store: store.listed(where, after)) for shard in self.shards]

@@ -318,7 +318,7 @@ def _problem(file: Path) -> str | None:
 
 def sizes(folder: Path, truth: str) -> dict[str, int]:
     """How many bytes each part of an index takes; the log of the truth counts with it."""
-    parts = {truth: 0, "cache": 0, "model": 0, "thumbnails": 0}
+    parts = {truth: 0, "cache": 0, "model": 0}
     for file in folder.rglob("*"):
         if file.is_file():
             name = file.relative_to(folder).parts[0]

@@ -80,6 +80,17 @@ def column(connection: sqlite3.Connection, name: str, kind: Kind, values: int) -
     return Column(kind, int(distinct), [tuple(typed(row, VALUES[kind], WHOLE)) for row in counts])
 
 
+def sample(connection: sqlite3.Connection, count: int) -> list[Item]:
+    """The next items after keys that are drawn."""
+    first, last = connection.execute("SELECT min(key), max(key) FROM items").fetchone()
+    if first is None:
+        return []
+    drawn = np.random.default_rng().integers(first, last, count, endpoint=True)
+    statement = "SELECT min(key) FROM items WHERE key >= ?"
+    keys = dict.fromkeys(connection.execute(statement, (key,)).fetchone()[0] for key in drawn.tolist())
+    return rows.select(connection, np.array(list(keys), np.int64))
+
+
 def first_of(connection: sqlite3.Connection, column: str, values: Sequence[Value]) -> dict[Value, Item]:
     statement = f"SELECT min(key) FROM items WHERE {rows.physical(connection, column)} = ?"
     keys = [connection.execute(statement, (value,)).fetchone()[0] for value in values]

@@ -22,18 +22,18 @@ SCHEMA = (
 
 
 class SqliteLog:
-    """See `Log`."""
+    """See `ActionLog`."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self.database = database
 
-    def append(self, entry: LogEntry) -> int:
+    def append(self, *entries: LogEntry) -> None:
+        now = time.time()
+        rows = [(now, entry.who, entry.action, entry.subject, entry.detail) for entry in entries]
         with self.database.writing(counted=False) as connection:
             for statement in SCHEMA:
                 connection.execute(statement)
-            statement = "INSERT INTO log (time, who, action, subject, detail) VALUES (?, ?, ?, ?, ?)"
-            fields = (time.time(), entry.who, entry.action, entry.subject, entry.detail)
-            return int(connection.execute(statement, fields).lastrowid or 0)
+            connection.executemany("INSERT INTO log (time, who, action, subject, detail) VALUES (?, ?, ?, ?, ?)", rows)
 
     def entries(
         self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None

@@ -153,6 +153,9 @@ class SqliteStore:
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
         return self.database.read(listing.at_paths, paths)
 
+    def sample(self, count: int) -> list[Item]:
+        return self.database.read(listing.sample, count)
+
     def listed(self, where: Filter = (), after: str = "") -> Iterator[Item]:
         while block := self.database.read(listing.listed, where, after, BLOCK):
             yield from block
