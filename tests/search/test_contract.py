@@ -58,7 +58,7 @@ def test_items_come_back_as_they_went_in(store, place):
     store.close()
     again = places.opened(place)
     assert again.items(["b", "a/é 日本.png", "c"]) == [
-        bare, replace(whole, columns={"brand": "x", "price": 3, "weight": 0.1, "new": 1}),
+        bare, replace(whole, columns={"brand": "x", "price": 3, "weight": 0.1, "new": "true"}),
         undecodable,
     ]  # fmt: skip
     assert again.vectors(["c"]).tobytes() == vectors[:1].tobytes()
