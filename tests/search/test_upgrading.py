@@ -242,14 +242,15 @@ def test_an_update_keeps_the_sign_with_the_vector(index, second, tmp_path):
 def test_photos_that_come_in_at_the_switch_are_not_kept_with_old_vectors(index, model, second, tmp_path):
     photo("figs", 77).save(tmp_path / "new.png")
 
-    def encode(pictures):
-        vectors = Encoding(model, "torch")(pictures)
-        upgrade(index, second, sample=SAMPLE)
-        return vectors
+    class Slow(Encoding):
+        def of_ready(self, inputs):
+            vectors = super().of_ready(inputs)
+            upgrade(index, second, sample=SAMPLE)
+            return vectors
 
     listing = sources.listing(tmp_path / "new.png")
     with pytest.raises(UserError, match="has moved on to another model meanwhile"):
-        update(index.store, listing, encode, index.identity.generation)
+        update(index.store, listing, Slow(model, "torch"), index.identity.generation)
     assert index.store.check() == []
     assert index.store.items([entry.item.id for entry in listing.entries]) == []
     assert index.add(tmp_path / "new.png").added == 1
@@ -260,12 +261,13 @@ def test_an_item_that_is_embedded_between_two_looks_of_an_update_is_not_mapped_a
     last = index.store.generations.mapped(100)[-1]
     photo("figs", 77).save(tmp_path / "new.png")
 
-    def encode(pictures):
-        upgrade(index, second, sample=SAMPLE)
-        return Encoding(second, "torch")(pictures)
+    class Slow(Encoding):
+        def of_ready(self, inputs):
+            upgrade(index, second, sample=SAMPLE)
+            return super().of_ready(inputs)
 
     listing = sources.listing([last.path, tmp_path / "new.png"])
-    update(index.store, listing, encode, index.identity.generation)
+    update(index.store, listing, Slow(second, "torch"), index.identity.generation)
     assert index.store.generations.mapped_count() == 0
 
 

@@ -8,8 +8,9 @@ from dataclasses import asdict
 from lookalike.errors import check
 from lookalike.models import Model
 from lookalike.progress import Progress
+from lookalike.search.adding.encoding import Encoding
 from lookalike.search.calibration import kept
-from lookalike.search.index import Index, identity_of
+from lookalike.search.index import identity_of
 from lookalike.search.items import Identity
 from lookalike.search.model_copy import model_content
 from lookalike.search.queries import placed
@@ -24,12 +25,12 @@ BULK = 10_000  # mapped vectors of one transaction
 Stage = Callable[[str], Progress | None]
 
 
-def let_answer(index: Index, model: Model, least: float, sample: int | None, stage: Stage) -> None:
+def let_answer(store: Store, encoding: Encoding, least: float, sample: int | None, stage: Stage) -> None:
     """Embed a sample, map the other items, and switch."""
-    store, new = index.store, _begun(index.store, model)
+    new = _begun(store, encoding.model)
     known = kept_choice(store)
     size = known.sample if known is not None else usual_size(store.count()) if sample is None else sample
-    embed_sample(index, model, new, size, stage("embedding a sample by the new model"))
+    embed_sample(store, encoding, new, size, stage("embedding a sample by the new model"))
     missing = True
     while missing:  # again where items were added meanwhile
         if store.generations.unfilled(new.generation, 1):

@@ -13,6 +13,7 @@ from pathlib import Path
 from lookalike.errors import check
 from lookalike.models import Model
 from lookalike.progress import Progress
+from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.generation import embedded, missing
 from lookalike.search.adding.update import BATCH
 from lookalike.search.calibration import kept
@@ -51,14 +52,15 @@ def upgrade(
     gives the progress of that part. Interrupted at any point, it continues where it was.
     """
     store, loaded = index.store, model if isinstance(model, Model) else Model.load(model)
+    encoding = Encoding(loaded)
     check(store.identity.fingerprint is not None, "this index has no model: its vectors come from elsewhere")
-    if store.identity.fingerprint != loaded.fingerprint:
-        let_answer(index, loaded, least, sample, stage)
+    if store.identity.fingerprint != encoding.fingerprint:
+        let_answer(store, encoding, least, sample, stage)
     else:
         mapped = kept_choice(store) is not None or store.generations.mapped_count()
         check(bool(mapped), "the index has the vectors of this model already")
     choice = kept_choice(store)
-    done, gone = _embed_mapped(index, loaded, stage("embedding mapped items again"))
+    done, gone = _embed_mapped(store, encoding, stage("embedding mapped items again"))
     if drop_missing and gone:
         store.remove(gone)
     if not isinstance(model, Model):
@@ -68,14 +70,14 @@ def upgrade(
     return Upgraded(choice, done, gone)
 
 
-def _embed_mapped(index: Index, model: Model, progress: Progress | None) -> tuple[int, list[str]]:
+def _embed_mapped(store: Store, encoding: Encoding, progress: Progress | None) -> tuple[int, list[str]]:
     """The last part: how many items were embedded, and those that have no picture."""
-    store, done, gone = index.store, 0, list[str]()
+    done, gone = 0, list[str]()
     identity, total = store.identity, store.generations.mapped_count()
-    if identity.fingerprint != model.fingerprint:
+    if identity.fingerprint != encoding.fingerprint:
         raise GenerationError
     for items in _mapped(store, gone):
-        known, vectors = embedded(index, model, items)
+        known, vectors = embedded(store, encoding, items)
         gone += missing(items, known)
         store.generations.settle(identity.generation, [item.id for item in known], vectors)
         done += len(known)
