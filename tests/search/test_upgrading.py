@@ -181,6 +181,28 @@ def test_every_kill_is_survived(kind, first_index, second, real, tmp_path, reque
             assert (index.identity.generation, index.store.generations.mapped_count()) == (2, 0)
 
 
+def test_what_a_map_keeps_is_told_at_the_switch(index, second):
+    told, calls = [], iter(range(100))
+
+    def stage(name):
+        told.append(name)
+        return (lambda *_: stop()) if "again" in name and not next(calls) else None
+
+    def stop():
+        raise StopError
+
+    def accepted(choice, before):
+        told.append((choice.sample, before, index.identity.fingerprint == second.fingerprint))
+
+    parts = ["embedding a sample by the new model", "mapping the other items", "embedding mapped items again"]
+    with pytest.raises(StopError):
+        upgrade(index, second, sample=SAMPLE, stage=stage, accepted=accepted)
+    assert told == [*parts[:2], (SAMPLE, False, True), parts[2]]
+    told.clear()
+    upgrade(index, second, sample=2 * SAMPLE, least=2, stage=stage, accepted=accepted)
+    assert told == [(SAMPLE, True, True), parts[2]]
+
+
 def test_a_map_that_keeps_too_little_is_refused(index, first_index, second, real):
     index.store.documents.write("calibration", "{}")
     with pytest.raises(UserError, match=r"keeps \d+% of the new model's recall@10 on a sample of 60 items"):

@@ -16,16 +16,19 @@ from lookalike.search.model_copy import model_content
 from lookalike.search.queries import placed
 from lookalike.search.stores import Store, UnknownItemError
 from lookalike.search.stores.copying import UPGRADE
-from lookalike.search.upgrading.choice import ENOUGH, choose, kept_choice
+from lookalike.search.upgrading.choice import ENOUGH, MapChoice, choose, kept_choice
 from lookalike.search.upgrading.maps import KINDS, VectorMap
 from lookalike.search.upgrading.sample import embed_sample, embedded_sample, usual_size
 
 LEAST = 0.9  # of the new model's recall@10
 BULK = 10_000  # mapped vectors of one transaction
 Stage = Callable[[str], Progress | None]
+Accepted = Callable[[MapChoice, bool], None]
 
 
-def let_answer(store: Store, encoding: Encoding, least: float, sample: int | None, stage: Stage) -> None:
+def let_answer(
+    store: Store, encoding: Encoding, least: float, sample: int | None, stage: Stage, accepted: Accepted
+) -> None:
     """Embed a sample, map the other items, and switch."""
     new = _begun(store, encoding.model)
     known = kept_choice(store)
@@ -37,6 +40,9 @@ def let_answer(store: Store, encoding: Encoding, least: float, sample: int | Non
             _map_others(store, new, _learnt(store, new, size, least), stage("mapping the other items"))
         kept.drop(store)
         missing = bool(store.generations.switch(new.generation))
+    choice = kept_choice(store)
+    if choice is not None:
+        accepted(choice, known is not None)
 
 
 def _map_others(store: Store, new: Identity, apply: VectorMap, progress: Progress | None) -> None:
