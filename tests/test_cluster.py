@@ -1,6 +1,7 @@
 """A Ray cluster whose nodes are killed and added: every piece once, and the same to the bit as by one process."""
 
 import json
+import socket
 
 import pytest
 
@@ -11,6 +12,7 @@ from lookalike.search import Index
 from lookalike.sweeps import gather, read, work
 from lookalike.workers import Workers
 from tests.cli import photos as drawn
+from tests.cli.processes import Lookalike
 from tests.features import scenes
 from tests.sweeps.searching import LEARNING
 
@@ -42,10 +44,12 @@ class Nodes:
     def __init__(self):
         from ray.cluster_utils import Cluster
 
-        head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE, "ray_client_server_port": port}
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.nodes = []
-        self.address = self.cluster.address
+        self.address, self.client = self.cluster.address, f"ray://127.0.0.1:{port}"
 
     def add(self):
         self.nodes.append(self.cluster.add_node(num_cpus=1, object_store_memory=STORE))
@@ -103,6 +107,17 @@ def test_everything_is_as_by_one_process_whatever_happens_to_the_nodes(nodes, im
     work(study, data, tmp_path / "study one", ignore, lambda: False)
     work(study, data, tmp_path / "study many", ignore, lambda: False, workers=workers)
     assert figures(study, tmp_path / "study many") == figures(study, tmp_path / "study one")
+
+
+@pytest.mark.slow
+def test_the_address_that_the_guide_gives(nodes, images, tmp_path):
+    scenes.model().save(tmp_path / "model")
+    lookalike = Lookalike(tmp_path, tmp_path / "cache")
+    embed = ("embed", tmp_path / "model", images, "--backend", "torch", "--shards", 3)
+    alone, done = lookalike(*embed, "--out", "one"), lookalike(*embed, "--out", "many", "--on", nodes.client)
+    assert (alone.code, done.code) == (0, 0), done.error
+    assert done.error == alone.error
+    assert shards(tmp_path / "many") == shards(tmp_path / "one")
 
 
 def figures(study, out):
