@@ -1,19 +1,21 @@
 """Evaluation against pytorch-metric-learning 2.9.0 (with faiss) and against the bare product of all pairs.
 
     python -m benchmarks.evaluation [--json FILE] [--only large small gallery growth shapes] [--threads N]
+                                    [--huge 60000]
 
 Every ratio comes from one run on the same data with the same threads. "product" is the loop
 `for i in range(0, n, 2048): X[i:i+2048] @ X.T`, which ranks nothing; "ours" gives all ranking metrics at all usual K.
 Memory is the growth of the resident set while running, sampled every 10 ms. "cpu" is the ratio of processor seconds,
-which other work on the machine distorts less than the clock.
+which other work on the machine distorts less than the clock. `--huge`: rows of 2 and 10 classes among the shapes.
 """
 
 import argparse
+import itertools
 import json
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +153,7 @@ def growth() -> Iterator[Row]:
         yield case(f"{members:,} per class, random", (15_000, 15_000 // members), 128, None, False, 1)
 
 
-def shapes() -> Iterator[Row]:
+def shapes(huge: Sequence[int] = (60_000,)) -> Iterator[Row]:
     """Few huge classes, few ranks of them, embeddings that float32 does not tell apart, and a matrix of relevance."""
     for width in (32, 128):
         vectors, labels = embeddings(10_000, 2, width, None)
@@ -161,8 +163,8 @@ def shapes() -> Iterator[Row]:
         timed(row, "search", lambda x=vectors: neighbours(x, None, 1), 2)  # type: ignore[misc]
         relate(row)
         yield row
-    for classes in (2, 10):
-        yield case(f"{classes} classes, all metrics", (60_000, classes), 128, None, False, 1)
+    for size, classes in itertools.product(huge, (2, 10)):
+        yield case(f"{size:,} rows, {classes} classes, all metrics", (size, classes), 128, None, False, 1)
     draw = np.random.default_rng(0)
     vectors, labels = embeddings(10_000, 100, 32, 1.0)
     tight = torch.nn.functional.normalize(torch.ones(32) + 1e-3 * vectors)
@@ -198,15 +200,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--huge", type=int, nargs="+", default=[60_000], metavar="ROWS")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     evaluate(*embeddings(400, 99, 8, 1.0))  # compiles
     evaluate(*embeddings(400, 5, 8, 1.0))
+    evaluate(*embeddings(1200, 2, 8, 1.0))
     rows = []
     print(f"{torch.get_num_threads()} threads, torch {torch.__version__}", flush=True)
     for part in options.only:
-        for row in PARTS[part]():
+        for row in shapes(options.huge) if part == "shapes" else PARTS[part]():
             rows.append(row)
             print(shown(row), flush=True)
     if options.json is not None:

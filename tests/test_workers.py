@@ -4,12 +4,15 @@ import functools
 import operator
 import os
 import sys
+import types
 from itertools import islice
+from operator import length_hint
 
 import pytest
 
+from lookalike import workers
 from lookalike.errors import UserError
-from lookalike.workers import Part, Workers
+from lookalike.workers import AHEAD, Part, Workers
 
 
 def of(function, *given):
@@ -21,19 +24,67 @@ def test_results_come_in_the_order_of_the_pieces():
     assert list(Workers().map(of(operator.mul, 3), range(20))) == [3 * number for number in range(20)]
 
 
-def test_several_processes_keep_the_order_and_the_first_mistake_stops_them():
+def test_several_processes_keep_the_order_have_some_pieces_at_a_time_and_the_first_mistake_stops_them():
     products = [(operator.mul, (3, number)) for number in range(20)]
-    pieces = [(os.getpid, ()), (os.getpid, ()), *products, (Part.of, ("5/3",)), *[(os.getpid, ())] * 50]
-    results = Workers(2).map(of(_apply), pieces)
+    pieces = [(os.getpid, ()), (os.getpid, ()), *products, (Part.of, ("5/3",)), *[(os.getpid, ())] * 1000]
+    rest = iter(pieces)
+    results = Workers(2).map(of(_apply), rest)
     assert os.getpid() not in {next(results), next(results)}
     assert list(islice(results, 20)) == [3 * number for number in range(20)]
+    assert len(pieces) - length_hint(rest) == 21 + AHEAD  # one was not taken yet when the last one came
     with pytest.raises(UserError, match="such as 3/40, not '5/3'"):
         next(results)
 
 
 def test_a_killed_process_is_one_line():
-    with pytest.raises(UserError, match=r"ended from outside.* the same command continues"):
+    with pytest.raises(UserError, match=r"was killed, .*; run the same command again with fewer --workers"):
         list(Workers(2).map(of(os._exit), [9]))
+
+
+class ManyProcessors:
+    """As much of Ray as `Workers` calls, with as many processors as it is told; it works when it is asked."""
+
+    def __init__(self, processors):
+        self.processors, self.submitted, self.cancelled = processors, 0, 0
+
+    def is_initialized(self):
+        return True
+
+    def put(self, content):
+        return content
+
+    def remote(self, **_):
+        def made(function):
+            def submit(*given):
+                self.submitted += 1
+                return functools.partial(function, *given)
+
+            return types.SimpleNamespace(remote=submit)
+
+        return made
+
+    def get(self, task):
+        return task() if isinstance(task, functools.partial) and task.func is not functools.partial else task
+
+    def cancel(self, task, force):
+        self.cancelled += force and task is not None
+
+    def cluster_resources(self):
+        return {"CPU": float(self.processors)}
+
+
+def test_a_large_cluster_is_kept_busy_and_one_that_grows_gets_more(monkeypatch):
+    cluster = ManyProcessors(1088)
+    monkeypatch.setitem(sys.modules, "ray", cluster)
+    monkeypatch.setattr(workers, "REFRESH", 1e-9)
+    results = Workers(on="HOST").map(of(operator.mul, 3), range(9000))
+    assert (next(results), cluster.submitted) == (0, 2 * 1088)
+    cluster.processors = 2000
+    assert (next(results), cluster.submitted) == (3, 4000 + 1)
+    cluster.processors = 0
+    assert (next(results), cluster.submitted) == (6, 4000 + 1)
+    results.close()
+    assert cluster.cancelled == cluster.submitted - 2
 
 
 def test_parts_divide_everything():

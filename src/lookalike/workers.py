@@ -11,22 +11,24 @@ import pickle
 import re
 import socket
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
+from functools import lru_cache, partial
 from multiprocessing import active_children, get_context
 from pathlib import Path
+from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
 
 from lookalike.errors import UserError, check, install
+from lookalike.ordered_map import in_order_of
 
-AHEAD = 256  # pieces that Ray knows of before they are due: enough for as many processors
+AHEAD = 256  # pieces that are handed out before they are due, at least: some take longer than others
+EACH = 2  # of them for every processor
+REFRESH = 1.0  # seconds in which a cluster is asked once how many it has: many pieces a second may end
 PATIENCE = 10.0  # seconds until a cluster must answer
 RETRIES = 20  # of a piece whose process or node was lost, before it is taken for the cause
 Piece = TypeVar("Piece")
@@ -105,13 +107,12 @@ def _by_processes(count: int, prepare: Prepare[Piece, Result], pieces: Iterable[
         threads = max(1, (os.cpu_count() or 1) // count)
         pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (threads,))
         try:
-            futures = deque(pool.submit(_piece, source, piece) for piece in pieces)
-            while futures:
-                yield futures.popleft().result()
+            submit: Callable[[Piece], Future[Result]] = lambda piece: pool.submit(_piece, source, piece)  # noqa: E731
+            yield from in_order_of(pieces, submit, Future.result, Future.cancel, lambda: max(AHEAD, EACH * count))
         except BrokenProcessPool:
             raise UserError(
-                "a worker process was ended from outside, for want of memory perhaps: what is done stays, and the same "
-                "command continues; --workers sets how many there are"
+                "a worker process was killed, perhaps because memory ran out: finished work is kept; run the same "
+                "command again with fewer --workers"
             ) from None
         finally:
             for process in set(active_children()) - others:
@@ -133,16 +134,23 @@ def _by_ray(address: str, gpu: bool, prepare: Prepare[Piece, Result], pieces: It
     with _connected(address) as ray:
         source = [ray.put(prepare)]  # within a list it stays a reference, and every process fetches it once
         run = ray.remote(num_cpus=1, num_gpus=int(gpu), max_retries=RETRIES)(_piece)
-        rest = iter(pieces)
-        flight = deque(run.remote(source, piece) for piece in islice(rest, AHEAD))
-        try:
-            while flight:
-                yield _fetched(ray, flight[0])
-                flight.popleft()
-                flight.extend(run.remote(source, piece) for piece in islice(rest, 1))
-        finally:
-            for task in flight:
-                ray.cancel(task, force=True)
+        yield from in_order_of(
+            pieces,
+            submit=lambda piece: run.remote(source, piece),
+            result=partial(_fetched, ray),
+            cancel=partial(ray.cancel, force=True),
+            room=partial(_room, ray),
+        )
+
+
+def _room(ray: ModuleType) -> int:
+    """How many pieces the cluster is handed at a time; nodes come and go, so it is asked again and again."""
+    return max(AHEAD, EACH * _processors(ray, int(monotonic() // REFRESH)))
+
+
+@lru_cache(maxsize=1)
+def _processors(ray: ModuleType, _: int) -> int:
+    return int(ray.cluster_resources().get("CPU", 0))
 
 
 def _fetched(ray: ModuleType, task: Any) -> Any:
@@ -160,7 +168,7 @@ def _fetched(ray: ModuleType, task: Any) -> Any:
     except ray.exceptions.RayError as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(
-            f"Ray gave up a piece of the work ({reason}): what is done stays, and the same command continues"
+            f"Ray could not finish part of the work ({reason}): finished work is kept; run the same command again"
         ) from error
 
 

@@ -4,12 +4,14 @@ import csv
 import json
 import re
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lookalike import data
+from lookalike.search import Index
 
 
 @pytest.fixture(scope="module")
@@ -163,10 +165,20 @@ def test_another_model_answers_after_a_sample(lookalike, shop, tmp_path):
     lookalike("upgrade", index, tmp_path / "other", "--sample", 50, "--least", 1.5).refused("--new-generation, or")
     done = lookalike("upgrade", index, tmp_path / "other", "--sample", 50, "--least", 0)
     assert done.code == 0, done.error
-    assert "On a sample of 50 items recall@10 was" in done.out
+    assert "The new model answers now. On a sample of 50 items, recall@10 is" in done.error
+    assert "--sample change nothing" not in done.error
     assert "answer by the new model: generation 2." in done.out
     status = json.loads(lookalike("status", index, "--json", "--check").out)
     assert (status["generation"], status["dimensions"], status["troubles"], status.get("upgrade")) == (2, 8, [], None)
+
+    choice = {"kind": "ridge", "sample": 50, "old": 0.9, "new": 0.8, "mapped": {"ridge": 0.7}}
+    with closing(Index.open(index)) as opened:
+        opened.store.documents.write("upgrade", json.dumps(choice))
+    further = lookalike("upgrade", index, tmp_path / "other", "--sample", 60)
+    assert further.code == 0, further.error
+    assert "0.900 by the old model, 0.800 by the new one, and with items mapped ridge 0.700" in further.error
+    assert "ridge keeps 87.5%.\nWarning: that is less than the old model had." in further.error
+    assert "The map was accepted before: --least and --sample change nothing now." in further.error
 
 
 def test_calibrate_classify_duplicates_remove_status(lookalike, shop, photos, tmp_path):

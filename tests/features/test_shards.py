@@ -72,6 +72,15 @@ def test_the_same_shard_made_twice_is_the_same_file(photos, tmp_path):
     assert contents(tmp_path / "out") == before
 
 
+def test_going_on_looks_for_shards_once_not_once_for_each(photos, tmp_path, monkeypatch):
+    work(folder(photos), tmp_path / "out", COUNT)
+    looks = []
+    finished = Shards.finished
+    monkeypatch.setattr(Shards, "finished", lambda self: looks.append(self) or finished(self))
+    work(folder(photos), tmp_path / "out")
+    assert len(looks) == 2  # at the beginning and at the end
+
+
 def test_data_of_every_kind(photos, tmp_path):
     flat = tmp_path / "flat"
     shutil.copytree(photos / "class 0", flat)

@@ -3,16 +3,20 @@
 import os
 import shutil
 from contextlib import closing
+from weakref import ref
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from lookalike.data import arrays
+from lookalike.data.images.decode import Encoded
 from lookalike.errors import UserError
-from lookalike.models import Architecture, Model
+from lookalike.models import Architecture, Model, backends
 from lookalike.search import Index
+from lookalike.search.adding import generation
 from lookalike.search.adding.generation import renew
+from lookalike.search.adding.update import READERS
 from lookalike.search.items import Item
 from lookalike.search.stores.places import model_folder, shown
 from tests.search.conftest import photo
@@ -79,10 +83,14 @@ def test_only_what_changed_is_embedded(index, photos, tmp_path, monkeypatch):
     photo("apple", 900).save(root / "apple" / "1.png")
     photo("figs", 901).save(root / "figs" / "new.png")
     calls = []
-    encode = Model.encode
-    monkeypatch.setattr(
-        Model, "encode", lambda self, images, *a, **k: calls.append(len(images)) or encode(self, images, *a, **k)
-    )
+    encode = Model.encode_inputs
+
+    def counted(self, *given, **settings):
+        vectors = encode(self, *given, **settings)
+        calls.append(len(vectors))
+        return vectors
+
+    monkeypatch.setattr(Model, "encode_inputs", counted)
     update = index.add(root)
     assert (update.added, update.changed, update.unchanged) == (1, 2, 34)
     assert sum(calls) == 2
@@ -219,6 +227,49 @@ def test_another_model_is_refused_until_a_new_generation(index, held_out):
     assert index.identity.dim == 8
     assert index.model.fingerprint == other.fingerprint
     assert index.search(held_out / "bread" / "100.png", k=3).hits[0].label == "bread"
+
+
+def test_large_photos_are_not_held_and_one_backend_computes_all_batches(model, photos, tmp_path, monkeypatch):
+    pixels, held, opened = [], [], []
+    decode, compute, backend = Encoded.decode, Model.encode_inputs, Model.backend
+
+    def decoded(self):
+        pixels.append(ref(picture := decode(self)))
+        return picture
+
+    def computed(self, batches, *given, **settings):
+        def watched():
+            for batch in batches:
+                held.append(sum(one() is not None for one in pixels))
+                yield batch
+
+        return compute(self, watched(), *given, **settings)
+
+    monkeypatch.setattr(Encoded, "decode", decoded)
+    monkeypatch.setattr(Model, "encode_inputs", computed)
+    monkeypatch.setattr(Model, "backend", lambda self, name: opened.append(name) or backend(self, name))
+    monkeypatch.setattr(generation, "BATCH", 20)
+    with closing(Index.create(tmp_path / "index", model)) as index:
+        index.add(photos)
+        for number in range(3):
+            index.search(photos / "apple" / f"{number}.png", k=1)
+        assert opened == ["auto"]
+        renew(index, Model.create(Architecture("conv4", {"channels": 3}, dim=8), seed=2))
+        assert opened == ["auto"] * 2
+    assert len(pixels) == 36 + 3 + 36
+    assert max(held) <= READERS
+
+
+def test_a_model_that_learns_on_does_not_change_the_index(photos, tmp_path, monkeypatch):
+    monkeypatch.setattr(backends, "possible", lambda: False)  # torch computes
+    learning = Model.create(Architecture("conv4", {"channels": 3}, dim=16), seed=1)
+    query = photos / "apple" / "0.png"
+    with closing(Index.create(tmp_path / "index", learning)) as index:
+        index.add(photos)
+        for weights in learning.embedder.parameters():
+            weights.data.abs_()
+        hit = index.search(query, k=1).hits[0]
+        assert (hit.id, round(hit.similarity, 5)) == ("photos/apple/0.png", 1.0)
 
 
 def test_items_without_a_picture_stop_the_switch_unless_dropped(index, photos, tmp_path):

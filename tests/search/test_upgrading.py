@@ -181,6 +181,28 @@ def test_every_kill_is_survived(kind, first_index, second, real, tmp_path, reque
             assert (index.identity.generation, index.store.generations.mapped_count()) == (2, 0)
 
 
+def test_what_a_map_keeps_is_told_at_the_switch(index, second):
+    told, calls = [], iter(range(100))
+
+    def stage(name):
+        told.append(name)
+        return (lambda *_: stop()) if "again" in name and not next(calls) else None
+
+    def stop():
+        raise StopError
+
+    def accepted(choice, before):
+        told.append((choice.sample, before, index.identity.fingerprint == second.fingerprint))
+
+    parts = ["embedding a sample by the new model", "mapping the other items", "embedding mapped items again"]
+    with pytest.raises(StopError):
+        upgrade(index, second, sample=SAMPLE, stage=stage, accepted=accepted)
+    assert told == [*parts[:2], (SAMPLE, False, True), parts[2]]
+    told.clear()
+    upgrade(index, second, sample=2 * SAMPLE, least=2, stage=stage, accepted=accepted)
+    assert told == [(SAMPLE, True, True), parts[2]]
+
+
 def test_a_map_that_keeps_too_little_is_refused(index, first_index, second, real):
     index.store.documents.write("calibration", "{}")
     with pytest.raises(UserError, match=r"keeps \d+% of the new model's recall@10 on a sample of 60 items"):
@@ -242,14 +264,15 @@ def test_an_update_keeps_the_sign_with_the_vector(index, second, tmp_path):
 def test_photos_that_come_in_at_the_switch_are_not_kept_with_old_vectors(index, model, second, tmp_path):
     photo("figs", 77).save(tmp_path / "new.png")
 
-    def encode(pictures):
-        vectors = Encoding(model, "torch")(pictures)
-        upgrade(index, second, sample=SAMPLE)
-        return vectors
+    class Slow(Encoding):
+        def of_ready(self, inputs):
+            vectors = super().of_ready(inputs)
+            upgrade(index, second, sample=SAMPLE)
+            return vectors
 
     listing = sources.listing(tmp_path / "new.png")
     with pytest.raises(UserError, match="has moved on to another model meanwhile"):
-        update(index.store, listing, encode, index.identity.generation)
+        update(index.store, listing, Slow(model, "torch"), index.identity.generation)
     assert index.store.check() == []
     assert index.store.items([entry.item.id for entry in listing.entries]) == []
     assert index.add(tmp_path / "new.png").added == 1
@@ -260,12 +283,13 @@ def test_an_item_that_is_embedded_between_two_looks_of_an_update_is_not_mapped_a
     last = index.store.generations.mapped(100)[-1]
     photo("figs", 77).save(tmp_path / "new.png")
 
-    def encode(pictures):
-        upgrade(index, second, sample=SAMPLE)
-        return Encoding(second, "torch")(pictures)
+    class Slow(Encoding):
+        def of_ready(self, inputs):
+            upgrade(index, second, sample=SAMPLE)
+            return super().of_ready(inputs)
 
     listing = sources.listing([last.path, tmp_path / "new.png"])
-    update(index.store, listing, encode, index.identity.generation)
+    update(index.store, listing, Slow(second, "torch"), index.identity.generation)
     assert index.store.generations.mapped_count() == 0
 
 

@@ -100,5 +100,5 @@ def _opened(model: str, first: Path, out: str, new_generation: bool, prune: bool
         gone = renew(index, loaded, prune, progress)
     kept.adopt(index.store, Path(model), loaded)
     for name in gone:
-        typer.echo(f"dropped, its picture is gone: {name}", err=True)
+        typer.echo(f"removed: {name}, its picture can no longer be read", err=True)
     return index

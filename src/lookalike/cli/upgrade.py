@@ -3,13 +3,16 @@
 import json
 from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lookalike.cli.allocator import keep_memory
 from lookalike.cli.bars import bar
 from lookalike.errors import UserError
+
+if TYPE_CHECKING:
+    from lookalike.search.upgrading.choice import MapChoice
 
 EXAMPLE = "lookalike upgrade shop.index run2/model"
 
@@ -18,8 +21,9 @@ def run(
     place: Annotated[str, typer.Argument(metavar="INDEX", help="A folder or postgresql:// address.")],
     model: Annotated[str, typer.Argument(metavar="NEW_MODEL", help="A saved model, such as run2/model.")],
     least: Annotated[
-        float, typer.Option("--least", help="Share of the new model's recall@10 that the map must keep.")
-    ] = 0.9,
+        float | None,
+        typer.Option("--least", help="Share of the new model's recall@10 that the map must keep. Default: 0.9."),
+    ] = None,
     sample: Annotated[
         int | None,
         typer.Option(
@@ -36,31 +40,45 @@ def run(
     the same command continues.
     """
     from lookalike.search import Index
+    from lookalike.search.upgrading.mapping import LEAST
     from lookalike.search.upgrading.upgrade import upgrade
 
     keep_memory()
     index = Index.open(place)
+    given: dict[str, Any] = {"least": LEAST if least is None else least, "sample": sample, "drop_missing": prune}
+
+    def accepted(choice: "MapChoice", before: bool) -> None:
+        typer.echo(_recalls(choice), err=True)
+        if before and (least, sample) != (None, None):
+            typer.echo("The map was accepted before: --least and --sample change nothing now.", err=True)
+
     try:
         with ExitStack() as shown:
             parts = lambda name: shown.enter_context(bar(name))  # noqa: E731
-            result = upgrade(index, model, least=least, sample=sample, drop_missing=prune, stage=parts)
+            result = upgrade(index, model, **given, stage=parts, accepted=accepted)
         index.ready()
     except KeyboardInterrupt:
         raise UserError("stopped; what is embedded stays, the same command continues") from None
     for name in result.gone:
-        typer.echo(f"{'dropped' if prune else 'mapped'}, its picture is gone: {name}", err=True)
+        typer.echo(f"{'removed' if prune else 'still mapped'}: {name}, its picture can no longer be read", err=True)
     if as_json:
         typer.echo(json.dumps(asdict(result), indent=2, ensure_ascii=False))
         return
-    if result.choice is not None:
-        choice = result.choice
-        kinds = ", ".join(f"{kind} {recall:.3f}" for kind, recall in choice.mapped.items())
-        typer.echo(
-            f"On a sample of {choice.sample:,} items recall@10 was {choice.old:.3f} by the old model, {choice.new:.3f} "
-            f"by the new one, and with items mapped {kinds}: {choice.kind} kept {choice.share:.1%} until now."
-        )
     typer.echo(
         f"{len(index):,} items in {index.shown} answer by the new model: generation {index.identity.generation}."
     )
     if index.calibration is None:
         typer.echo("Its answers are not calibrated: run lookalike calibrate.")
+
+
+def _recalls(choice: "MapChoice") -> str:
+    """What the sample says of the answers until every item is embedded."""
+    mapped = choice.mapped[choice.kind]
+    kinds = ", ".join(f"{kind} {recall:.3f}" for kind, recall in choice.mapped.items())
+    told = (
+        f"The new model answers now. On a sample of {choice.sample:,} items, recall@10 is {choice.old:.3f} by the old "
+        f"model, {choice.new:.3f} by the new one, and with items mapped {kinds}. Until all items are embedded, "
+        f"{choice.kind} keeps {choice.share:.1%}."
+    )
+    worse = "\nWarning: that is less than the old model had. Answers are worse until all items are embedded."
+    return told + (worse if mapped < choice.old else "")

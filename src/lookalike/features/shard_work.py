@@ -51,8 +51,9 @@ def embed_shards(
     # every process chooses by the name of the backend: only one and the same gives the same bits
     made_by = computed_by.name if workers.elsewhere else computed_by
     work = ShardWork(begun, model, absolute(dataset), names, made_by, device or str(model.device))
-    total, done = begun.plan.images, begun.images(begun.finished())
-    missing = [number for number in part.chosen(range(begun.plan.shards)) if number not in begun.finished()]
+    finished = begun.finished()
+    total, done = begun.plan.images, begun.images(finished)
+    missing = [number for number in part.chosen(range(begun.plan.shards)) if number not in finished]
     if progress is not None:
         progress(done, total)
     for number, problems in zip(missing, workers.map(work, missing), strict=True):

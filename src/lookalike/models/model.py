@@ -146,11 +146,14 @@ class Model:
     def encode_inputs(
         self,
         batches: Iterable[Float[Tensor, "_ c h w"]],
-        total: int,
+        total: int = 0,
         progress: Progress | None = None,
         backend: BackendName | Backend = "torch",
     ) -> Float[Tensor, "n d"]:
-        """Embeddings of `total` images that have been prepared, in `batches`; `backend` as in `encode`."""
+        """Embeddings of images that have been prepared, in `batches`; `backend` as in `encode`.
+
+        `total`: how many they are, for `progress`.
+        """
         rows: list[Tensor] = []
         done = 0
         with evaluating(self.embedder):

@@ -8,6 +8,7 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -66,7 +67,7 @@ class Index:
 
     def __init__(self, store: Store, place: Place) -> None:
         self.store, self.place = store, place
-        self._model: Model | None = None
+        self._loaded: Encoding | None = None
         self._counts = ItemCounts(store)
 
     @staticmethod
@@ -134,12 +135,16 @@ class Index:
     @property
     def model(self) -> Model:
         """The model that embeds what is added and what is asked."""
+        return self._encoding.model
+
+    @property
+    def _encoding(self) -> Encoding:
         fingerprint = self.identity.fingerprint
         if fingerprint is None:
             raise UserError("this index holds vectors made elsewhere and has no model: search by vector or by id")
-        if self._model is None or self._model.fingerprint != fingerprint:
-            self._model = self.load_model(fingerprint)
-        return self._model
+        if self._loaded is None or self._loaded.fingerprint != fingerprint:
+            self._loaded = Encoding(self.load_model(fingerprint))
+        return self._loaded
 
     def load_model(self, fingerprint: str) -> Model:
         """The model with this `fingerprint`, that of a generation, from the files that are kept with the index."""
@@ -148,7 +153,7 @@ class Index:
     def keep_model(self, model: Model) -> None:
         """Keep the files of the index's `model` with it, so that nobody needs another copy."""
         self.store.documents.keep_model(model.fingerprint, model_content(model))
-        self._model = model
+        self._loaded = Encoding(deepcopy(model))  # yours may learn further
 
     def check_model(self, model: Model) -> None:
         """Refuse a `model` whose vectors cannot be compared with those of the index."""
@@ -184,8 +189,7 @@ class Index:
             columns = dict.fromkeys(name for entry in listing.entries for name in entry.item.columns)
             self.have_things(thing, list(columns))
         generation = self.identity.generation
-        encode = Encoding(self.model, self.model.backend("auto").name) if workers.elsewhere else self._encode
-        result = update(self.store, listing, encode, generation, progress, workers)
+        result = update(self.store, listing, self._encoding, generation, progress, workers)
         self.note("items added", added=result.added, changed=result.changed)
         if prune_missing:
             result.removed = prune(self.store, listing)
@@ -506,7 +510,7 @@ class Index:
         return not Path(text).is_file() and bool(self.store.items([text]))
 
     def _encode(self, images: Sequence[Any]) -> Vectors:
-        return np.asarray(self.model.encode(images, backend="auto").numpy(), np.float32)
+        return self._encoding(images)
 
 
 def identity_of(model: Model) -> Identity:

@@ -1,19 +1,20 @@
 """Another model for an index: everything is embedded again beside the old vectors, which answer until the switch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import numpy as np
 
 from lookalike.errors import UserError, check
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
-from lookalike.search.adding.update import BATCH, Progress
+from lookalike.ordered_map import in_order
+from lookalike.search.adding.encoding import Encoding, Inputs
+from lookalike.search.adding.update import BATCH, READERS, Progress
 from lookalike.search.calibration import kept
 from lookalike.search.index import Index, identity_of
 from lookalike.search.items import Item, Vectors
 from lookalike.search.model_copy import model_content
 from lookalike.search.queries import pixels_of
+from lookalike.search.stores import Store
 from lookalike.search.stores.copying import UPGRADE
 
 
@@ -33,11 +34,11 @@ def renew(index: Index, model: Model, drop_missing: bool = False, progress: Prog
         store.documents.keep_model(model.fingerprint, model_content(model))
         identity = store.generations.begin(identity_of(model))
         store.documents.write(UPGRADE, None)  # nothing is mapped from here on
-    gone: list[str] = []
+    encoding, gone = Encoding(model), list[str]()
     total, after = store.count(), ""
     done = total - len(store.generations.unfilled(identity.generation, total))
     while items := store.generations.unfilled(identity.generation, BATCH, after):
-        known, vectors = embedded(index, model, items)
+        known, vectors = embedded(store, encoding, items)
         gone += missing(items, known)
         store.generations.fill(identity, known, vectors)
         done, after = done + len(items), items[-1].id
@@ -57,21 +58,27 @@ def renew(index: Index, model: Model, drop_missing: bool = False, progress: Prog
     return gone
 
 
-def embedded(index: Index, model: Model, items: Sequence[Item]) -> tuple[list[Item], Vectors]:
-    """Those items whose pictures can be read, and their vectors."""
-    known, pixels = [], []
-    for item in items:
+def embedded(store: Store, encoding: Encoding, items: Sequence[Item]) -> tuple[list[Item], Vectors]:
+    """Those items whose pictures can be read, and their vectors; threads read while the network works."""
+    known: list[Item] = []
+
+    def inputs(row: int) -> Inputs | None:
+        item = items[row]
+        content = store.documents.pictures([item.id]).get(item.id) if item.path is None else Path(item.path)
         try:
-            content = index.store.documents.pictures([item.id]).get(item.id) if item.path is None else Path(item.path)
-            if content is None:
-                continue
-            pixels.append(pixels_of(content))
-            known.append(item)
+            pixels = None if content is None else pixels_of(content)
         except (UserError, UnreadableError):
-            continue
-    if not known:
-        return [], np.empty((0, identity_of(model).dim), np.float32)
-    return known, np.asarray(model.encode(pixels, backend="auto").numpy(), np.float32)
+            return None
+        return None if pixels is None else encoding.ready(pixels)
+
+    def readable() -> Iterator[Inputs]:
+        for item, each in zip(items, in_order(inputs, len(items), READERS), strict=True):
+            if each is not None:
+                known.append(item)
+                yield each
+
+    vectors = encoding.of_ready(readable())
+    return known, vectors
 
 
 def missing(items: Sequence[Item], known: Sequence[Item]) -> list[str]:

@@ -1,8 +1,8 @@
 """Bringing an index up to date with what lies on disk: only what is new or changed is embedded.
 
 A file whose size and time are as they were is passed over; one whose content is as it was keeps its vector. Images are
-read by threads while the network works on those before. One batch is one transaction: what is done stays done, so an
-interrupted update simply goes on.
+read, and cut to what the network sees, by threads while it works on those before. One batch is one transaction: what is
+done stays done, so an interrupted update simply goes on.
 """
 
 import hashlib
@@ -22,16 +22,19 @@ from lookalike.data.images.decode import Encoded
 from lookalike.errors import check
 from lookalike.files import printable
 from lookalike.image_files import UnreadableError, read
+from lookalike.ordered_map import in_order
+from lookalike.search.adding.encoding import Encoding, Inputs, Ready
 from lookalike.search.adding.sources import Entry, Listing
 from lookalike.search.filters import Condition, Kind
-from lookalike.search.items import Item, Stamp, Vectors
+from lookalike.search.items import Item, Stamp
 from lookalike.search.log import removed
 from lookalike.search.stores import BadValueError, Store
 from lookalike.search.stores.fields import check_kinds
 from lookalike.workers import Workers
 
 BATCH = 128  # images of one transaction
-Encode = Callable[[Sequence[Any]], Vectors]
+READERS = max(2, os.cpu_count() or 1)  # threads
+BESIDE = 2  # threads that read in each of several workers
 Progress = Callable[[int, int], None]
 
 
@@ -54,10 +57,10 @@ class Update:
 
 @dataclass(frozen=True)
 class _Read:
-    """An entry that was read: pixels where it must be embedded, then its vector; else the item to store."""
+    """An entry that was read: inputs where it must be embedded, then its vector; else the item to store."""
 
     item: Item
-    pixels: Any = None
+    inputs: Inputs | None = None
     vector: NDArray[np.float32] | None = None
     picture: bytes | None = None
     problem: str | None = None
@@ -66,19 +69,19 @@ class _Read:
 def update(
     store: Store,
     listing: Listing,
-    encode: Encode,
+    encoding: Encoding,
     generation: int,
     progress: Progress | None = None,
     workers: Workers = Workers(),  # noqa: B008  # it is frozen
 ) -> Update:
     """Add what is new, embed again what has changed; `workers` read and embed, and this process writes.
 
-    `generation`: that of the vectors that `encode` gives.
+    `generation`: that of the vectors that `encoding` gives.
     """
     _check_kinds(listing, store.columns())
     done, result = 0, Update(unreadable=list(listing.skipped))
     ready = _elsewhere if workers.elsewhere else _here
-    for batch in ready(store, listing, encode, workers):
+    for batch in ready(store, listing, encoding, workers):
         _write(store, batch, result, generation)
         done += len(batch)
         if progress is not None:
@@ -108,14 +111,14 @@ def prune(store: Store, listing: Listing) -> int:
     return len(gone)
 
 
-def _here(store: Store, listing: Listing, encode: Encode, _: Workers) -> Iterator[list[_Read]]:
-    return (_embedded(batch, encode) for batch in _ahead(store, listing.entries))
+def _here(store: Store, listing: Listing, encoding: Encoding, _: Workers) -> Iterator[list[_Read]]:
+    return (_embedded(batch, encoding) for batch in _ahead(store, listing.entries, encoding.ready))
 
 
-def _elsewhere(store: Store, listing: Listing, encode: Encode, workers: Workers) -> Iterator[list[_Read]]:
+def _elsewhere(store: Store, listing: Listing, encoding: Encoding, workers: Workers) -> Iterator[list[_Read]]:
     check(
         all(entry.pixels is None for entry in listing.entries),
-        f"the images of '{listing.root}' are not files, which a cluster could read: leave out --on",
+        f"the images of '{listing.root}' are not files, which other processes could read: add them by this one process",
     )
 
     def pieces() -> Iterator[list[tuple[Entry, Item | None]]]:
@@ -123,37 +126,44 @@ def _elsewhere(store: Store, listing: Listing, encode: Encode, workers: Workers)
             known = _known(store, [entry.item for entry in batch])
             yield [(entry, known.get(_name(entry.item))) for entry in batch]
 
-    return workers.map(_Looking(encode), pieces())
+    return workers.map(_Looking(encoding.named()), pieces())
 
 
 @dataclass(frozen=True)
 class _Looking:
     """What a process needs to read and embed a batch; called, it is ready for one after the other."""
 
-    encode: Encode
+    encoding: Encoding
 
     def __call__(self) -> Callable[[Sequence[tuple[Entry, Item | None]]], list[_Read]]:
         return self._look
 
     def _look(self, batch: Sequence[tuple[Entry, Item | None]]) -> list[_Read]:
-        with ThreadPoolExecutor(2) as pool:
-            return _embedded(list(pool.map(_look, *zip(*batch, strict=True))), self.encode)
+        reads = in_order(lambda row: _look(*batch[row], self.encoding.ready), len(batch), BESIDE)
+        return _embedded(reads, self.encoding)
 
 
-def _embedded(batch: Sequence[_Read], encode: Encode) -> list[_Read]:
-    """A batch with vectors in the place of pixels."""
-    fresh = [one.pixels for one in batch if one.pixels is not None]
-    vectors = iter(encode(fresh) if fresh else ())
-    return [one if one.pixels is None else replace(one, pixels=None, vector=next(vectors)) for one in batch]
+def _embedded(reads: Iterable[_Read], encoding: Encoding) -> list[_Read]:
+    """A batch with vectors in the place of inputs."""
+    batch: list[_Read] = []
+
+    def fresh() -> Iterator[Inputs]:
+        for one in reads:
+            batch.append(one)
+            if one.inputs is not None:
+                yield one.inputs
+
+    vectors = iter(encoding.of_ready(fresh()))
+    return [one if one.inputs is None else replace(one, inputs=None, vector=next(vectors)) for one in batch]
 
 
-def _ahead(store: Store, entries: Sequence[Entry]) -> Iterator[list[_Read]]:
+def _ahead(store: Store, entries: Sequence[Entry], ready: Ready) -> Iterator[list[_Read]]:
     """Batches of entries that were looked at, the next one read while the caller works on this one."""
-    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(READERS) as pool:
         waiting: list[list[Future[_Read]]] = []
         for batch in _batches(entries):
             known = _known(store, [entry.item for entry in batch])
-            waiting.append([pool.submit(_look, entry, known.get(_name(entry.item))) for entry in batch])
+            waiting.append([pool.submit(_look, entry, known.get(_name(entry.item)), ready) for entry in batch])
             if len(waiting) > 1:
                 yield [future.result() for future in waiting.pop(0)]
         for futures in waiting:
@@ -178,12 +188,12 @@ def _known(store: Store, items: Sequence[Item]) -> dict[str, Item]:
     return known
 
 
-def _look(entry: Entry, known: Item | None) -> _Read:
+def _look(entry: Entry, known: Item | None, ready: Ready) -> _Read:
     """Read an image unless it is as it was."""
     item = entry.item if known is None else replace(entry.item, id=known.id)
     try:
         if item.path is None:
-            return _look_at_pixels(entry, item, known)
+            return _look_at_pixels(entry, item, known, ready)
         status = os.stat(item.path)
         if known is not None and known.stamp is not None and _same_file(known.stamp, status):
             return _Read(replace(item, stamp=known.stamp, mapped=known.mapped))
@@ -192,7 +202,7 @@ def _look(entry: Entry, known: Item | None) -> _Read:
         item = replace(item, stamp=stamp)
         if known is not None and known.stamp is not None and known.stamp.digest == stamp.digest:
             return _Read(replace(item, mapped=known.mapped))
-        return _Read(item, Encoded(content).decode())
+        return _Read(item, ready(Encoded(content).decode()))
     except UnreadableError as error:
         return _Read(item, problem=error.detail)
     except OSError as error:
@@ -203,7 +213,7 @@ def _same_file(stamp: Stamp, status: os.stat_result) -> bool:
     return (stamp.size, stamp.modified) == (status.st_size, status.st_mtime_ns)
 
 
-def _look_at_pixels(entry: Entry, item: Item, known: Item | None) -> _Read:
+def _look_at_pixels(entry: Entry, item: Item, known: Item | None, ready: Ready) -> _Read:
     assert entry.pixels is not None
     pixels = entry.pixels()
     array = np.ascontiguousarray(pixels.permute(1, 2, 0).numpy())
@@ -215,7 +225,7 @@ def _look_at_pixels(entry: Entry, item: Item, known: Item | None) -> _Read:
         and known.stamp.digest == item.stamp.digest
     ):
         return _Read(replace(item, mapped=known.mapped))
-    return _Read(item, pixels, picture=_as_png(array))
+    return _Read(item, ready(pixels), picture=_as_png(array))
 
 
 def _as_png(array: Any) -> bytes:

@@ -8,8 +8,9 @@ import numpy as np
 
 from lookalike.errors import check
 from lookalike.evaluation.statistics import bootstrap
+from lookalike.search.adding.encoding import Encode
 from lookalike.search.adding.sources import Entry
-from lookalike.search.adding.update import BATCH, Encode
+from lookalike.search.adding.update import BATCH
 from lookalike.search.calibration.foreign import Familiar
 from lookalike.search.calibration.pooling import compare_pooling
 from lookalike.search.calibration.thresholds import Calibration, calibrate

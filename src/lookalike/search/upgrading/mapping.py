@@ -8,35 +8,41 @@ from dataclasses import asdict
 from lookalike.errors import check
 from lookalike.models import Model
 from lookalike.progress import Progress
+from lookalike.search.adding.encoding import Encoding
 from lookalike.search.calibration import kept
-from lookalike.search.index import Index, identity_of
+from lookalike.search.index import identity_of
 from lookalike.search.items import Identity
 from lookalike.search.model_copy import model_content
 from lookalike.search.queries import placed
 from lookalike.search.stores import Store, UnknownItemError
 from lookalike.search.stores.copying import UPGRADE
-from lookalike.search.upgrading.choice import ENOUGH, choose, kept_choice
+from lookalike.search.upgrading.choice import ENOUGH, MapChoice, choose, kept_choice
 from lookalike.search.upgrading.maps import KINDS, VectorMap
 from lookalike.search.upgrading.sample import embed_sample, embedded_sample, usual_size
 
 LEAST = 0.9  # of the new model's recall@10
 BULK = 10_000  # mapped vectors of one transaction
 Stage = Callable[[str], Progress | None]
+Accepted = Callable[[MapChoice, bool], None]
 
 
-def let_answer(index: Index, model: Model, least: float, sample: int | None, stage: Stage) -> None:
+def let_answer(
+    store: Store, encoding: Encoding, least: float, sample: int | None, stage: Stage, accepted: Accepted
+) -> None:
     """Embed a sample, map the other items, and switch."""
-    store, new = index.store, _begun(index.store, model)
+    new = _begun(store, encoding.model)
     known = kept_choice(store)
     size = known.sample if known is not None else usual_size(store.count()) if sample is None else sample
-    embed_sample(index, model, new, size, stage("embedding a sample by the new model"))
+    embed_sample(store, encoding, new, size, stage("embedding a sample by the new model"))
     missing = True
     while missing:  # again where items were added meanwhile
         if store.generations.unfilled(new.generation, 1):
             _map_others(store, new, _learnt(store, new, size, least), stage("mapping the other items"))
         kept.drop(store)
         missing = bool(store.generations.switch(new.generation))
-    index.note("model changed", fingerprint=model.fingerprint, mapped=store.generations.mapped_count())
+    choice = kept_choice(store)
+    if choice is not None:
+        accepted(choice, known is not None)
 
 
 def _map_others(store: Store, new: Identity, apply: VectorMap, progress: Progress | None) -> None:

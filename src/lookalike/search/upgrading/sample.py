@@ -3,11 +3,10 @@
 import heapq
 from hashlib import blake2b
 
-from lookalike.models import Model
 from lookalike.progress import Progress
+from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.generation import embedded
 from lookalike.search.adding.update import BATCH
-from lookalike.search.index import Index
 from lookalike.search.items import Identity
 from lookalike.search.stores import Store, UnknownItemError
 from lookalike.search.upgrading.maps import NewVectors, OldVectors
@@ -20,12 +19,11 @@ def usual_size(items: int) -> int:
     return max(FEWEST, min(MOST, round(SHARE * items)))
 
 
-def embed_sample(index: Index, model: Model, new: Identity, size: int, progress: Progress | None) -> None:
+def embed_sample(store: Store, encoding: Encoding, new: Identity, size: int, progress: Progress | None) -> None:
     """Fill the next generation with the vectors of a sample, in the order of a digest of their ids.
 
     What is there already counts, so that a sample that was interrupted goes on.
     """
-    store = index.store
     known = set(store.generations.filled(new)[0])
     if len(known) >= size:
         return
@@ -35,7 +33,7 @@ def embed_sample(index: Index, model: Model, new: Identity, size: int, progress:
         if len(known) >= size:
             return
         chosen = rest[start : start + min(BATCH, size - len(known))]
-        items, vectors = embedded(index, model, store.items(chosen))
+        items, vectors = embedded(store, encoding, store.items(chosen))
         store.generations.fill(new, items, vectors)
         known.update(item.id for item in items)
         if progress is not None:
