@@ -44,7 +44,7 @@ class Checked:
         )
 
 
-def lower_bound(right: int, count: int, confidence: float = CONFIDENCE) -> float:
+def lower_bound(right: int, count: int) -> float:
     """The smallest rate that is not refuted by `right` of `count`, whenever one stops counting.
 
     >>> round(lower_bound(30, 30), 4), lower_bound(0, 30)
@@ -55,7 +55,7 @@ def lower_bound(right: int, count: int, confidence: float = CONFIDENCE) -> float
     low, high = 0.0, right / count
     for _ in range(STEPS):
         rate = (low + high) / 2
-        low, high = (rate, high) if _evidence(right, count, rate) >= -log(1 - confidence) else (low, rate)
+        low, high = (rate, high) if _evidence(right, count, rate) >= -log(1 - CONFIDENCE) else (low, rate)
     return low
 
 
