@@ -1,6 +1,5 @@
 """Groups of points: k-means (Lloyd 1982, the settings of faiss) and greedy k-center (Chance Constraints, sec. 3.3)."""
 
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
@@ -10,6 +9,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lookalike.errors import check, install, unknown
+from lookalike.progress import Progress
 
 BLOCK = 2**23  # distances held at once
 SHIFT = 1 / 1024  # how far the two halves of a split cluster are moved apart, as in faiss
@@ -31,7 +31,7 @@ def k_means(
     iterations: int = 20,
     seed: int = 1234,
     backend: Backend = "auto",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> KMeans:
     """Lloyd's algorithm from random points, without restarts; an empty cluster takes half of the largest one.
 
@@ -82,7 +82,7 @@ def nearest_centres(
     return assignment, distances
 
 
-def _lloyd(points: Tensor, centres: Tensor, iterations: int, progress: Callable[[int, int], None] | None) -> Tensor:
+def _lloyd(points: Tensor, centres: Tensor, iterations: int, progress: Progress | None) -> Tensor:
     for done in range(1, iterations + 1):
         assignment, _ = nearest_centres(points, centres)
         sizes = torch.bincount(assignment, minlength=len(centres))
@@ -106,9 +106,7 @@ def _split_largest(centres: Tensor, sizes: Tensor) -> None:
         sizes[largest] -= sizes[empty]
 
 
-def _lloyd_faiss(
-    points: Tensor, centres: Tensor, iterations: int, progress: Callable[[int, int], None] | None
-) -> Tensor:
+def _lloyd_faiss(points: Tensor, centres: Tensor, iterations: int, progress: Progress | None) -> Tensor:
     """One iteration at a time, so that progress can be reported."""
     import faiss
 

@@ -1,7 +1,7 @@
 """The photos that are grouped: items of an index with their vectors, or photos that a model embeds first."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -18,12 +18,11 @@ from lookalike.errors import check
 from lookalike.features import extract
 from lookalike.geometry import Geometry
 from lookalike.models import Architecture, Model
-from lookalike.progress import Progress
+from lookalike.progress import Stage
 from lookalike.search.adding.sources import listing
 from lookalike.search.index import Index
 
 BACKBONE, SIZE, SHORTER_SIDE = "efficientnet_lite0", 224, 256  # where no model is given
-Stage = Callable[[str], Progress | None]
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from lookalike.fit.sample import evenly
 from lookalike.fit.train_model import Weights, cached_features, weights, weights_of
 from lookalike.geometry import Geometry
 from lookalike.models import Architecture, Model, Readout
+from lookalike.progress import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe
 
@@ -198,7 +199,7 @@ def seen_of(recipe: Recipe, parts: Parts, most: int = MOST) -> Seen:
     return Seen(evenly(named, most, recipe.seed), held)
 
 
-def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
+def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Progress) -> list[Candidate]:
     """What leaves the network as it was. Its features are kept on disk."""
     seen = seen_of(recipe, parts)
     points = seen.read(lambda part: cached_features(model, part, progress))
@@ -214,7 +215,7 @@ def _fitted_to(recipe: Recipe, readout: str, model: Model, images: Dataset) -> M
     return Untrained(recipe, model, seen, points, weights(model))._create(readout)
 
 
-def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
+def trained(recipe: Recipe, model: Model, parts: Parts, progress: Progress) -> list[Candidate]:
     """What can be read from the trained network."""
     assert parts.validation is not None
     judges = evenly(parts.validation, MOST, recipe.seed)
@@ -238,7 +239,7 @@ def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[C
 
 
 def _of_trained(
-    recipe: Recipe, model: Model, train: Dataset, progress: Any = None, read: Read = features
+    recipe: Recipe, model: Model, train: Dataset, progress: Progress | None = None, read: Read = features
 ) -> list[FittedReadout]:
     """All readouts of a trained network, fitted to some of the images."""
     sample = evenly(train, AFTER, recipe.seed)
