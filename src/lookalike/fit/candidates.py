@@ -4,7 +4,6 @@ Some candidates leave the network as it was: raw pixels, its features, and every
 read the trained network. Whatever wins is one `Model`.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,13 +15,14 @@ from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.evaluation import Result, evaluate
-from lookalike.features import embed, extract, features
+from lookalike.features import extract, features
 from lookalike.fit import readouts
 from lookalike.fit.folds import fold_count, judge_by_folds
 from lookalike.fit.plan import AFTER, by_graph
 from lookalike.fit.prepare import Read
 from lookalike.fit.readouts import FITTED, FittedReadout
 from lookalike.fit.sample import evenly
+from lookalike.fit.timing import embedding_seconds
 from lookalike.fit.train_model import Weights, cached_features, weights, weights_of
 from lookalike.geometry import Geometry
 from lookalike.models import Architecture, Model, Readout
@@ -32,7 +32,6 @@ from lookalike.recipe import Recipe
 
 METRICS = ("map@r", "recall@1")
 AS_IT_WAS, TRAINED = 0, 3  # how far a candidate is from what was there before; between them: readouts of the network
-TIMED = 32  # images
 MOST = 8192  # train images that readouts are fitted to
 Refit = Callable[[Model, Dataset], Model]
 
@@ -124,7 +123,7 @@ class Untrained:
         pretrained, seen = self.recipe.model.weights is not None, self.seen
         what = "frozen features" if pretrained else "untrained network"
         fit = self.readouts if pretrained else lambda _: []  # random features are not worth a readout
-        cost, folds = _milliseconds(self.model.headless(), seen.judges), self._by_folds(self.points, fit)
+        cost, folds = 1000 * embedding_seconds(self.model.headless(), seen.judges), self._by_folds(self.points, fit)
         complexity = AS_IT_WAS if pretrained else FITTED  # a random network is no starting point
         bare = self._judged(what, complexity, self._judging(self.points), cost, partial(self._create, None), folds)
         rows = [replace(bare, refit=lambda model, _: self._bare(model))]
@@ -137,7 +136,7 @@ class Untrained:
             rows.append(replace(row, refit=partial(_fitted_to, self.recipe, readout.name)))
         thumbnails = _pixels(self.model)
         pixels = seen.read(lambda part: extract(thumbnails, part))
-        cost, folds = _milliseconds(thumbnails, seen.judges), self._by_folds(pixels, lambda _: [])
+        cost, folds = 1000 * embedding_seconds(thumbnails, seen.judges), self._by_folds(pixels, lambda _: [])
         complexity = FITTED if pretrained else AS_IT_WAS
         raw = self._judged("raw pixels", complexity, self._judging(pixels), cost, lambda: thumbnails, folds)
         return [*rows, replace(raw, refit=lambda *_: thumbnails)]
@@ -221,7 +220,7 @@ def trained(recipe: Recipe, model: Model, parts: Parts, progress: Progress) -> l
     judges = evenly(parts.validation, MOST, recipe.seed)
     read = cached_features if by_graph(recipe, len(parts.test)) else features
     points, own = read(model, judges, progress), _of_trained(recipe, model, parts.train, progress, read)
-    cost = _milliseconds(model, judges)
+    cost = 1000 * embedding_seconds(model, judges)
 
     def judged(name: str, vectors: Tensor, readout: FittedReadout | None, geometry: Geometry = "sphere") -> Candidate:
         result = evaluate(vectors, judges.labels, metrics=METRICS, normalise=geometry)
@@ -261,10 +260,3 @@ def _pixels(like: Model) -> Model:
     side = min(32, how.crop)
     architecture = Architecture("pixels", {"channels": how.channels, "side": side}, dim=None)
     return Model.create(architecture, preprocessing=how.sized(side, side))
-
-
-def _milliseconds(model: Model, images: Dataset) -> float:
-    few = images.subset(torch.arange(min(TIMED, len(images))))
-    start = time.monotonic()
-    embed(model, few)
-    return 1000 * (time.monotonic() - start) / len(few)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from lookalike.data import Dataset
 from lookalike.errors import UserError
-from lookalike.features import FeatureViews, embed
+from lookalike.features import FeatureViews
+from lookalike.fit.timing import embedding_rate
 from lookalike.models import Model
 from lookalike.models.backends import possible as has_onnx
 from lookalike.models.encoding import evaluating
@@ -197,12 +197,3 @@ def decide_against(run: OpenRun, recipe: Recipe, needed: int) -> None:
     run.decisions.make("minutes_needed", needed)
     text = f"{recipe.train.minutes:g} minutes are too short to train: fine-tuning would need about {needed} minutes"
     run.tell({"event": "plan", "steps": 0, "seconds": 0.0, "seed": recipe.seed, "minutes": needed, "text": text})
-
-
-def embedding_rate(model: Model, part: Dataset) -> float:
-    """Images embedded per second by torch; the first few pay for memory."""
-    few = part.subset(torch.arange(min(64, len(part))))
-    embed(model, few.subset(torch.arange(min(16, len(few)))))
-    start = time.monotonic()
-    embed(model, few)
-    return len(few) / (time.monotonic() - start)
