@@ -19,7 +19,7 @@ from lookalike.features import extract, features
 from lookalike.fit import readouts
 from lookalike.fit.folds import fold_count, judge_by_folds
 from lookalike.fit.plan import AFTER, by_graph
-from lookalike.fit.prepare import Read
+from lookalike.fit.prepare import LabelledFeatures, Read
 from lookalike.fit.readouts import FITTED, FittedReadout
 from lookalike.fit.sample import evenly
 from lookalike.fit.timing import embedding_seconds
@@ -143,9 +143,8 @@ class Untrained:
 
     def readouts(self, rows: Any) -> list[FittedReadout]:
         with readouts.one_thread():
-            chances = None if self.seen.chances is None else self.seen.chances[rows]
-            points, labels = self.points[rows], self.seen.labels[rows]
-            return list(readouts.with_own_head(self.recipe, self.model, points, labels, chances))
+            taught = LabelledFeatures(self.points, self.seen.labels, self.seen.chances).of(rows)
+            return list(readouts.with_own_head(self.recipe, self.model, taught))
 
     def _judging(self, points: Tensor) -> Tensor:
         return points[-len(self.seen.judges) :]

@@ -26,6 +26,7 @@ from lookalike.fit import readouts
 from lookalike.fit.candidates import METRICS, Seen, seen_of
 from lookalike.fit.folds import SHORT, judge_by_folds
 from lookalike.fit.never_worse import surely_better
+from lookalike.fit.prepare import LabelledFeatures
 from lookalike.fit.readouts import FittedReadout
 from lookalike.fit.train_model import cached_features
 from lookalike.geometry import normalise
@@ -207,12 +208,11 @@ def _learnt(
     recipe: Recipe, model: Model, points: Tensor, seen: Seen, way: Way, others: Tensor, whiten: bool
 ) -> Iterator[FittedReadout]:
     """A head that learns in one way from some rows; to `whiten` does not depend on chances, but on groups."""
-    rows = others & way.rows
+    taught = LabelledFeatures(points, seen.labels, way.chances).of(others & way.rows)
     if whiten:
-        yield from readouts.of_features(recipe, points[rows], seen.labels[rows])
-    if (recipe.model.architecture.dim or len(points)) <= min(int(rows.sum()), points.shape[1]):
-        chances = None if way.chances is None else way.chances[rows]
-        head = readouts.trained_head(recipe, model, points[rows], seen.labels[rows], chances)
+        yield from readouts.of_features(recipe, taught.points, taught.labels)
+    if (recipe.model.architecture.dim or len(points)) <= min(taught.points.shape):
+        head = readouts.trained_head(recipe, model, taught)
         yield FittedReadout("head", readouts.WITH_HEAD, Readout(), points.mean(0), head=head)
 
 
