@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.discover import table
-from lookalike.discover.grouping import Grouping
+from lookalike.discover.grouping import FoundGroups, Grouping
 from lookalike.discover.photos import Photos
-from lookalike.discover.table import GroupedPhoto
 from lookalike.errors import UserError, check
 from lookalike.files import read_arrays, whole_file
 from lookalike.geometry import Geometry
@@ -60,10 +58,9 @@ class KeptGroups:
         names = "\0".join(self.photos.names)
         return blake2b(names.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
-    def at(self, fineness: float | None) -> tuple[Sequence[GroupedPhoto], float]:
-        """The rows at a level from 0 (coarse) to 1 (fine), and their mean similarity; None: as suggested."""
-        level = self.suggested if fineness is None else self.whole.level_of(fineness)
-        return table.rows_of(self.photos, self.whole.at(level)), level
+    def at(self, fineness: float | None) -> FoundGroups:
+        """The groups at a level from 0 (coarse) to 1 (fine); None: as suggested."""
+        return self.whole.at(self.suggested if fineness is None else self.whole.level_of(fineness))
 
     @cached_property
     def stops(self) -> Sequence[tuple[float, int]]:

@@ -8,7 +8,6 @@ the same, on the command line and on the page.
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,18 +93,16 @@ class Session:
     def _rebuild(self, lines: list[Entry]) -> None:
         levels = [line for line in lines if line["do"] == "level"]
         self.fineness = float(levels[-1]["fineness"]) if levels else None
-        self.rows, self.level = self.kept.at(self.fineness)
-        whole = self.kept.whole
+        photos, whole, found = self.kept.photos, self.kept.whole, self.kept.at(self.fineness)
+        self.rows, self.level = table.rows_of(photos, found), found.level
         self._like = Likeness(whole.vectors, whole.nearest, self.level, whole.random)
-        counts = Counter(row.label for row in self.rows if row.label)
-        self._labels = dict(enumerate(label for label, _ in counts.most_common()))
-        taken = (re.fullmatch(rf"{NEW} (\d+)", label) for label in counts)
+        self._labels = table.names_of(photos, found)
+        taken = (re.fullmatch(rf"{NEW} (\d+)", label) for label in self._labels.values())
         self._numbered = max((int(each[1]) for each in taken if each), default=0)
-        number = {label: place for place, label in self._labels.items()}
-        groups = np.array([number.get(row.label, APART) for row in self.rows], np.int64)
-        known = {row.label for row in self.rows if row.verdict in ("known", "joined")}
-        fixed = np.array([row.verdict == "known" for row in self.rows], bool)
-        self.mended = MendedGroups(groups, {number[label]: label for label in known}, fixed)
+        classes = set(photos.classes)
+        known = {group: label for group, label in self._labels.items() if label in classes}
+        fixed = np.array([label is not None for label in photos.labels], bool)
+        self.mended = MendedGroups(found.groups, known, fixed)
         self.judged: list[Judged] = []
         self.lines: list[Entry] = []
         self.entries: list[Entry] = []

@@ -33,7 +33,7 @@ class GroupedPhoto:
 
 def rows_of(photos: Photos, found: FoundGroups) -> list[GroupedPhoto]:
     """One row per photo, in the order of the photos."""
-    names, classes = _names(photos, found), set(photos.classes)
+    names, classes = names_of(photos, found), set(photos.classes)
     rows = []
     for place, group in enumerate(found.groups.tolist()):
         own, label = photos.labels[place], names.get(group, "")
@@ -44,7 +44,7 @@ def rows_of(photos: Photos, found: FoundGroups) -> list[GroupedPhoto]:
     return rows
 
 
-def _names(photos: Photos, found: FoundGroups) -> dict[int, str]:
+def names_of(photos: Photos, found: FoundGroups) -> dict[int, str]:
     """The known class of each group, or a number that no class has for a name."""
     result = {
         group: label
