@@ -1,5 +1,6 @@
-"""Groups of points: k-means (Lloyd 1982, the settings of faiss) and greedy k-center (Chance Constraints, sec. 3.3)."""
+"""Groups: k-means (Lloyd 1982, the settings of faiss), greedy k-center (Chance Constraints, sec. 3.3), connected pairs."""
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
@@ -146,3 +147,22 @@ def greedy_k_center(
             nearest, torch.cdist(points, centre, compute_mode="donot_use_mm_for_euclid_dist")[..., 0]
         )
     return torch.cat(indices, -1)
+
+
+def connected(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+    """For each of `count` nodes the one that stands for all that are connected with it, directly or by others.
+
+    >>> connected(5, [(0, 1), (3, 4), (4, 1)])
+    [1, 1, 2, 1, 1]
+    """
+    parent = list(range(count))
+
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    for one, other in pairs:
+        parent[root(one)] = root(other)
+    return [root(node) for node in range(count)]
