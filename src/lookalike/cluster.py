@@ -1,4 +1,4 @@
-"""Groups: k-means (Lloyd 1982, the settings of faiss), greedy k-center (Chance Constraints, sec. 3.3), connected pairs."""
+"""Groups: k-means (Lloyd 1982, the settings of faiss), greedy k-center (Chance Constraints, sec. 3.3), linked nodes."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec

@@ -50,13 +50,13 @@ def run(
 
 def _mend(source: str, answer: list[str], model: Path | None, known: Path | None, as_json: bool) -> None:
     from lookalike.discover.kept import LABELS
-    from lookalike.discover.session import AGAIN, Session
+    from lookalike.discover.session import AGAIN, ReviewSession
     from lookalike.search import Index
 
     given = [_parsed(text) for text in answer]
     check(not given or known is None, "answers are about groups that were shown: give --known before them, alone")
     place = open_review(source, model, known, again=not given)
-    session = Session(place, Index.open(source).store if Index.exists(source) else None)
+    session = ReviewSession(place, Index.open(source).store if Index.exists(source) else None)
     session.follow()
     for number, word in given:
         session.answer(number, word)

@@ -18,7 +18,7 @@ from lookalike.discover.grouping import Grouping
 from lookalike.discover.kept import ANSWERS, LOCK
 from lookalike.discover.lines import Brought
 from lookalike.discover.photos import Photos
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.evaluation import compare, evaluate
 from lookalike.files import lock, printable
 from lookalike.runs import RunFolder
@@ -29,7 +29,7 @@ METRIC = "r_precision"
 
 def begin(place: Path, photos: Photos, whole: Grouping, state: str) -> None:
     """Keep groups; where there were some, everything that was said stays, and the journal notes that they are new."""
-    before = Session(place) if kept.is_begun(place) else None
+    before = ReviewSession(place) if kept.is_begun(place) else None
     place.mkdir(exist_ok=True)
     with lock(place / LOCK):
         kept.keep(place, photos, whole, state)
@@ -38,10 +38,10 @@ def begin(place: Path, photos: Photos, whole: Grouping, state: str) -> None:
             if before is not None and photos.fingerprint not in ("", before.kept.photos.fingerprint):
                 line["brought"] = asdict(measured(before, photos))
             journal.append(place / ANSWERS, line)
-    Session(place).follow()
+    ReviewSession(place).follow()
 
 
-def measured(before: Session, photos: Photos) -> Brought:
+def measured(before: ReviewSession, photos: Photos) -> Brought:
     """What the model of `photos` brought to those that it did not learn."""
     kinds = {row.path: row.label for row in before.labelled() if row.verdict in ("known", "named")}
     held = _held_out(Path(photos.model))

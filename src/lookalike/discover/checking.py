@@ -73,8 +73,8 @@ class TableCheck:
         """Keep an answer: it is on disk when this returns."""
         known = 0 < number <= len(self.questions)
         check(known, f"there is no question {number}: they go from 1 to {len(self.questions):,}")
-        asked = self.questions[number - 1]
-        journal.append(self.file, asdict(PairAnswer(number, asked.left, asked.right, word)))
+        question = self.questions[number - 1]
+        journal.append(self.file, asdict(PairAnswer(number, question.left, question.right, word)))
 
     @property
     def following(self) -> PairQuestion | None:

@@ -23,7 +23,7 @@ BLOCK = 4_096  # photos whose vectors, or pairs of groups whose sums, are held a
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedGroups:
     """What was seen of two groups when a person said whether they are one."""
 
     seen: tuple[float, float]
@@ -31,7 +31,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class OpenQuestions:
     """Pairs of groups that a person may be asked about.
 
     pairs: two photos for each, one from the middle of each group.
@@ -62,7 +62,7 @@ class Likeness:
     level: float
     random: float
 
-    def candidates(self, mended: MendedGroups, judged: Sequence[Judged]) -> Candidates:
+    def open_questions(self, mended: MendedGroups, judged: Sequence[JudgedGroups]) -> OpenQuestions:
         """All pairs of neighbouring groups that nobody has spoken about; a photo in no group counts as one."""
         count = int(mended.groups.max(initial=APART)) + 1
         alone = mended.groups == APART
@@ -87,7 +87,7 @@ class Likeness:
         middle, vain = self._middles(own, sums), np.bincount(spoken.ravel(), minlength=len(names))
         chance = _chance(seen, judged)
         pairs = np.stack([middle[one], middle[other]], 1)
-        return Candidates(pairs, seen, chance, np.minimum(sizes[one], sizes[other]), vain[one] + vain[other])
+        return OpenQuestions(pairs, seen, chance, np.minimum(sizes[one], sizes[other]), vain[one] + vain[other])
 
     def _sums(self, own: Int64[np.ndarray, " n"]) -> Float64[np.ndarray, "g d"]:
         """The sum of the vectors of each group."""
@@ -124,7 +124,7 @@ def _products(
     return result
 
 
-def _chance(seen: Float64[np.ndarray, "m 2"], judged: Sequence[Judged]) -> Float64[np.ndarray, " m"]:
+def _chance(seen: Float64[np.ndarray, "m 2"], judged: Sequence[JudgedGroups]) -> Float64[np.ndarray, " m"]:
     """The most likely logistic model after all answers, with a normal prior around the guess."""
     weights = GUESS.copy()
     if judged:

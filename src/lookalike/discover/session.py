@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lookalike.discover import journal, kept, marking, table
-from lookalike.discover.gain import Candidates, Judged, Likeness
+from lookalike.discover.gain import JudgedGroups, Likeness, OpenQuestions
 from lookalike.discover.grouping import APART
 from lookalike.discover.kept import ANSWERS, LABELS, LOCK
 from lookalike.discover.lines import Brought, Entry, check_line
@@ -42,7 +42,7 @@ class GroupQuestion:
     photos: int
 
 
-class Session:
+class ReviewSession:
     """The groups of a folder as its answers leave them; `store`: of the index whose items the photos are.
 
     version: the lines of the journal that are in it.
@@ -57,7 +57,7 @@ class Session:
 
     def __init__(self, place: Path, store: Store | None = None) -> None:
         self.place, self.store, self.version = place, store, 0
-        self._candidates: Candidates | None = None  # of this version
+        self._questions: OpenQuestions | None = None  # of this version
         self._load()
         self._rebuild([])
         self.refresh()
@@ -87,7 +87,7 @@ class Session:
         self.since = len(standing(lines[places[-1] :] if places else lines))
         changed, self.version = len(lines) != self.version, len(lines)
         if changed:
-            self._candidates = None
+            self._questions = None
         return changed
 
     def _rebuild(self, lines: list[Entry]) -> None:
@@ -103,7 +103,7 @@ class Session:
         known = {group: label for group, label in self._labels.items() if label in classes}
         fixed = np.array([label is not None for label in photos.labels], bool)
         self.mended = MendedGroups(found.groups, known, fixed)
-        self.judged: list[Judged] = []
+        self.judged: list[JudgedGroups] = []
         self.lines: list[Entry] = []
         self.entries: list[Entry] = []
         for line in lines:
@@ -115,7 +115,7 @@ class Session:
             self.mended.apply(entry)
             self.entries.append(entry)
         if "seen" in line and line["do"] != "unsure":
-            self.judged.append(Judged((float(line["seen"][0]), float(line["seen"][1])), line["do"] == "same"))
+            self.judged.append(JudgedGroups((float(line["seen"][0]), float(line["seen"][1])), line["do"] == "same"))
         self.lines.append(line)
 
     def _by_rows(self, line: Entry) -> dict[str, Any] | None:
@@ -172,11 +172,11 @@ class Session:
         return GroupQuestion(self.version + 1, left, right, best["chance"], best["settles"])
 
     @property
-    def _open(self) -> Candidates:
+    def _open(self) -> OpenQuestions:
         """What may be asked about, computed once for each version."""
-        if self._candidates is None:
-            self._candidates = self._like.candidates(self.mended, self.judged)
-        return self._candidates
+        if self._questions is None:
+            self._questions = self._like.open_questions(self.mended, self.judged)
+        return self._questions
 
     @property
     def stop(self) -> str:

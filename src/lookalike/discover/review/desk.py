@@ -12,7 +12,7 @@ from lookalike.discover.marking import REVIEW
 from lookalike.discover.mending import WORDS, checked_name
 from lookalike.discover.review.strips import Strips, halves, middle
 from lookalike.discover.review.view import ReviewForm, Word, review_form
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.errors import UserError, check
 from lookalike.image_files import UnreadableError, read
 from lookalike.search.adding.sources import listing
@@ -29,7 +29,7 @@ class Desk:
     def __init__(
         self, place: Path, index: Index | None = None, source: str | None = None, read_only: bool = False
     ) -> None:
-        self.session, self.read_only = Session(place, None if index is None else index.store), read_only
+        self.session, self.read_only = ReviewSession(place, None if index is None else index.store), read_only
         self._index, self._source = index, source
         of_index = "are no items of an index" if index else "are items of an index"
         check(bool(self.session.kept.photos.ids) == bool(index), f"the photos of '{place}' {of_index}: delete it")

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lookalike.discover.mending import LONGEST
 from lookalike.discover.review.strips import State, Strips
-from lookalike.discover.session import AGAIN, Session
+from lookalike.discover.session import AGAIN, ReviewSession
 from lookalike.files import printable
 
 TYPICAL, ODD = 150, 50  # photos of a strip that are shown, from its beginning and its end
@@ -87,7 +87,7 @@ class Word(BaseModel):
 
 
 def review_form(
-    session: Session, strips: Strips, best: dict[str, Any] | None, count: int, read_only: bool
+    session: ReviewSession, strips: Strips, best: dict[str, Any] | None, count: int, read_only: bool
 ) -> ReviewForm:
     """The first `count` strips, the next question, and how far it has come."""
     return ReviewForm(
@@ -104,12 +104,12 @@ def review_form(
     )
 
 
-def _photo(session: Session, row: int) -> Photo:
+def _photo(session: ReviewSession, row: int) -> Photo:
     name = printable(Path(session.rows[row].path).name)
     return Photo(row=row, name=name, thumbnail=f"/v1/review/photos/{row}?of={session.kept.digest}")
 
 
-def strip_forms(session: Session, strips: Strips, count: int, most: int = MOST) -> list[StripForm]:
+def strip_forms(session: ReviewSession, strips: Strips, count: int, most: int = MOST) -> list[StripForm]:
     """The first `count` strips, or fewer: as many as show `most` photos."""
     result: list[StripForm] = []
     photos = 0
@@ -121,7 +121,7 @@ def strip_forms(session: Session, strips: Strips, count: int, most: int = MOST) 
     return result
 
 
-def _strip(session: Session, strips: Strips, number: int) -> StripForm:
+def _strip(session: ReviewSession, strips: Strips, number: int) -> StripForm:
     rows = strips.typical(number)
     shown = rows if len(rows) <= TYPICAL + ODD else [*rows[:TYPICAL], *rows[-ODD:]]
     return StripForm(
@@ -134,7 +134,7 @@ def _strip(session: Session, strips: Strips, number: int) -> StripForm:
     )
 
 
-def _question(session: Session, best: dict[str, Any]) -> QuestionForm:
+def _question(session: ReviewSession, best: dict[str, Any]) -> QuestionForm:
     groups = session.mended.groups
     labels = ["" if groups[best[side]] < 0 else session.label(int(groups[best[side]])) for side in ("left", "right")]
     return QuestionForm(
@@ -148,7 +148,7 @@ def _question(session: Session, best: dict[str, Any]) -> QuestionForm:
     )
 
 
-def _progress(session: Session, strips: Strips) -> ProgressForm:
+def _progress(session: ReviewSession, strips: Strips) -> ProgressForm:
     mended, answers = strips.mended, session.answered
     states = [(number, strips.state(number)) for number in strips.numbers]
     settled = mended.fixed | mended.out | mended.aside
