@@ -24,7 +24,7 @@ SHORT = (
 
 @pytest.fixture
 def marked(photos, tmp_path):
-    """A table of new photos, copies of old ones, and photos of which is only known what they are not."""
+    """A table of new photos, copies of old ones, and photos with only ruled-out labels."""
     more = folder(tmp_path / "more", classes=16, each=3)
     copies = [shutil.copy(photos / f"class {number:02d}" / "1.png", tmp_path / f"{number}.png") for number in (3, 7)]
     rows = [

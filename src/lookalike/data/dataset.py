@@ -127,7 +127,7 @@ class Dataset:
         return number[self.labels]
 
     def undecided(self) -> Bool[Tensor, " n"]:
-        """The images with only ruled-out labels."""
+        """The images of which it is known only which classes they do not belong to."""
         if self.denied is None:
             return torch.zeros(len(self), dtype=torch.bool)
         return torch.isin(self.labels, self.denied[:, 0])

@@ -78,18 +78,18 @@ class Seen(NamedTuple):
 
     @property
     def labels(self) -> Integer[Tensor, " n"]:
-        """Of all of them; no number means two classes."""
+        """The labels of all of them; no number means two classes."""
         own = self.train.labels
         return own if self.held is None else torch.cat((own, self.held.labels + own.max() + 1))
 
     @property
     def judges(self) -> Dataset:
-        """Without validation classes the train images, which can judge what they did not fit."""
+        """The validation images; without any the train images, which can judge what was not fitted to them."""
         return self.train if self.held is None else self.held
 
     @property
     def chances(self) -> Float[Tensor, " n"] | None:
-        """Of their labels, where they weigh."""
+        """The chances of their labels, where they weigh."""
         parts = [part.chances for part in (self.train, self.held) if part is not None]
         known = [part for part in parts if part is not None]
         return torch.cat(known) if len(known) == len(parts) else None
@@ -161,7 +161,7 @@ class Untrained:
         return judge_by_folds(labels, count, self.recipe.seed, vectors, METRICS, judging)
 
     def _create(self, readout: str | None) -> Model:
-        """The network as it was, whatever training has made of it since. What has judged a readout may teach it now."""
+        """The network as it was before training. Images that have judged a readout may now be used to fit it."""
         with weights_of(self.model.embedder, self.before):
             if readout is None:
                 return self._bare(self.model)

@@ -1,4 +1,4 @@
-"""Training in little time: the first stages stay as they are, on maps of which, computed once, the later ones learn."""
+"""Training in little time: the first stages stay as they are; the later ones learn on their maps, computed once."""
 
 from dataclasses import replace
 

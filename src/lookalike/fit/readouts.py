@@ -79,7 +79,7 @@ def of_features(
 
 
 def dimensions(recipe: Recipe) -> int:
-    """Of a head, and of readouts in few components."""
+    """The dimensions of a head, and of readouts in few components."""
     most = recipe.train.dim
     return most if isinstance(most, int) else recipe.model.architecture.dim or 128
 
@@ -118,7 +118,7 @@ def trained_head(recipe: Recipe, model: Model, taught: LabelledFeatures) -> nn.S
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """For products so small that threads mostly wait for each other, on a busy machine for very long."""
+    """For products so small that threads mostly wait for each other, which takes very long on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
