@@ -78,7 +78,7 @@ def open_review(source: str, model: Path | None, known: Path | None = None, agai
         if not again or not any(changes.values()):
             return place
         changed = next(words for words, true in changes.items() if true)
-        typer.echo(f"{changed}: groups are found anew, and everything that you said stays.", err=True)
+        typer.echo(f"{changed}: groups are found again; your answers and changes stay.", err=True)
         model = model or (Path(before.photos.model) if before.photos.model else None)
     _find_groups(source, place, state, model, known, {} if before is None else before.photos.given)
     return place

@@ -1,10 +1,10 @@
-"""The next best question: of which two groups is it worth most to know whether they are one?
+"""The next best question: for which two groups is it worth most to know whether they are one?
 
 Only groups with neighbours in each other are candidates. The chance that two of them are one is a logistic model of
 their mean similarity and of how much less that is than the similarity within them; it begins as a guess around the
 level of the groups and learns from every answer. A question is worth the chance of a merge times the
 photos that it settles (those of the smaller group), less for groups that were asked about in vain before, so that
-questions do not stay at one place.
+questions do not circle around one place.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class OpenQuestions:
 
     @property
     def gain(self) -> Float64[np.ndarray, " m"]:
-        """Photos that an answer is expected to bring into their group."""
+        """The photos that are expected to join their group by an answer."""
         return np.asarray(self.chance * self.settled / (1 + self.vain))
 
 
@@ -63,7 +63,7 @@ class Likeness:
     random: float
 
     def open_questions(self, mended: MendedGroups, judged: Sequence[JudgedGroups]) -> OpenQuestions:
-        """All pairs of neighbouring groups that nobody has spoken about; a photo in no group counts as one."""
+        """All pairs of neighbouring groups that nobody has judged; a photo in no group counts as a group."""
         count = int(mended.groups.max(initial=APART)) + 1
         alone = mended.groups == APART
         groups = np.where(alone, count + np.arange(len(alone)), mended.groups)

@@ -1,9 +1,8 @@
-"""Groups that a person mends, in a folder: what was found, what was said, and the table that `fit` reads.
+"""Groups that a person mends, in a folder: what was found, a person's changes, and the table that `fit` reads.
 
-`answers.jsonl` only grows. It speaks of photos by their names (ids in an index, else paths from where the folder is),
-so that it outlives the groups in `found.npz`, which are found anew by another model, or where photos come and go.
-`labels.csv`, and marks in an index, follow from both. The next question follows from them, too: whoever asks is asked
-the same, on the command line and on the page.
+`answers.jsonl` only grows. It names photos (by ids in an index, else by paths from where the folder is), so that it
+outlives the groups in `found.npz`, which are found again by another model, or when photos come and go. `labels.csv` and
+marks in an index follow from both. So does the next question, which is the same on the command line and on the page.
 """
 
 import re
@@ -27,13 +26,13 @@ from lookalike.errors import UserError, check
 from lookalike.files import lock, printable
 from lookalike.search.stores import Store
 
-AGAIN = 20  # words after which another fit is offered
+AGAIN = 20  # answers and changes after which another fit is offered
 UNLIKELY = 0.1  # chance that two groups are one, below which nobody needs to be asked
 
 
 @dataclass(frozen=True)
 class GroupQuestion:
-    """Do these two photos show the same kind? With this `chance` they do, and `photos` come into their group."""
+    """Do these two photos show the same kind? With this `chance` they do, and then `photos` join their group."""
 
     number: int
     left: str
@@ -46,10 +45,10 @@ class ReviewSession:
     """The groups of a folder as its answers leave them; `store`: of the index whose items the photos are.
 
     version: the lines of the journal that are in it.
-    lines: what was said and not taken back.
-    entries: those of them that speak of photos which are still there, by their rows.
-    found: the lines about groups that were found anew.
-    since: how much was said after the last of them.
+    lines: the answers and changes that were not taken back.
+    entries: those of them that are about photos which are still there, by their rows.
+    found: the lines about groups that were found again.
+    since: the number of answers and changes after the last of them.
     mended: the groups.
     fineness: the level that was chosen, from 0 to 1; None as suggested.
     level: the same as the mean similarity down to which groups were merged.
@@ -69,7 +68,7 @@ class ReviewSession:
         self._row = {name: row for row, name in enumerate(self._names)}
 
     def refresh(self) -> bool:
-        """Take up what others have said meanwhile; whether there was anything."""
+        """Take in the changes of others; whether there were any."""
         numbered = journal.numbered(self.place / ANSWERS)
         for number, line in numbered[self.version :]:
             _check(line, f"line {number} of '{self.place.name}/{ANSWERS}' cannot be used")
@@ -119,7 +118,7 @@ class ReviewSession:
         self.lines.append(line)
 
     def _by_rows(self, line: Entry) -> dict[str, Any] | None:
-        """A line with rows in place of names; None where no photo is left that it speaks of."""
+        """A line with rows in place of names; None if no photo that it names is left."""
         entry = {name: value for name, value in line.items() if name not in ("photos", "left", "right")}
         if line["do"] in ("name", "split", "out", "aside"):
             entry["rows"] = [self._row[name] for name in line["photos"] if name in self._row]
@@ -142,7 +141,7 @@ class ReviewSession:
 
     @property
     def commands(self) -> Sequence[str]:
-        """How a model learns from the groups, and how they are then found by it."""
+        """The command by which a model learns from the groups, and the one that then finds groups by it."""
         source = shlex.quote(printable(str(self.place).removesuffix(".review")))
         table, run = shlex.quote(printable(str(self.place / LABELS))), f"run-{len(self.found) + 1}"
         use = f"review {source} --model" if self.store is None else f"upgrade {source}"
@@ -159,12 +158,12 @@ class ReviewSession:
 
     @property
     def brought(self) -> str:
-        """What the last new model brought, in words; nothing where there was none."""
+        """How much the last new model improved, in words; nothing if there was none."""
         last = self.found[-1] if self.found else {}
         return str(Brought(**last["brought"])) if "brought" in last else ""
 
     def question(self) -> GroupQuestion | None:
-        """The one whose answer is expected to bring most; None where nothing is left to ask."""
+        """The question whose answer is expected to settle most photos; None if nothing is left to ask."""
         best = self.best()
         if best is None:
             return None
@@ -188,7 +187,7 @@ class ReviewSession:
         return ""
 
     def best(self) -> dict[str, Any] | None:
-        """The same as an answer to it is kept, without the word."""
+        """The same question as the journal keeps it, without the answer."""
         found = self._open
         if not len(found.pairs):
             return None
@@ -198,7 +197,7 @@ class ReviewSession:
         return {"left": left, "right": right, "seen": found.seen[place].tolist(), **worth}
 
     def answer(self, number: int, word: Answer, who: str = REVIEW) -> None:
-        """Keep the answer to the question of this number, which must be the next one; groups follow at once."""
+        """Save the answer to the question of this number, which must be the next one; groups change at once."""
         with lock(self.place / LOCK):
             self.refresh()
             message = f"question {number} is not the next one, which is {self.version + 1}: ask again"
@@ -208,7 +207,7 @@ class ReviewSession:
             self._keep({"do": word, **(best or {})}, who)
 
     def say(self, version: int, entry: Entry, who: str = REVIEW) -> None:
-        """Keep what somebody said about the groups of this `version`; it is on disk when this returns."""
+        """Save a change of the groups of this `version`; it is on disk when this returns."""
         with lock(self.place / LOCK):
             self.refresh()
             check(version == self.version, "somebody else has changed these groups meanwhile: look again")
@@ -239,12 +238,12 @@ class ReviewSession:
             marking.keep(self.store, self.kept.photos.ids, self.entries, who)
 
     def label(self, group: int) -> str:
-        """What a group is called; one without a name as it was found, or by a number that no other has."""
+        """The name of a group; without one, that with which it was found, or a number that no other group has."""
         new = self._numbered + 1 + group - len(self._labels)
         return self.mended.names.get(group, self._labels.get(group, f"{NEW} {new}"))
 
     def labelled(self) -> list[GroupedPhoto]:
-        """The rows of the table; what nobody could tell has no label."""
+        """The rows of the table; what nobody could identify has no label."""
         mended = self.mended
         result = []
         for row, photo in enumerate(self.rows):

@@ -1,4 +1,4 @@
-"""One review that threads share: what it shows, words that are kept, and pictures."""
+"""One review that threads share: what it shows, changes that are saved, and pictures."""
 
 import threading
 from functools import cached_property
@@ -52,7 +52,7 @@ class Desk:
             return review_form(self.session, self._strips, self._best, count, self.read_only)
 
     def say(self, word: Word, who: str = REVIEW) -> None:
-        """Keep a word of whoever it was: it is on disk when this returns."""
+        """Save someone's change: it is on disk when this returns."""
         with self._lock:
             if self.session.refresh():
                 self._look()
@@ -85,7 +85,7 @@ class Desk:
 
 
 def _entry_of(word: Word, strips: Strips) -> dict[str, Any]:
-    """The line for a word that answers no question: groups become photos, and so it means the same at every level."""
+    """The line for a change that answers no question; it names photos, not groups, to mean the same at every level."""
     if word.do == "undo":
         return {"do": "undo"}
     if word.do == "level":
@@ -110,7 +110,7 @@ def _middle(strips: Strips, group: int | None) -> int:
 
 
 def _chosen(word: Word, strips: Strips) -> np.ndarray:
-    """The photos that are chosen, else those of the group that brought no label of their own."""
+    """The chosen photos, or else those of the group that came without a label."""
     count = len(strips.vectors)
     if word.photos:
         check(
