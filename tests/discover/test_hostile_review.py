@@ -66,10 +66,10 @@ LINES = [
 def test_a_line_that_nobody_has_said_is_refused(place):
     for line in LINES:
         (place / "answers.jsonl").write_text(json.dumps(SAME) + "\n{torn\n" + json.dumps(line) + "\n")
-        with pytest.raises(UserError) as told:
+        with pytest.raises(UserError) as refusal:
             ReviewSession(place)
         expected = r"line 3 of 'shop.review/answers.jsonl' cannot be used \(.*\): remove this line, the others stay"
-        assert re.fullmatch(expected, str(told.value)), line
+        assert re.fullmatch(expected, str(refusal.value)), line
 
 
 def test_what_is_no_whole_line_never_counts(place):
@@ -173,12 +173,12 @@ def test_only_photos_of_the_source_are_shown(place, tmp_path):
 def test_answers_about_a_table_have_types(tmp_path):
     rows = [GroupedPhoto(name, "group 1", "found", 0.5, 0.1) for name in "ab"]
     write(rows, tmp_path / "groups.csv")
-    asked = TableCheck(tmp_path / "groups.csv")
-    asked.answer(1, "same")
-    (kept,) = journal.entries(asked.file)
+    check = TableCheck(tmp_path / "groups.csv")
+    check.answer(1, "same")
+    (kept,) = journal.entries(check.file)
     for line in ({"number": "1"}, {"answer": "explode"}, {"more": 1}, {"left": "c"}):
-        journal.append(asked.file, kept | {"answer": "unsure"} | line)
-    assert [answer.answer for answer in asked.answers] == ["same"]
+        journal.append(check.file, kept | {"answer": "unsure"} | line)
+    assert [answer.answer for answer in check.answers] == ["same"]
 
 
 def test_pictures_of_two_reviews_have_different_addresses(place, tmp_path):

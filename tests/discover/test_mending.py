@@ -198,12 +198,12 @@ def test_a_person_is_told_when_further_answers_bring_little(tmp_path):
     vectors = (np.repeat(draw.normal(size=(10, 16)), 9, 0) + 0.9 * draw.normal(size=(90, 16))).astype(np.float32)
     photos = Photos([f"{row}.png" for row in range(90)], vectors, [None] * 90, "sphere")
     begin(tmp_path / "shop.review", photos, hierarchy(vectors), "one")
-    desk, told = Desk(tmp_path / "shop.review"), []
+    desk, advice = Desk(tmp_path / "shop.review"), []
     while (question := desk.show(1).question) is not None:
-        told.append(question.stop)
+        advice.append(question.stop)
         assert "probably different" not in question.stop or question.chance < 0.1
         desk.say(Word(version=desk.session.version, do="different"))
-    assert list(dict.fromkeys(told)) == [
+    assert list(dict.fromkeys(advice)) == [
         "",
         "Another answer is expected to move less than one photo: you can stop here.",
         "What is left to ask about is probably different: you can stop here.",
@@ -215,9 +215,9 @@ def test_what_is_settled_is_not_asked_about(place):
     best = session.best()
     say(session, do="out", rows=[best["left"]])
     for _ in range(200):
-        asked = session.best()
-        if asked is None:
+        question = session.best()
+        if question is None:
             break
-        assert best["left"] not in (asked["left"], asked["right"])
+        assert best["left"] not in (question["left"], question["right"])
         session.answer(session.version + 1, "different")
     assert session.best() is None

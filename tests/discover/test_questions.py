@@ -54,16 +54,16 @@ def test_groups_are_compared_by_the_mean_similarity_of_their_pairs(circle, block
 
 
 def test_the_next_question_is_computed_once_for_each_word(place, monkeypatch):
-    desk, asked, compute = Desk(place), [], Likeness.open_questions
-    monkeypatch.setattr(Likeness, "open_questions", lambda *given: asked.append(1) or compute(*given))
+    desk, computed, compute = Desk(place), [], Likeness.open_questions
+    monkeypatch.setattr(Likeness, "open_questions", lambda *given: computed.append(1) or compute(*given))
     for number in range(3):
         desk.say(Word(version=number, do="different"))
         desk.show(20)
-    assert len(asked) == 3
+    assert len(computed) == 3
     other = ReviewSession(place)
     other.answer(4, "unsure")
     assert [desk.show(20).question.left.row for _ in range(2)] == [other.best()["left"]] * 2
-    assert len(asked) == 3 + 1 + 2  # the other's before its word and after it, and this one's
+    assert len(computed) == 3 + 1 + 2  # the other's before its word and after it, and this one's
 
 
 def test_what_was_said_is_not_asked_again_and_counts_against_the_group(circle):

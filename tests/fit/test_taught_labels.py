@@ -130,17 +130,17 @@ def test_suspects_among_given_labels_are_left_out_where_groups_are_not_learnt(pa
 def test_only_judging_images_are_asked_and_classes_without_one_always_teach():
     labels = torch.arange(10).repeat_interleave(4)
     judging = (torch.arange(40) % 4 < 3) & (labels < 8)
-    asked, points = [], torch.eye(10)[labels]
+    judged, points = [], torch.eye(10)[labels]
 
     def vectors(others, own):
         assert not (labels[others].unique()[:, None] == labels[own].unique()).any()
         assert bool(others[labels >= 8].all())
         assert int(others.sum()) + 4 * int(labels[own].unique().numel()) == 40
-        asked.append(own)
+        judged.append(own)
         return {"": points[own]}
 
     result = judge_by_folds(labels, 4, 0, vectors, ("recall@1",), judging)[""]
-    assert torch.equal(torch.stack(asked).sum(0), judging.long())
+    assert torch.equal(torch.stack(judged).sum(0), judging.long())
     assert len(result.labels) == int(judging.sum())
 
 
