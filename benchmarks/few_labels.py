@@ -23,6 +23,7 @@ from benchmarks.questions import interval
 from lookalike.discover.grouping import hierarchy
 from lookalike.evaluation import evaluate
 from lookalike.fit import readouts
+from lookalike.fit.prepare import LabelledFeatures
 
 FEW, CLASSES = 4, 10  # labelled photos of a class, and labelled classes
 SHOWN = {"whitened features": "whitened", "head on the features": "head"}
@@ -63,8 +64,8 @@ class FewLabels:
 
     def fitted(self, name: str, labels: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
         half = self.half
-        taught = half.points[torch.from_numpy(rows)], torch.from_numpy(labels[rows])
-        each = readouts.with_own_head(half.recipe, half.model, *taught)
+        taught = LabelledFeatures(half.points, torch.from_numpy(labels)).of(torch.from_numpy(rows))
+        each = readouts.with_own_head(half.recipe, half.model, taught)
         return {
             f"{name}: {SHOWN[fit.name]}": self.judged(fit.vectors(half.model, half.unseen))
             for fit in each

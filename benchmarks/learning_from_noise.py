@@ -33,6 +33,7 @@ from lookalike.evaluation import evaluate
 from lookalike.fit import readouts
 from lookalike.fit.candidates import Seen
 from lookalike.fit.defaults import every
+from lookalike.fit.prepare import LabelledFeatures
 from lookalike.fit.sample import turns
 from lookalike.fit.taught_labels import decided, doubts_of
 from lookalike.recipe import build, of_tree
@@ -73,8 +74,8 @@ class NoisyClasses:
 
     def head(self, labels: Tensor, rows: Tensor | None = None, chances: Tensor | None = None) -> dict[str, float]:
         """A head on the features that learns these labels, on unseen classes."""
-        some = torch.ones(len(labels), dtype=torch.bool) if rows is None else rows
-        head = readouts.trained_head(self.recipe, self.model, self.points[some], labels[some], chances)
+        every = LabelledFeatures(self.points, labels, chances)
+        head = readouts.trained_head(self.recipe, self.model, every if rows is None else every.of(rows))
         with torch.inference_mode():
             result = evaluate(head(self.unseen), self.codes, metrics=METRICS, normalise="sphere")
         return {name: result[name] for name in METRICS}

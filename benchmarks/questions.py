@@ -30,7 +30,7 @@ import torch
 from benchmarks.discover import of_all, read
 from benchmarks.verdicts import unit
 from lookalike.discover.beginning import begin
-from lookalike.discover.gain import Candidates, Judged, Likeness
+from lookalike.discover.gain import JudgedGroups, Likeness, OpenQuestions
 from lookalike.discover.grouping import APART, hierarchy
 from lookalike.discover.mending import MendedGroups
 from lookalike.discover.photos import Photos
@@ -43,7 +43,7 @@ WAYS = ("gain", "uncertainty", "random")
 NOISE, KIND = 1.5, 20  # of the vectors whose time is taken, and how many are of one kind
 
 
-def chosen(way: str, found: Candidates, draw: np.random.Generator) -> int:
+def chosen(way: str, found: OpenQuestions, draw: np.random.Generator) -> int:
     if way == "random":
         return int(draw.integers(len(found.pairs)))
     worth = found.gain if way == "gain" else -np.abs(found.chance - 0.5)
@@ -54,16 +54,16 @@ def asked(
     way: str, like: Likeness, groups: np.ndarray, labels: np.ndarray, answers: int, seed: int
 ) -> tuple[list[float], list[np.ndarray]]:
     """ARI before the first answer and after each, and the groups before any answer, after half and after all."""
-    mended, judged, draw = MendedGroups(groups, {}), list[Judged](), np.random.default_rng(seed)
+    mended, judged, draw = MendedGroups(groups, {}), list[JudgedGroups](), np.random.default_rng(seed)
     result, kept = [of_all(mended.groups, labels)], [mended.groups.copy()]
     for number in range(1, answers + 1):
-        found = like.candidates(mended, judged)
+        found = like.open_questions(mended, judged)
         if len(found.pairs):
             place = chosen(way, found, draw)
             left, right = found.pairs[place].tolist()
             same = bool(labels[left] == labels[right])
             mended.apply({"do": "same" if same else "different", "left": left, "right": right})
-            judged.append(Judged((float(found.seen[place, 0]), float(found.seen[place, 1])), same))
+            judged.append(JudgedGroups((float(found.seen[place, 0]), float(found.seen[place, 1])), same))
         result.append(of_all(mended.groups, labels))
         if number in (answers // 2, answers):
             kept.append(mended.groups.copy())

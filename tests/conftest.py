@@ -6,6 +6,7 @@ cores.
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,12 @@ def window() -> Iterator[Any]:
         missing(lacking())
     with chromium() as opened:
         yield opened
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that was computed before is known, and nothing stays."""
+    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

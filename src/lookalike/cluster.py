@@ -1,6 +1,6 @@
-"""Groups of points: k-means (Lloyd 1982, the settings of faiss) and greedy k-center (Chance Constraints, sec. 3.3)."""
+"""Groups: k-means (Lloyd 1982, the settings of faiss), greedy k-center (Chance Constraints, sec. 3.3), linked nodes."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
@@ -10,6 +10,7 @@ from jaxtyping import Float, Integer
 from torch import Tensor
 
 from lookalike.errors import check, install, unknown
+from lookalike.progress import Progress
 
 BLOCK = 2**23  # distances held at once
 SHIFT = 1 / 1024  # how far the two halves of a split cluster are moved apart, as in faiss
@@ -31,7 +32,7 @@ def k_means(
     iterations: int = 20,
     seed: int = 1234,
     backend: Backend = "auto",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> KMeans:
     """Lloyd's algorithm from random points, without restarts; an empty cluster takes half of the largest one.
 
@@ -82,7 +83,7 @@ def nearest_centres(
     return assignment, distances
 
 
-def _lloyd(points: Tensor, centres: Tensor, iterations: int, progress: Callable[[int, int], None] | None) -> Tensor:
+def _lloyd(points: Tensor, centres: Tensor, iterations: int, progress: Progress | None) -> Tensor:
     for done in range(1, iterations + 1):
         assignment, _ = nearest_centres(points, centres)
         sizes = torch.bincount(assignment, minlength=len(centres))
@@ -106,9 +107,7 @@ def _split_largest(centres: Tensor, sizes: Tensor) -> None:
         sizes[largest] -= sizes[empty]
 
 
-def _lloyd_faiss(
-    points: Tensor, centres: Tensor, iterations: int, progress: Callable[[int, int], None] | None
-) -> Tensor:
+def _lloyd_faiss(points: Tensor, centres: Tensor, iterations: int, progress: Progress | None) -> Tensor:
     """One iteration at a time, so that progress can be reported."""
     import faiss
 
@@ -148,3 +147,22 @@ def greedy_k_center(
             nearest, torch.cdist(points, centre, compute_mode="donot_use_mm_for_euclid_dist")[..., 0]
         )
     return torch.cat(indices, -1)
+
+
+def connected(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+    """For each of `count` nodes the one that stands for all that are connected with it, directly or by others.
+
+    >>> connected(5, [(0, 1), (3, 4), (4, 1)])
+    [1, 1, 2, 1, 1]
+    """
+    parent = list(range(count))
+
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    for one, other in pairs:
+        parent[root(one)] = root(other)
+    return [root(node) for node in range(count)]

@@ -123,11 +123,11 @@ def _gif_blocks(data: bytes) -> Iterator[int]:
         place += 1
 
 
-def check_size(height: int, width: int, scans: int, most: int = MAX_PIXELS) -> None:
-    """Refuse an image of more than `most` pixels, or of too many scans of them, before they are decoded."""
-    if height * width > most:
-        raise UnreadableError("bomb", f"{width} × {height} pixels, more than {most:,}")
-    if scans * height * width > PASSES * most:
+def check_size(height: int, width: int, scans: int) -> None:
+    """Refuse an image of too many pixels, or of too many scans of them, before they are decoded."""
+    if height * width > MAX_PIXELS:
+        raise UnreadableError("bomb", f"{width} × {height} pixels, more than {MAX_PIXELS:,}")
+    if scans * height * width > PASSES * MAX_PIXELS:
         raise UnreadableError("bomb", f"{scans} scans of {width} × {height} pixels")
 
 

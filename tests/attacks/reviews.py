@@ -20,7 +20,7 @@ from lookalike.discover.kept import ANSWERS, FOUND, LABELS
 from lookalike.discover.photos import Photos
 from lookalike.discover.review.desk import Desk
 from lookalike.discover.review.view import Word
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.errors import UserError
 from lookalike.files import printable
 from tests.attacks.damage import damaged
@@ -72,11 +72,11 @@ def begun(chance: random.Random, draw: np.random.Generator, place: Path) -> Path
 
 def agree(folder: Path) -> None:
     """Whoever reads the folder anew sees what whoever took it up line by line saw, and so does the table."""
-    one = Session(folder)
+    one = ReviewSession(folder)
     for seed in range(3):
         speak(random.Random(seed), Desk(folder))
     one.refresh()
-    other = Session(folder)
+    other = ReviewSession(folder)
     for name in ("groups", "aside", "out"):
         right((getattr(one.mended, name) == getattr(other.mended, name)).all(), f"two readers differ: {name}")
     right((one.mended.names, one.entries) == (other.mended.names, other.entries), "two readers differ")

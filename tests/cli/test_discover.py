@@ -129,9 +129,9 @@ def test_groups_are_found_anew_where_items_have_come_and_answers_stay(lookalike,
     store = Index.open(index).store
     store.put([Item("new")], store.vectors(["00"]))
     stale = lookalike("ask", index, "--answer", "4=unsure")
-    assert (stale.code, "found anew" in stale.error) == (0, False)  # it is an answer to what was shown
+    assert (stale.code, "found again" in stale.error) == (0, False)  # it is an answer to what was shown
     anew = lookalike("ask", index, "--json")
-    assert "Photos have come or gone: groups are found anew, and everything that you said stays." in anew.error
+    assert "Photos have come or gone: groups are found again; your answers and changes stay." in anew.error
     content = json.loads(anew.out)
     assert (content["answers"], content["question"]["number"], content["fit_again"]) == (4, 6, False)
     assert len(rows(index.with_name("shop.index.review") / "labels.csv")) == 49
@@ -162,11 +162,11 @@ def test_known_labels_reach_a_review_and_stay_when_groups_are_found_anew(lookali
     refused = lookalike("ask", flat, "--known", tmp_path / "some.csv", "--answer", "1=same")
     assert (refused.code, "give --known before them" in refused.error) == (2, True)
     begun = lookalike("ask", flat, "--known", tmp_path / "some.csv")
-    assert "The known labels are others: groups are found anew, and everything that you said stays." in begun.error
+    assert "The known labels are others: groups are found again; your answers and changes stay." in begun.error
     given = known()
     assert {name[:8] for name in given} == {"class 00", "class 01"}
     assert len(given) == len(rows(tmp_path / "some.csv")) / 2  # others were only found
-    assert "found anew" not in lookalike("ask", flat, "--known", tmp_path / "some.csv").error
+    assert "found again" not in lookalike("ask", flat, "--known", tmp_path / "some.csv").error
     (flat / given[0]).unlink()
     anew = lookalike("ask", flat)
     assert "Photos have come or gone" in anew.error

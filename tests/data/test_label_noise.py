@@ -54,7 +54,7 @@ def test_the_bounds_hold_in_nearly_all_draws_of_errors_to_look_alikes():
 def test_vectors_that_tell_nothing_say_so():
     vectors, given, _ = images(noise=40)
     share = wrong_labels(vectors, given)
-    assert not share.told
+    assert not share.conclusive
     assert "cannot tell" in str(share)
     assert not doubted(label_chances(vectors, given), given, share).any()
 

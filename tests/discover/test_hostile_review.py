@@ -10,7 +10,7 @@ import pytest
 from lookalike.discover import journal
 from lookalike.discover.checking import TableCheck
 from lookalike.discover.review.desk import Desk
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.discover.table import GroupedPhoto, write
 from lookalike.errors import UserError
 from tests.search.conftest import photo
@@ -66,10 +66,10 @@ LINES = [
 def test_a_line_that_nobody_has_said_is_refused(place):
     for line in LINES:
         (place / "answers.jsonl").write_text(json.dumps(SAME) + "\n{torn\n" + json.dumps(line) + "\n")
-        with pytest.raises(UserError) as told:
-            Session(place)
+        with pytest.raises(UserError) as refusal:
+            ReviewSession(place)
         expected = r"line 3 of 'shop.review/answers.jsonl' cannot be used \(.*\): remove this line, the others stay"
-        assert re.fullmatch(expected, str(told.value)), line
+        assert re.fullmatch(expected, str(refusal.value)), line
 
 
 def test_what_is_no_whole_line_never_counts(place):
@@ -85,7 +85,7 @@ def test_what_is_no_whole_line_never_counts(place):
 
 
 def test_a_journal_that_was_put_back_as_it_was_is_read_anew(place):
-    session, file = Session(place), place / "answers.jsonl"
+    session, file = ReviewSession(place), place / "answers.jsonl"
     session.say(0, {"do": "out", "rows": [0]})
     before = file.read_bytes()
     session.say(1, {"do": "out", "rows": [1]})
@@ -124,9 +124,9 @@ def test_arrays_that_no_review_keeps_are_refused(place):
         arrays = known | harm(known)
         np.savez(place / "found.npz", **{name: value for name, value in arrays.items() if value is not None})
         with pytest.raises(UserError, match=r"found.npz' is damaged or of an earlier version: delete"):
-            Session(place)
+            ReviewSession(place)
     np.savez(place / "found.npz", **known)
-    Session(place)
+    ReviewSession(place)
 
 
 def test_a_file_that_is_cut_off_or_none_is_refused(place):
@@ -134,7 +134,7 @@ def test_a_file_that_is_cut_off_or_none_is_refused(place):
     for harmed in (b"", b"PK", content[: len(content) // 2], content[:-30], b"\x80\x04K\x01."):
         (place / "found.npz").write_bytes(harmed)
         with pytest.raises(UserError, match="damaged"):
-            Session(place)
+            ReviewSession(place)
 
 
 def test_links_lead_nowhere(place, tmp_path):
@@ -144,11 +144,11 @@ def test_links_lead_nowhere(place, tmp_path):
         (place / name).unlink(missing_ok=True)
         (place / name).symlink_to(own)
         if name == "labels.csv":
-            Session(place).say(0, {"do": "out", "rows": [0]})
+            ReviewSession(place).say(0, {"do": "out", "rows": [0]})
             assert not (place / name).is_symlink()
         else:
             with pytest.raises(UserError, match="it is a link, delete it"):
-                Session(place).say(0, {"do": "out", "rows": [0]})
+                ReviewSession(place).say(0, {"do": "out", "rows": [0]})
             (place / name).unlink()
         assert own.read_text() == "mine"
 
@@ -173,12 +173,12 @@ def test_only_photos_of_the_source_are_shown(place, tmp_path):
 def test_answers_about_a_table_have_types(tmp_path):
     rows = [GroupedPhoto(name, "group 1", "found", 0.5, 0.1) for name in "ab"]
     write(rows, tmp_path / "groups.csv")
-    asked = TableCheck(tmp_path / "groups.csv")
-    asked.answer(1, "same")
-    (kept,) = journal.entries(asked.file)
+    check = TableCheck(tmp_path / "groups.csv")
+    check.answer(1, "same")
+    (kept,) = journal.entries(check.file)
     for line in ({"number": "1"}, {"answer": "explode"}, {"more": 1}, {"left": "c"}):
-        journal.append(asked.file, kept | {"answer": "unsure"} | line)
-    assert [answer.answer for answer in asked.answers] == ["same"]
+        journal.append(check.file, kept | {"answer": "unsure"} | line)
+    assert [answer.answer for answer in check.answers] == ["same"]
 
 
 def test_pictures_of_two_reviews_have_different_addresses(place, tmp_path):

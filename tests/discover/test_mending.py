@@ -10,7 +10,7 @@ from lookalike.discover.mending import MendedGroups, checked_name
 from lookalike.discover.photos import Photos
 from lookalike.discover.review.desk import Desk
 from lookalike.discover.review.view import Word
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.discover.table import read
 from lookalike.errors import UserError
 
@@ -82,7 +82,7 @@ def labels(place):
 
 
 def test_every_word_can_be_taken_back_also_by_another_process(place):
-    session = Session(place)
+    session = ReviewSession(place)
     group = np.flatnonzero(session.mended.groups == 0).tolist()
     states = [labels(place)]
     say(session, do="name", rows=group, name="=cup")
@@ -97,7 +97,7 @@ def test_every_word_can_be_taken_back_also_by_another_process(place):
     say(session, do="aside", rows=group)
     assert {labels(place)[row] for row in group} == {""}
     for state in reversed(states):
-        say(Session(place), do="undo")
+        say(ReviewSession(place), do="undo")
         assert labels(place) == state
     session.refresh()
     assert session.lines == []
@@ -112,7 +112,7 @@ def drawn(names, seed, **facts):
 
 
 def test_groups_are_found_anew_and_everything_said_stays_though_photos_come_and_go(place):
-    session = Session(place)
+    session = ReviewSession(place)
     names = list(session.kept.photos.names)
     group = [names[row] for row in np.flatnonzero(session.mended.groups == 0)]
     say(session, do="name", rows=[names.index(name) for name in group], name="cup")
@@ -121,7 +121,7 @@ def test_groups_are_found_anew_and_everything_said_stays_though_photos_come_and_
     left = [name for name in [*reversed(names), "new.png"] if name not in (group[1], session.lines[-1]["left"])]
     begin(place, *drawn(left, 1), "two")
     session.refresh()  # a process that runs on
-    for anew in (session, Session(place)):
+    for anew in (session, ReviewSession(place)):
         assert len(anew.rows) == 71
         assert {row.path for row in anew.labelled() if row.label == "cup"} == set(group[2:])
         assert anew.mended.out[left.index(group[0])]
@@ -134,7 +134,7 @@ def test_groups_are_found_anew_and_everything_said_stays_though_photos_come_and_
 
 
 def test_what_a_person_named_judges_and_what_joined_it_only_teaches(place):
-    session = Session(place)
+    session = ReviewSession(place)
     first, second, third = (np.flatnonzero(session.mended.groups == number).tolist() for number in range(3))
     say(session, do="name", rows=first, name="cup")
     say(session, do="same", left=first[0], right=second[0])
@@ -152,7 +152,7 @@ def test_a_new_group_is_not_called_as_a_known_class(tmp_path):
     known = np.array([-1] * 7 + [0] * 3)
     photos = Photos([f"{row}.png" for row in range(10)], vectors, [None] * 7 + ["group 4"] * 3, "sphere")
     begin(tmp_path / "shop.review", photos, hierarchy(vectors, known), "one")
-    session = Session(tmp_path / "shop.review")
+    session = ReviewSession(tmp_path / "shop.review")
     for row in range(5):
         say(session, do="split", rows=[row])
     labels = [row.label for row in session.labelled()]
@@ -161,7 +161,7 @@ def test_a_new_group_is_not_called_as_a_known_class(tmp_path):
 
 
 def test_a_new_model_is_judged_by_named_photos_that_it_did_not_learn(place, tmp_path):
-    session = Session(place)
+    session = ReviewSession(place)
     names, kinds, before = list(session.kept.photos.names), np.arange(72) // 6, session.kept.whole.vectors
     for kind in range(4):
         say(session, do="name", rows=np.flatnonzero(kinds == kind).tolist(), name=f"kind {kind}")
@@ -181,12 +181,12 @@ def test_a_new_model_is_judged_by_named_photos_that_it_did_not_learn(place, tmp_
     assert "2 named kinds that this model did not learn" in session.brought
     begin(place, *drawn(names, 2, model=str(tmp_path / "other" / "model"), fingerprint="newer"), "one")
     shown = Desk(place).show(1).progress
-    assert shown.fitted == Session(place).brought
+    assert shown.fitted == ReviewSession(place).brought
     assert shown.fitted.startswith("There is nothing to judge this model by")
 
 
 def test_a_word_about_groups_that_have_changed_is_refused(place):
-    one, other = Session(place), Session(place)
+    one, other = ReviewSession(place), ReviewSession(place)
     say(one, do="out", rows=[0])
     with pytest.raises(UserError, match="somebody else has changed these groups"):
         other.say(0, {"do": "undo"})
@@ -198,12 +198,12 @@ def test_a_person_is_told_when_further_answers_bring_little(tmp_path):
     vectors = (np.repeat(draw.normal(size=(10, 16)), 9, 0) + 0.9 * draw.normal(size=(90, 16))).astype(np.float32)
     photos = Photos([f"{row}.png" for row in range(90)], vectors, [None] * 90, "sphere")
     begin(tmp_path / "shop.review", photos, hierarchy(vectors), "one")
-    desk, told = Desk(tmp_path / "shop.review"), []
+    desk, advice = Desk(tmp_path / "shop.review"), []
     while (question := desk.show(1).question) is not None:
-        told.append(question.stop)
+        advice.append(question.stop)
         assert "probably different" not in question.stop or question.chance < 0.1
         desk.say(Word(version=desk.session.version, do="different"))
-    assert list(dict.fromkeys(told)) == [
+    assert list(dict.fromkeys(advice)) == [
         "",
         "Another answer is expected to move less than one photo: you can stop here.",
         "What is left to ask about is probably different: you can stop here.",
@@ -211,13 +211,13 @@ def test_a_person_is_told_when_further_answers_bring_little(tmp_path):
 
 
 def test_what_is_settled_is_not_asked_about(place):
-    session = Session(place)
+    session = ReviewSession(place)
     best = session.best()
     say(session, do="out", rows=[best["left"]])
     for _ in range(200):
-        asked = session.best()
-        if asked is None:
+        question = session.best()
+        if question is None:
             break
-        assert best["left"] not in (asked["left"], asked["right"])
+        assert best["left"] not in (question["left"], question["right"])
         session.answer(session.version + 1, "different")
     assert session.best() is None

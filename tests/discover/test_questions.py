@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from lookalike.discover import gain, journal
-from lookalike.discover.gain import Judged, Likeness
+from lookalike.discover.gain import JudgedGroups, Likeness
 from lookalike.discover.mending import MendedGroups
 from lookalike.discover.review.desk import Desk
 from lookalike.discover.review.view import Word
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.discover.table import read
 from lookalike.errors import UserError
 
@@ -31,7 +31,7 @@ def ends(groups, pair):
 
 def test_the_most_similar_large_groups_are_asked_about_first(circle):
     like, groups = circle
-    found = like.candidates(MendedGroups(groups, {}), [])
+    found = like.open_questions(MendedGroups(groups, {}), [])
     assert ends(groups, found.pairs[found.gain.argmax()]) == (0, 1)
     assert found.settled[found.gain.argmax()] == 4
 
@@ -44,7 +44,7 @@ def test_groups_are_compared_by_the_mean_similarity_of_their_pairs(circle, block
     place = np.argsort(mixed)
     like = Likeness(like.vectors[mixed], place[like.nearest[mixed]], like.level, like.random)
     own = np.where(groups == -1, 9, groups)[mixed]
-    found = like.candidates(MendedGroups(groups[mixed], {}), [])
+    found = like.open_questions(MendedGroups(groups[mixed], {}), [])
     for (left, right), seen in zip(found.pairs.tolist(), found.seen, strict=True):
         one, other = (like.vectors[own == own[row]] for row in (left, right))
         assert seen[0] == pytest.approx(((one @ other.T).mean() - 0.95) / 0.75, abs=1e-6)
@@ -54,25 +54,25 @@ def test_groups_are_compared_by_the_mean_similarity_of_their_pairs(circle, block
 
 
 def test_the_next_question_is_computed_once_for_each_word(place, monkeypatch):
-    desk, asked, compute = Desk(place), [], Likeness.candidates
-    monkeypatch.setattr(Likeness, "candidates", lambda *given: asked.append(1) or compute(*given))
+    desk, computed, compute = Desk(place), [], Likeness.open_questions
+    monkeypatch.setattr(Likeness, "open_questions", lambda *given: computed.append(1) or compute(*given))
     for number in range(3):
         desk.say(Word(version=number, do="different"))
         desk.show(20)
-    assert len(asked) == 3
-    other = Session(place)
+    assert len(computed) == 3
+    other = ReviewSession(place)
     other.answer(4, "unsure")
     assert [desk.show(20).question.left.row for _ in range(2)] == [other.best()["left"]] * 2
-    assert len(asked) == 3 + 1 + 2  # the other's before its word and after it, and this one's
+    assert len(computed) == 3 + 1 + 2  # the other's before its word and after it, and this one's
 
 
 def test_what_was_said_is_not_asked_again_and_counts_against_the_group(circle):
     like, groups = circle
     mended = MendedGroups(groups, {})
-    before = like.candidates(mended, [])
+    before = like.open_questions(mended, [])
     left, right = before.pairs[before.gain.argmax()].tolist()
     mended.apply({"do": "different", "left": left, "right": right})
-    after = like.candidates(mended, [])
+    after = like.open_questions(mended, [])
     assert len(after.pairs) == len(before.pairs) - 1
     assert after.vain.max() == 1
 
@@ -80,9 +80,10 @@ def test_what_was_said_is_not_asked_again_and_counts_against_the_group(circle):
 def test_answers_move_the_chance(circle):
     like, groups = circle
     mended = MendedGroups(groups, {})
-    guess, learnt = like.candidates(mended, []), like.candidates(mended, [Judged((-0.1, -0.1), False)] * 5)
+    different = [JudgedGroups((-0.1, -0.1), False)] * 5
+    guess, learnt = like.open_questions(mended, []), like.open_questions(mended, different)
     assert (learnt.chance < guess.chance).all()
-    assert (like.candidates(mended, [Judged((-1.0, -1.0), True)] * 5).chance > guess.chance).all()
+    assert (like.open_questions(mended, [JudgedGroups((-1.0, -1.0), True)] * 5).chance > guess.chance).all()
 
 
 def test_same_merges_and_two_known_classes_never_do(circle):
@@ -92,7 +93,7 @@ def test_same_merges_and_two_known_classes_never_do(circle):
     assert mended.groups.tolist() == [1] * 10 + [2] * 3 + [-1]
     mended.apply({"do": "same", "left": 13, "right": 9})
     assert mended.groups[13] == 1
-    assert not len(like.candidates(mended, []).pairs)
+    assert not len(like.open_questions(mended, []).pairs)
     with pytest.raises(UserError, match="two known classes are never one"):
         mended.check({"do": "same", "left": 0, "right": 12})
     before = mended.groups.copy()
@@ -101,20 +102,20 @@ def test_same_merges_and_two_known_classes_never_do(circle):
 
 
 def test_answers_are_kept_and_the_table_follows(place):
-    session = Session(place)
+    session = ReviewSession(place)
     groups = len({row.label for row in session.rows} - {""})
     question = session.question()
     session.answer(1, "same")
     labels = {row.path: row.label for row in read(place / "labels.csv")}
     assert labels[question.left] == labels[question.right]
     assert len(set(labels.values()) - {""}) == groups - 1
-    assert Session(place).question() == session.question()
+    assert ReviewSession(place).question() == session.question()
     with pytest.raises(UserError, match="question 1 is not the next one, which is 2"):
         session.answer(1, "same")
 
 
 def test_two_who_answer_at_once_answer_different_questions(place):
-    one, other = Session(place), Session(place)
+    one, other = ReviewSession(place), ReviewSession(place)
     one.answer(1, "different")
     with pytest.raises(UserError, match="not the next one"):
         other.answer(1, "same")

@@ -17,7 +17,7 @@ from lookalike.discover.photos import photos
 from lookalike.discover.review.desk import Desk
 from lookalike.discover.review.strips import Strips, halves
 from lookalike.discover.review.view import Word
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.items import Item, Mark
@@ -122,7 +122,7 @@ def test_words_about_items_are_marks_and_go_when_they_are_taken_back(index, tmp_
 
 
 def test_of_two_words_about_the_same_photos_the_last_one_is_the_mark(index, tmp_path):
-    session = Session(tmp_path / "shop.index.review", index.store)
+    session = ReviewSession(tmp_path / "shop.index.review", index.store)
     group = np.flatnonzero(session.mended.groups == session.mended.groups[40]).tolist()
     one, other = group[0], group[-1]
     for number, (left, right, word) in enumerate(((one, other, "split"), (other, one, "same"))):
@@ -169,4 +169,4 @@ def test_no_acknowledged_word_is_lost_when_the_server_is_killed(place):
     assert len(kept) >= 15
     assert set(kept) <= set(names)
     assert len(set(names)) == len(names)  # of two who speak at once one is refused
-    assert {entry["name"] for entry in Session(place).lines} == set(names)
+    assert {entry["name"] for entry in ReviewSession(place).lines} == set(names)

@@ -15,7 +15,7 @@ from lookalike.discover.photos import photos
 from lookalike.discover.review.routes import add_begun, create_app
 from lookalike.discover.review.strips import Strips
 from lookalike.discover.review.view import strip_forms
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.errors import UserError
 from lookalike.search import Index, keys
 from lookalike.search.items import Item
@@ -116,7 +116,7 @@ def test_what_is_no_word_is_refused(shop):
 
 def test_one_answer_does_not_hold_everything(place):
     """Whoever asks for all strips, and does not read them, fills no memory."""
-    session = Session(place)
+    session = ReviewSession(place)
     strips = Strips(session.kept.whole.vectors, session.mended)
     assert [strip.size for strip in strip_forms(session, strips, 2000, most=20)] == [12] * 2
     assert len(strip_forms(session, strips, 2000)) == len(strips.numbers)

@@ -24,16 +24,12 @@ from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import of_tree
 from tests.cli.photos import folder
 
-pytestmark = pytest.mark.plain  # whole trainings: checks of shapes take longer than they do
+# whole trainings: checks of shapes take longer than they do
+pytestmark = [pytest.mark.plain, pytest.mark.usefixtures("own_cache")]
 
 TINY = ["images.size=16", "images.short_side=16", "model.width=16", "model.dim=16"]
 QUICK = [*TINY, "train.steps=8", "train.validate_every=4", "sampler.batch_size=16", "sampler.per_class=4"]
 LONGER = ["train.steps=100", "train.validate_every=50", "sampler.batch_size=32"]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")

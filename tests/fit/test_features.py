@@ -12,6 +12,7 @@ from lookalike.runs.log import read_log
 from lookalike.search.calibration.foreign import NUMBER
 from lookalike.training.train import StoppedError
 from tests.cli.photos import folder
+from tests.fit.stopping import Stop
 
 RECIPE = {
     "data": {"validation": 0.0},  # the last weights are kept
@@ -24,10 +25,11 @@ RECIPE = {
     "train": {"steps": 12, "validate_every": 4},
 }
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 @pytest.fixture
-def source(tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+def source(tmp_path):
     return folder(tmp_path / "photos")
 
 
@@ -77,16 +79,9 @@ def test_the_model_is_like_any_other(source, tmp_path):
 def test_a_stopped_run_ends_as_if_it_had_not_been(source, tmp_path):
     settings = ["data.validation=0.3", "train.log_every=1"]
     whole = fit(source, tmp_path / "whole", recipe=RECIPE, overrides=settings)
-    steps = []
-
-    def tell(event):
-        if event["event"] == "step":
-            steps.append(event["step"])
-
+    stop = Stop(6)
     with pytest.raises(StoppedError):
-        fit(
-            source, tmp_path / "parts", recipe=RECIPE, overrides=settings, tell=tell, stop=lambda: len(steps) >= 6
-        )  # fmt: skip
+        fit(source, tmp_path / "parts", recipe=RECIPE, overrides=settings, tell=stop.tell, stop=stop)
     resumed = fit(source, tmp_path / "parts", resume=True)
     assert weights(resumed.folder) == weights(whole.folder)
     figures = [

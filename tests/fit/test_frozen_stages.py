@@ -11,12 +11,15 @@ from lookalike.models import Architecture, Model
 from lookalike.recipe import load
 from lookalike.runs import checkpoint
 from lookalike.training.train import StoppedError
+from tests.fit.stopping import Stop
 
 SMALL = [
     "images.size=16", "images.short_side=18", "model.width=16", "model.dim=16", "train.steps=30", "train.minutes=4",
     "train.validate_every=10", "train.log_every=1", "sampler.batch_size=32", "sampler.per_class=4",
     "train.dim=16",
 ]  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,6 @@ def characters():
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
     """A network whose weights were not drawn for this run, and no time to train all of it."""
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("lookalike.fit.frozen_stages.ENOUGH", 10**9)
     Model.create(Architecture("conv4", {"channels": 1, "width": 16}, dim=16), seed=5).save(tmp_path / "weights")
     return [*SMALL, f"model.weights={tmp_path / 'weights'}"]
@@ -57,7 +59,7 @@ def learnt(run):
 
 
 def test_the_first_stages_stay_and_training_is_resumed(characters, settings, tmp_path):
-    notes, steps = [], []
+    notes, stop = [], Stop(13)
     whole = fit(
         characters, tmp_path / "whole", overrides=settings, audit=False, full=False,
         tell=lambda event: notes.append(event.get("text", "")),
@@ -73,14 +75,9 @@ def test_the_first_stages_stay_and_training_is_resumed(characters, settings, tmp
     assert {name for name in after if name.startswith(("backbone.block1", "backbone.block2"))} <= kept
     assert not {"backbone.block3.0.weight", "backbone.block4.0.weight"} & kept
 
-    def tell(event):
-        if event["event"] == "step":
-            steps.append(event["step"])
-
     with pytest.raises(StoppedError):
         fit(
-            characters, tmp_path / "parts", overrides=settings, audit=False, full=False, tell=tell,
-            stop=lambda: len(steps) > 12,
+            characters, tmp_path / "parts", overrides=settings, audit=False, full=False, tell=stop.tell, stop=stop,
         )  # fmt: skip
     resumed = fit(characters, tmp_path / "parts", resume=True, audit=False, full=False)
     again = learnt(resumed)

@@ -24,7 +24,7 @@ SHORT = (
 
 @pytest.fixture
 def marked(photos, tmp_path):
-    """A table of new photos, copies of old ones, and photos of which is only known what they are not."""
+    """A table of new photos, copies of old ones, and photos with only ruled-out labels."""
     more = folder(tmp_path / "more", classes=16, each=3)
     copies = [shutil.copy(photos / f"class {number:02d}" / "1.png", tmp_path / f"{number}.png") for number in (3, 7)]
     rows = [
@@ -41,7 +41,7 @@ def marked(photos, tmp_path):
     return tmp_path / "marked.csv"
 
 
-def told(photos, out, *overrides, marks):
+def notes_of(photos, out, *overrides, marks):
     """The notes of a short run with marks."""
     events = []
     fit(photos, out, overrides=[*SHORT, f"data.marks={marks}", *overrides], full=False, tell=events.append)
@@ -49,7 +49,7 @@ def told(photos, out, *overrides, marks):
 
 
 def test_labels_negatives_copies_and_conflicts(photos, marked, tmp_path):
-    notes = told(photos, tmp_path / "run", marks=marked)
+    notes = notes_of(photos, tmp_path / "run", marks=marked)
     joined = next(note for note in notes if "marked images join" in note)
     assert joined.startswith("2 marked images join 72 with their labels, 1 as negatives; 2 are copies")
     conflicts = [note for note in notes if note.startswith("conflict, left out: ")]
@@ -59,7 +59,7 @@ def test_labels_negatives_copies_and_conflicts(photos, marked, tmp_path):
 
 
 def test_a_loss_with_weights_per_class_learns_from_labels_alone(photos, marked, tmp_path):
-    notes = told(photos, tmp_path / "run", "loss.name=proxy_anchor", marks=marked)
+    notes = notes_of(photos, tmp_path / "run", "loss.name=proxy_anchor", marks=marked)
     assert "proxy_anchor learns weights per class: 3 images are not used" in notes
 
 
@@ -69,11 +69,11 @@ def test_a_model_that_knows_all_classes_cannot_be_compared(photos, tmp_path):
     index = Index.create(tmp_path / "shop.index", replace(model, classes=classes))
     index.add(photos)
     with pytest.raises(UserError, match="nobody has marked anything in"):
-        told(photos, tmp_path / "none", marks=tmp_path / "shop.index")
+        notes_of(photos, tmp_path / "none", marks=tmp_path / "shop.index")
     assert not (tmp_path / "none" / "recipe.toml").exists()
     query = (photos / "class 01" / "2.png").read_bytes()
     index.store.marks.add(Mark("q", None, next(iter(index.store.listed())).id, False), query)
-    notes = told(photos, tmp_path / "run", marks=tmp_path / "shop.index")
+    notes = notes_of(photos, tmp_path / "run", marks=tmp_path / "shop.index")
     assert "0 right, 1 wrong" in next(note for note in notes if note.startswith("marks of "))
     assert any("the two models cannot be compared, so the index stays as it is" in note for note in notes)
     assert Index.open(tmp_path / "shop.index").identity.generation == 1
@@ -81,4 +81,4 @@ def test_a_model_that_knows_all_classes_cannot_be_compared(photos, tmp_path):
 
 def test_a_place_without_marks_is_refused(photos, tmp_path):
     with pytest.raises(UserError, match=r"there is no index and no table '.*nowhere.index'"):
-        told(photos, tmp_path / "run", marks=tmp_path / "nowhere.index")
+        notes_of(photos, tmp_path / "run", marks=tmp_path / "nowhere.index")

@@ -13,6 +13,7 @@ from lookalike.fit.networks import NetworkAtSize, at, cells
 from lookalike.models import Model
 from lookalike.recipe import build, load, of_tree
 from lookalike.training.train import StoppedError
+from tests.fit.stopping import Stop
 
 SHORT = [
     "model.width=8", "model.dim=8", "train.steps=2", "train.validate_every=2", "sampler.batch_size=8",
@@ -20,10 +21,7 @@ SHORT = [
 ]  # fmt: skip
 SIZES = "networks.sizes=[16,28]"
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture(scope="module")
@@ -93,32 +91,22 @@ def test_a_run_stopped_while_it_chooses_ends_as_if_it_had_not_been(fine, tmp_pat
         return (run.folder / "model" / "weights.safetensors").read_bytes(), dict(run.result)
 
     whole = fit(fine, tmp_path / "whole", overrides=[*SHORT, SIZES], full=False)
-    for moment in ("progress: choosing", "stage: decoding", "stage: judging"):
-        where, seen = tmp_path / moment[-8:], []
-
-        def tell(event, moment=moment, seen=seen):
-            if f"{event['event']}: {event.get('name')}".startswith(moment):
-                seen.append(event)
-
+    for kind, name in (("progress", "choosing"), ("stage", "decoding"), ("stage", "judging")):
+        where, stop = tmp_path / name, Stop(2, kind, name)
         with pytest.raises(StoppedError):
-            fit(fine, where, overrides=[*SHORT, SIZES], tell=tell, stop=lambda seen=seen: len(seen) > 1, full=False)
-        first = 16 if moment == "progress: choosing" else 28  # there is a model as soon as a network was measured
+            fit(fine, where, overrides=[*SHORT, SIZES], tell=stop.tell, stop=stop, full=False)
+        first = 16 if name == "choosing" else 28  # there is a model as soon as a network was measured
         assert Model.load(where / "model").preprocessing.crop == first
         resumed = fit(fine, where, overrides=[*SHORT, SIZES], resume=True, full=False)
-        assert outcome(resumed) == outcome(whole), moment
+        assert outcome(resumed) == outcome(whole), name
     assert Model.load(tmp_path / "choosing" / "model").preprocessing.crop == 28
 
 
-def stopped(source, out, overrides, kind, name=None):
+def stopped(source, out, overrides, kind, name=""):
     """A run that is stopped at its first event of this kind."""
-    seen = []
-
-    def tell(event):
-        if event["event"] == kind and event.get("name", "").startswith(name or ""):
-            seen.append(event)
-
+    stop = Stop(1, kind, name)
     with pytest.raises(StoppedError):
-        fit(source, out, overrides=[*SHORT, *overrides], tell=tell, stop=lambda: bool(seen), audit=False, full=False)
+        fit(source, out, overrides=[*SHORT, *overrides], tell=stop.tell, stop=stop, audit=False, full=False)
     return Model.load(out / "model")
 
 

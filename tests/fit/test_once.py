@@ -48,8 +48,8 @@ def calls(monkeypatch):
     return counts
 
 
-def test_everything_is_done_once(tmp_path, monkeypatch, calls):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+def test_everything_is_done_once(tmp_path, calls):
     source = folder(tmp_path / "photos")
     run = fit(source, tmp_path / "run", recipe=RECIPE)
     sizes = run.content["data"]

@@ -9,6 +9,7 @@ from lookalike.evaluation import evaluate
 from lookalike.features import embed, features
 from lookalike.fit import readouts
 from lookalike.fit.folds import judge_by_folds
+from lookalike.fit.prepare import LabelledFeatures
 from lookalike.fit.sample import evenly
 from lookalike.models import Architecture, Model
 from lookalike.recipe import of_tree
@@ -35,7 +36,7 @@ def model():
 
 def test_a_reading_gives_the_vectors_of_its_model(characters, model, tmp_path):
     points = features(model, characters)
-    kinds = list(readouts.with_own_head(RECIPE, model, points, characters.labels))
+    kinds = list(readouts.with_own_head(RECIPE, model, LabelledFeatures(points, characters.labels)))
     assert {readout.name for readout in kinds} >= {"whitened features", "whitened components", "head on the features"}
     for readout in kinds:
         own = readout.model(model)
@@ -48,7 +49,7 @@ def test_a_reading_gives_the_vectors_of_its_model(characters, model, tmp_path):
 def test_a_head_learns_and_leaves_the_network_alone(characters, model):
     before = {name: value.clone() for name, value in model.embedder.state_dict().items()}
     points = features(model, characters)
-    head = readouts.trained_head(RECIPE, model, points, characters.labels)
+    head = readouts.trained_head(RECIPE, model, LabelledFeatures(points, characters.labels))
     assert all(torch.equal(value, before[name]) for name, value in model.embedder.state_dict().items())
     with torch.no_grad():
         trained, start = (
@@ -59,9 +60,10 @@ def test_a_head_learns_and_leaves_the_network_alone(characters, model):
 
 
 def test_the_recipe_says_how_fast_proxies_learn_beside_a_head(characters, model):
-    points, loss = features(model, characters), {"loss": {"name": "proxy_anchor"}}
+    taught = LabelledFeatures(features(model, characters), characters.labels)
+    loss = {"loss": {"name": "proxy_anchor"}}
     heads = [
-        readouts.trained_head(of_tree(TABLES | loss | {"optimiser": rate}), model, points, characters.labels)
+        readouts.trained_head(of_tree(TABLES | loss | {"optimiser": rate}), model, taught)
         for rate in ({"loss_lr": 1e-2}, {"loss_lr": 1e-3})
     ]
     assert not torch.equal(*(head[-1].weight for head in heads))

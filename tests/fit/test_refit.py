@@ -11,6 +11,7 @@ from lookalike.fit import fit
 from lookalike.fit.choose import choose
 from lookalike.models import Model
 from lookalike.training.train import StoppedError
+from tests.fit.stopping import Stop
 
 SMALL = [
     "images.size=16", "images.short_side=16", "model.width=16", "model.dim=16", "train.steps=100",
@@ -18,10 +19,7 @@ SMALL = [
 ]  # fmt: skip
 REFIT = "train.refit_on_all=true"
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +45,9 @@ def test_all_classes_teach_and_the_figures_stay(characters, tmp_path):
     assert loaded.metrics["recall@1"] == proven.result["recall@1"]
     images = torch.randint(0, 255, (3, 1, 40, 40), dtype=torch.uint8)
     assert torch.equal(loaded.encode(images), run.model.encode(images))
-    stopped = []
-
-    def tell(event):
-        if event["event"] == "step":
-            stopped.append(event["step"])
-
-    settings = {"overrides": [*SMALL, REFIT], "audit": False, "full": False}
+    settings, stop = {"overrides": [*SMALL, REFIT], "audit": False, "full": False}, Stop(15)
     with pytest.raises(StoppedError):
-        fit(characters, tmp_path / "parts", tell=tell, stop=lambda: len(stopped) > 14, **settings)
+        fit(characters, tmp_path / "parts", tell=stop.tell, stop=stop, **settings)
     again = fit(characters, tmp_path / "parts", resume=True, audit=False, full=False)
     assert weights(again) == weights(run)
     assert json.loads((tmp_path / "parts" / "result.json").read_text())["verdict"] == run.content["verdict"] | {

@@ -25,11 +25,12 @@ RECIPE = {
     "data": {"validation": 0.25},
 }
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 @pytest.fixture
-def toys(tmp_path, monkeypatch):
+def toys(tmp_path):
     """Three colours × three shapes × four images, and tables of them."""
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
     random = np.random.default_rng(0)
     rows, pairs = [], []
     for colour, paint in COLOURS.items():

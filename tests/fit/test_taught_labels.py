@@ -114,8 +114,8 @@ def test_groups_are_compared_whatever_becomes_of_suspects(model, suspects, words
     assert made["sentence"].startswith("36 given labels are learnt, and not 204 photos in found groups: map@r ")
 
 
-def test_suspects_among_given_labels_are_left_out_where_groups_are_not_learnt(parts, model, tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+def test_suspects_among_given_labels_are_left_out_where_groups_are_not_learnt(parts, model, tmp_path):
     draw, found = np.random.default_rng(0), torch.arange(len(parts.train)) % 2 == 1
     labels = parts.train.labels.clone()
     labels[found] = labels[found][torch.from_numpy(draw.permutation(int(found.sum())))]
@@ -130,17 +130,17 @@ def test_suspects_among_given_labels_are_left_out_where_groups_are_not_learnt(pa
 def test_only_judging_images_are_asked_and_classes_without_one_always_teach():
     labels = torch.arange(10).repeat_interleave(4)
     judging = (torch.arange(40) % 4 < 3) & (labels < 8)
-    asked, points = [], torch.eye(10)[labels]
+    judged, points = [], torch.eye(10)[labels]
 
     def vectors(others, own):
         assert not (labels[others].unique()[:, None] == labels[own].unique()).any()
         assert bool(others[labels >= 8].all())
         assert int(others.sum()) + 4 * int(labels[own].unique().numel()) == 40
-        asked.append(own)
+        judged.append(own)
         return {"": points[own]}
 
     result = judge_by_folds(labels, 4, 0, vectors, ("recall@1",), judging)[""]
-    assert torch.equal(torch.stack(asked).sum(0), judging.long())
+    assert torch.equal(torch.stack(judged).sum(0), judging.long())
     assert len(result.labels) == int(judging.sum())
 
 
@@ -161,8 +161,8 @@ def run_in(folder):
     return RunFolder(folder).begin("either", "", ignore)
 
 
-def test_a_resumed_run_follows_what_was_decided(parts, model, tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+def test_a_resumed_run_follows_what_was_decided(parts, model, tmp_path):
     weigh = of_tree(TREE | {"train": TREE["train"] | {"suspects": "weigh"}})
     left = settle(weigh, model, parts, run_in(tmp_path / "run"))
     assert len(left.train.chances) == len(parts.train)
@@ -175,8 +175,8 @@ def test_a_resumed_run_follows_what_was_decided(parts, model, tmp_path, monkeypa
     assert settle(keep, model, parts, run_in(tmp_path / "other")) is parts
 
 
-def test_labels_in_doubt_are_left_out_of_training_but_validate(parts, model, tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("own_cache")
+def test_labels_in_doubt_are_left_out_of_training_but_validate(parts, model, tmp_path):
     drop = of_tree(TREE | {"train": TREE["train"] | {"suspects": "drop"}})
     left = settle(drop, model, parts, run_in(tmp_path / "run"))
     assert [left.train.class_sizes()[label] for label in (0, 7)] == [6, 8]

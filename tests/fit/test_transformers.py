@@ -25,6 +25,7 @@ except ImportError:
     missing("transformers is not installed (extra: hf)")
 
 from tests.features.test_maps import Whole, inputs
+from tests.fit.stopping import Stop
 from tests.fixtures.tiny_networks import write
 
 SHORT = [
@@ -39,10 +40,7 @@ SHORT = [
     "schedule.warmup=0",
 ]
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +96,7 @@ def test_matrices_learn_merge_and_resume(pictures, source, tmp_path):
         "train.log_every=1",
         "train.blend=[]",
     ]
-    steps: list[int] = []
-
-    def tell(event):
-        if event["event"] == "step":
-            steps.append(event["step"])
-
+    stop = Stop(2)
     whole = fit(pictures, tmp_path / "whole", overrides=settings, audit=False, full=False)
     with pytest.raises(StoppedError):
         fit(
@@ -112,11 +105,11 @@ def test_matrices_learn_merge_and_resume(pictures, source, tmp_path):
             overrides=settings,
             audit=False,
             full=False,
-            tell=tell,
-            stop=lambda: len(steps) > 1,
+            tell=stop.tell,
+            stop=stop,
         )
     again = fit(pictures, tmp_path / "again", overrides=settings, audit=False, full=False, resume=True)
-    assert steps == [1, 2]
+    assert [event["step"] for event in stop.seen] == [1, 2]
     weights = [(run.folder / "model" / "weights.safetensors").read_bytes() for run in (whole, again)]
     assert weights[0] == weights[1]
     state = Model.load(tmp_path / "whole" / "model").embedder.state_dict()

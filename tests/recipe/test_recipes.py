@@ -27,10 +27,7 @@ SMALL = [
     "protocol.models=1", "train.validate_epochs=none", "train.validate_every=1",
 ]  # fmt: skip
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("LOOKALIKE_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """A run's folder as training leaves it, without training: clusters of vectors, coloured squares, hostile names."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lookalike import report
-from lookalike.report.run import embedding_map
 from tests.report.page_reader import Reader
 
 CLASSES, EACH, DIM = 24, 8, 12
@@ -98,6 +98,11 @@ def reader(text) -> Reader:
 
 
 @pytest.fixture
-def no_tsne(monkeypatch, run):  # noqa: ARG001 - `run` is written first, with everything
+def without_tsne(monkeypatch):
+    """As if it were not installed."""
+    monkeypatch.setitem(sys.modules, "openTSNE", None)
+
+
+@pytest.fixture
+def no_tsne(run, without_tsne):
     """Only the one complete run has its map by t-SNE, which takes most of the time."""
-    monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)

@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+import sys
 from typing import get_args
 
 import pytest
@@ -38,7 +39,7 @@ def page(tmp_path_factory):
     folder = fill(tmp_path_factory.mktemp("runs") / "judged")
     (folder / "result.json").write_text(json.dumps(RESULT | {"verdict": VERDICT}))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lookalike.report.run.embedding_map.find_spec", lambda _: None)
+        patch.setitem(sys.modules, "openTSNE", None)
         return report.write(folder).read_text(encoding="utf-8")
 
 

@@ -94,8 +94,8 @@ def test_the_map_draws_classes_not_single_images():
     assert (sizes == 5).mean() > 0.99
 
 
-def test_without_tsne_the_map_is_pca(monkeypatch):
-    monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
+@pytest.mark.usefixtures("without_tsne")
+def test_without_tsne_the_map_is_pca():
     shown = embedding_map.embedding_map(unseen(), measures.measure(unseen()).result)
     assert shown.method == "PCA"
     x = vectors(0.8).astype(float)
@@ -103,8 +103,7 @@ def test_without_tsne_the_map_is_pca(monkeypatch):
     np.testing.assert_allclose(np.linalg.norm(shown.points, axis=0), values[:2])
 
 
-def test_two_dimensions_and_one_are_enough_for_a_map(monkeypatch):
-    monkeypatch.setattr(embedding_map, "find_spec", lambda _: None)
+def test_two_dimensions_and_one_are_enough_for_a_map():
     assert embedding_map._pca(np.array([[1.0], [2.0], [4.0]])).shape == (3, 2)
 
 

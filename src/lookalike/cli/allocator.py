@@ -1,7 +1,7 @@
 """Memory of a training step is kept for the next one.
 
-On Linux, glibc otherwise gives every large activation back to the system and fetches it anew, page by page, which costs
-a CPU half of its time (benchmarks/training_step.py).
+On Linux, glibc otherwise gives every large activation back to the system and fetches it again, page by page, which
+costs a CPU half of its time (benchmarks/training_step.py).
 """
 
 import ctypes
@@ -11,7 +11,7 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # malloc.h
 
 
 def keep_memory() -> bool:
-    """Whether the allocator was told."""
+    """Whether the allocator accepted the settings."""
     if not sys.platform.startswith("linux"):
         return False
     try:

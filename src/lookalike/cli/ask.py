@@ -1,16 +1,14 @@
 """`lookalike ask photos/`: same or different? The question whose answer brings most, or how pure a table is."""
 
 import json
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lookalike.cli.discover import KNOWN, tell_unused
+from lookalike.cli.grouping import KNOWN, open_review
 from lookalike.errors import UserError, check
-from lookalike.files import printable
 
 if TYPE_CHECKING:
     from lookalike.discover.mending import Answer
@@ -52,13 +50,13 @@ def run(
 
 def _mend(source: str, answer: list[str], model: Path | None, known: Path | None, as_json: bool) -> None:
     from lookalike.discover.kept import LABELS
-    from lookalike.discover.session import AGAIN, Session
+    from lookalike.discover.session import AGAIN, ReviewSession
     from lookalike.search import Index
 
     given = [_parsed(text) for text in answer]
     check(not given or known is None, "answers are about groups that were shown: give --known before them, alone")
-    place = begun(source, model, known, anew=not given)
-    session = Session(place, Index.open(source).store if Index.exists(source) else None)
+    place = open_review(source, model, known, again=not given)
+    session = ReviewSession(place, Index.open(source).store if Index.exists(source) else None)
     session.follow()
     for number, word in given:
         session.answer(number, word)
@@ -87,74 +85,13 @@ def _mend(source: str, answer: list[str], model: Path | None, known: Path | None
     typer.echo(f"Answer with: lookalike ask {source} --answer {question.number}=same (or different, unsure)")
 
 
-def begun(source: str, model: Path | None, known: Path | None = None, anew: bool = True) -> Path:
-    """The folder of a review; groups are found where there are none, or `anew`: by another model, or of other photos.
-
-    The labels of the table `known` stay known until there is another one.
-    """
-    from lookalike.discover import kept, photos
-    from lookalike.search.stores.places import review_folder
-
-    check("://" not in source, "answers are kept in a folder beside the index: an index in a database has none")
-    place = review_folder(source)
-    before = kept.load(place) if kept.is_begun(place) else None
-    if before is not None and place == Path(source).expanduser():  # the review itself, wherever its photos are
-        check(
-            model is None and known is None, "give the photos or the index, not their review, with --model or --known"
-        )
-        return place
-    state = photos.state_of(source)
-    if before is None:
-        tell_unused(source, known)
-    else:
-        changes = {
-            "Photos have come or gone": before.state != state,
-            "The known labels are others": known is not None and photos.labels_of(known) != before.photos.given,
-            "This is another model": photos.fingerprint_of(model) not in ("", before.photos.fingerprint),
-        }
-        if not anew or not any(changes.values()):
-            return place
-        changed = next(words for words, true in changes.items() if true)
-        typer.echo(f"{changed}: groups are found anew, and everything that you said stays.", err=True)
-        model = model or (Path(before.photos.model) if before.photos.model else None)
-    _find_groups(source, place, state, model, known, {} if before is None else before.photos.given)
-    return place
-
-
-def _find_groups(
-    source: str, place: Path, state: str, model: Path | None, known: Path | None, labels: dict[str, str]
-) -> None:
-    from lookalike.cli.allocator import keep_memory
-    from lookalike.cli.bars import bar
-    from lookalike.discover import kept, photos
-    from lookalike.discover.beginning import begin
-    from lookalike.discover.grouping import hierarchy
-
-    kept.check_geometry(photos.geometry_of(source, model))
-    keep_memory()
-    with ExitStack() as shown:
-        given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)), known)
-    if known is None and not given.ids:
-        given = given.labelled(labels)
-        lost = len(labels) - len(given.given)
-        if lost:
-            typer.echo(
-                f"Known labels without their photo: {lost:,}. If photos have moved, give --known again.", err=True
-            )
-    with bar("comparing photos") as progress:
-        merged = hierarchy(given.vectors, given.known, geometry=given.geometry, progress=progress)
-    begin(place, given, merged, state)
-    for name, why in given.unreadable:
-        typer.echo(f"unreadable: {printable(name)}: {why}", err=True)
-
-
 def _check_table(table: Path, answer: list[str], as_json: bool) -> None:
     from lookalike.discover.checking import TableCheck
 
-    asked = TableCheck(table)
+    checking = TableCheck(table)
     for number, word in map(_parsed, answer):
-        asked.answer(number, word)
-    question, result = asked.following, asked.checked
+        checking.answer(number, word)
+    question, result = checking.following, checking.checked
     if as_json:
         content = {"question": None if question is None else asdict(question), "answers": result.pairs}
         typer.echo(json.dumps(content | {"same": result.same, "purity": result.purity}, indent=2, ensure_ascii=False))

@@ -86,6 +86,6 @@ def write_doubts(dataset: Dataset, vectors: Tensor, table: Path) -> tuple[str, d
     doubts = doubted(chances, codes, share)
     others = [dataset.label_names[int(names[code])] for code in chances.other.tolist()]
     write_labels(dataset, chances.own, others, doubts, table)
-    low, high = (share.low, share.high) if share.told else (None, None)
+    low, high = (share.low, share.high) if share.conclusive else (None, None)
     figures = {"low": low, "high": high, "doubted": int(doubts.sum()), "labels": len(codes), "file": str(table)}
     return f"{share} {figures['doubted']:,} of {len(codes):,} labels are doubted: {table}", {"wrong_labels": figures}

@@ -1,19 +1,19 @@
 """`lookalike discover PHOTOS --out found.csv`: which photos show the same kind of thing?"""
 
 import json
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lookalike.cli.allocator import keep_memory
 from lookalike.cli.bars import bar
+from lookalike.cli.grouping import KNOWN, embedded, merged, tell_unreadable, tell_unused
 from lookalike.errors import check
-from lookalike.files import printable
+
+if TYPE_CHECKING:
+    from lookalike.discover.table import GroupedPhoto
 
 EXAMPLE = "lookalike discover photos/ --out found.csv"
-KNOWN = "The labels you already have: a table with path and label."
 
 
 def run(
@@ -50,47 +50,37 @@ def run(
     The number of groups need not be known, and a photo that fits nowhere stays in no group. Known classes, from an
     index or --known, stay as they are; other photos join them, form new groups, or stay out.
     """
-    from lookalike.discover import photos, table
-    from lookalike.discover.grouping import hierarchy
+    from lookalike.discover import table
 
-    keep_memory()
     check(level is None or not same, "give --level or --same, not both")
     tell_unused(source, known)
-    with ExitStack() as shown:
-        given = photos.photos(source, model, lambda name: shown.enter_context(bar(name)), known)
-    places = [[given.place_of(name) for name in group.split(",") if name] for group in same or []]
-    with bar("comparing photos") as progress:
-        merged = hierarchy(given.vectors, given.known, geometry=given.geometry, progress=progress)
+    photos = embedded(source, model, known)
+    examples = [[photos.place_of(name) for name in group.split(",") if name] for group in same or []]
+    groups = merged(photos)
     if level is not None:
-        height = merged.level_of(level)
-    elif places:
-        height = min(merged.level_of_examples(group) for group in places)
+        height = groups.level_of(level)
+    elif examples:
+        height = min(groups.level_of_examples(group) for group in examples)
     else:
         with bar("choosing the level") as progress:
-            height = merged.suggested(progress)
-    found = merged.at(height, least)
-    rows = table.rows_of(given, found)
+            height = groups.suggested(progress)
+    found = groups.at(height, least)
+    rows = table.rows_of(photos, found)
     table.write(rows, out)
-    for name, why in given.unreadable:
-        typer.echo(f"unreadable: {printable(name)}: {why}", err=True)
+    tell_unreadable(photos)
+    _tell(rows, found.fineness, out, as_json)
+
+
+def _tell(rows: "list[GroupedPhoto]", level: float, out: Path, as_json: bool) -> None:
     counts = {verdict: sum(row.verdict == verdict for row in rows) for verdict in ("known", "joined", "found")}
     groups = len({row.label for row in rows if row.verdict == "found"})
     apart = len(rows) - sum(counts.values())
     if as_json:
-        summary = {"photos": len(rows), "groups": groups, **counts, "apart": apart, "level": found.fineness}
+        summary = {"photos": len(rows), "groups": groups, **counts, "apart": apart, "level": level}
         typer.echo(json.dumps(summary | {"file": str(out)}, indent=2))
         return
-    typer.echo(f"{len(rows):,} photos: {_words(counts, groups)}{apart:,} apart, at level {found.fineness:.2f}: {out}")
+    typer.echo(f"{len(rows):,} photos: {_words(counts, groups)}{apart:,} apart, at level {level:.2f}: {out}")
     typer.echo("Check a few pairs to know how pure the groups are: lookalike ask " + str(out))
-
-
-def tell_unused(source: str, known: Path | None) -> None:
-    """Say so where a table of photos has labels that nobody asked to use."""
-    from lookalike.discover import photos
-
-    if known is None and photos.has_labels(source):
-        given = f"--known {source} takes those that people gave as known classes"
-        typer.echo(f"Groups are found without the labels in '{source}'; {given}.", err=True)
 
 
 def _words(counts: dict[str, int], groups: int) -> str:

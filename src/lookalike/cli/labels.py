@@ -36,7 +36,7 @@ def run(
         return
     typer.echo(f"{len(result.rows):,} images of {result.classes:,} classes in {out}")
     if result.denied:
-        typer.echo(f"{len(result.denied):,} more of which is only known what they are not, in its column not_label")
+        typer.echo(f"{len(result.denied):,} more with only ruled-out labels, in its column not_label")
     typer.echo(f"{len(result.pairs):,} pairs in {pairs}")
     for conflict in result.contradicted:
         typer.echo(f"left out, contradicted: {conflict}", err=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lookalike.cli.discover import KNOWN
+from lookalike.cli.grouping import KNOWN, open_review
 from lookalike.errors import check
 
 EXAMPLE = "lookalike review photos/"
@@ -32,14 +32,13 @@ def run(
     change is first saved in NAME.review, beside the photos, and labels.csv in that folder is the table for `fit`.
     `lookalike ask` uses the same folder. In an index, your changes are also kept as marks.
     """
-    from lookalike.cli.ask import begun
     from lookalike.cli.serve import check_libraries, check_token
     from lookalike.search.serve.settings import LOCAL, Settings
 
     check_token(token)
     check(host in LOCAL or bool(token), f"listening on {host} lets others in: give a --token that they must send")
     check_libraries()
-    place = begun(source, model, known)
+    place = open_review(source, model, known)
     from lookalike.discover.kept import LABELS
     from lookalike.discover.review.routes import create_app
     from lookalike.search.serve.server import run as serve

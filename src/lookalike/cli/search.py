@@ -59,15 +59,15 @@ def run(
     names = [*(queries or []), *([next(iter(index.store.listed())).id] if first and len(index) else [])]
     check(bool(names) or bool(like), "give an image or the id of an item to search for")
     corners = None if box is None else _box(box)
-    asked = [[*names, *(like or [])]] if like or unlike else [[name] for name in names]
+    examples = [[*names, *(like or [])]] if like or unlike else [[name] for name in names]
     answers = [
         index.search(None, k, where=where, group=group, box=corners, like=some, unlike=unlike or (), plain=plain)
-        for some in asked
+        for some in examples
     ]
-    names = [", ".join(some) for some in asked]
+    names = [", ".join(some) for some in examples]
     reasons = [[_reason(answer, hit) for hit in answer.hits] if why else [] for answer in answers]
     if page is not None:
-        _write_page(index, page, asked, corners, answers, reasons)
+        _write_page(index, page, examples, corners, answers, reasons)
     if as_json:
         typer.echo(
             json.dumps(
@@ -170,7 +170,7 @@ def _shown(path: str | None) -> str | None:
 def _write_page(
     index: Any,
     file: Path,
-    asked: list[list[str]],
+    examples: list[list[str]],
     box: tuple[int, int, int, int] | None,
     answers: list[Any],
     reasons: list[list[Any]],
@@ -186,22 +186,22 @@ def _write_page(
         return thumbnail(index.store, index.store.items([name])[0])
 
     def explained(name: str, answer: Any, whys: list[Any]) -> list[Lit | str]:
-        asked = cache(lambda: pixels_of(name) if Path(name).is_file() else index.picture(name))
+        pixels = cache(lambda: pixels_of(name) if Path(name).is_file() else index.picture(name))
 
         def drawn(hit: Any, why: Any) -> Lit:
-            pairs = ((asked(), why.query), (index.picture(hit.id), why.hit))
-            query, found = (lit(pixels.permute(1, 2, 0).numpy(), heat) for pixels, heat in pairs)
+            pairs = ((pixels(), why.query), (index.picture(hit.id), why.hit))
+            query, found = (lit(shown.permute(1, 2, 0).numpy(), heat) for shown, heat in pairs)
             return Lit(query, found, why.words)
 
         return [why if isinstance(why, str) else drawn(hit, why) for hit, why in zip(answer.hits, whys, strict=True)]
 
     rows = [
         (", ".join(some), [picture(name, box if len(some) == 1 else None) for name in some], answer)
-        for some, answer in zip(asked, answers, strict=True)
+        for some, answer in zip(examples, answers, strict=True)
     ]
     why = {
         place: explained(some[0], answer, whys)
-        for place, (some, answer, whys) in enumerate(zip(asked, answers, reasons, strict=True))
+        for place, (some, answer, whys) in enumerate(zip(examples, answers, reasons, strict=True))
         if whys
     }
     files.write_text(file, search_page(index, rows, why))

@@ -21,7 +21,6 @@ from lookalike.label_sets import EMPTY, LabelSets
 SPLITS = ("train", "validation", "test")
 ROLES = ("query", "gallery")
 ORIGINS = ("found", "confirmed")  # of a label: grouped by a machine, or looked at by a person; else it was given
-Column = Int64[Tensor, " n"]
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class Dataset:
         return number[self.labels]
 
     def undecided(self) -> Bool[Tensor, " n"]:
-        """The images of which is only known what they are not."""
+        """The images of which it is known only which classes they do not belong to."""
         if self.denied is None:
             return torch.zeros(len(self), dtype=torch.bool)
         return torch.isin(self.labels, self.denied[:, 0])

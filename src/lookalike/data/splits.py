@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from lookalike.cluster import connected
 from lookalike.data.dataset import SPLITS, Dataset
 from lookalike.errors import check, unknown
 from lookalike.label_sets import EMPTY
@@ -73,31 +74,26 @@ def class_blocks(dataset: Dataset, together: Int64[Tensor, " n"] | None = None) 
 
     Without `together` the groups of the `dataset` count.
     """
-    together = dataset.groups if together is None else together
-    parent = list(range(dataset.classes))
-
-    def root(node: int) -> int:
-        while parent[node] != node:
-            parent[node] = parent[parent[node]]
-            node = parent[node]
-        return node
-
-    for links in _links(dataset, together):
-        first: dict[int, int] = {}
-        for group, label in links.tolist():
-            parent[root(label)] = root(first.setdefault(group, label))
-    return torch.tensor([root(node) for node in range(dataset.classes)], dtype=torch.int64)
+    links = _links(dataset, dataset.groups if together is None else together)
+    return torch.tensor(connected(dataset.classes, links), dtype=torch.int64)
 
 
-def _links(dataset: Dataset, together: Tensor | None) -> Iterator[Tensor]:
-    """Pairs (group, class) of groups that keep classes together: those of images, and the labels of sets."""
+def _links(dataset: Dataset, together: Tensor | None) -> Iterator[tuple[int, int]]:
+    """Pairs of classes that stay together: by the groups of images, and by the labels of sets."""
     if together is not None:
         known = together >= 0
-        yield torch.stack([together[known], dataset.labels[known]], 1)
+        yield from _to_first(together[known], dataset.labels[known])
     if dataset.sets is not None:
         numbers = dataset.sets[dataset.labels].numbers
         row, slot = (numbers != EMPTY).nonzero(as_tuple=True)
-        yield torch.stack([numbers[row, slot], dataset.labels[row]], 1)
+        yield from _to_first(numbers[row, slot], dataset.labels[row])
+
+
+def _to_first(groups: Tensor, classes: Tensor) -> Iterator[tuple[int, int]]:
+    """Every class of a group with the first one of it."""
+    first: dict[int, int] = {}
+    for group, label in zip(groups.tolist(), classes.tolist(), strict=True):
+        yield label, first.setdefault(group, label)
 
 
 def halves(dataset: Dataset, train_classes: int | None = None) -> Dataset:

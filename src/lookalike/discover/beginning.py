@@ -1,8 +1,8 @@
-"""Groups are found: for the first time, or anew by another model or from other photos; what the new model brought.
+"""Find groups for the first time, or again by another model or from other photos; how much the new model improved.
 
-What it brought is measured on photos that it did not learn: those that its run kept to test with (`test.npz` beside
-the model), as far as a person has named their kinds. Of the photos that are most similar to one of them, as many as its
-kind has others, the share of its kind counts (R-precision).
+That is measured on photos that it did not learn: those that its run kept to test with (`test.npz` beside the model), as
+far as a person has named their kinds. For each of them, as many of the most similar photos are taken as there are
+others of its kind, and the share of its kind among them counts (R-precision).
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from lookalike.discover.grouping import Grouping
 from lookalike.discover.kept import ANSWERS, LOCK
 from lookalike.discover.lines import Brought
 from lookalike.discover.photos import Photos
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.evaluation import compare, evaluate
 from lookalike.files import lock, printable
 from lookalike.runs import RunFolder
@@ -28,8 +28,8 @@ METRIC = "r_precision"
 
 
 def begin(place: Path, photos: Photos, whole: Grouping, state: str) -> None:
-    """Keep groups; where there were some, everything that was said stays, and the journal notes that they are new."""
-    before = Session(place) if kept.is_begun(place) else None
+    """Save new groups; if there were some before, every answer and change stays, and the journal notes the new ones."""
+    before = ReviewSession(place) if kept.is_begun(place) else None
     place.mkdir(exist_ok=True)
     with lock(place / LOCK):
         kept.keep(place, photos, whole, state)
@@ -38,11 +38,11 @@ def begin(place: Path, photos: Photos, whole: Grouping, state: str) -> None:
             if before is not None and photos.fingerprint not in ("", before.kept.photos.fingerprint):
                 line["brought"] = asdict(measured(before, photos))
             journal.append(place / ANSWERS, line)
-    Session(place).follow()
+    ReviewSession(place).follow()
 
 
-def measured(before: Session, photos: Photos) -> Brought:
-    """What the model of `photos` brought to those that it did not learn."""
+def measured(before: ReviewSession, photos: Photos) -> Brought:
+    """How much better the model of `photos` is than the one before, on photos that it did not learn."""
     kinds = {row.path: row.label for row in before.labelled() if row.verdict in ("known", "named")}
     held = _held_out(Path(photos.model))
     rows = [row for row, name in enumerate(photos.names) if printable(name) in held and name in kinds]
@@ -65,7 +65,7 @@ def measured(before: Session, photos: Photos) -> Brought:
 
 
 def _held_out(model: Path) -> set[str]:
-    """The photos that the run of a model tested with; none where it is not the model of a run."""
+    """The photos that the run of a model tested with; none if it is not the model of a run."""
     file = RunFolder(model.parent).test
     if not file.is_file():
         return set()

@@ -30,7 +30,7 @@ class PairQuestion:
 
 @dataclass(frozen=True)
 class PairAnswer:
-    """A person's word on two photos; `number`: of the question."""
+    """A person's answer about two photos; `number`: of the question."""
 
     number: int
     left: str
@@ -59,7 +59,7 @@ class TableCheck:
 
     @property
     def answers(self) -> Sequence[PairAnswer]:
-        """Of several to one question the last; none to the pairs of an earlier table of the same name."""
+        """The last answer to each question; those to the pairs of an earlier table of the same name do not count."""
         pairs = {question.number: (question.left, question.right) for question in self.questions}
         result = dict[int, PairAnswer]()
         for entry in journal.entries(self.file):
@@ -73,8 +73,8 @@ class TableCheck:
         """Keep an answer: it is on disk when this returns."""
         known = 0 < number <= len(self.questions)
         check(known, f"there is no question {number}: they go from 1 to {len(self.questions):,}")
-        asked = self.questions[number - 1]
-        journal.append(self.file, asdict(PairAnswer(number, asked.left, asked.right, word)))
+        question = self.questions[number - 1]
+        journal.append(self.file, asdict(PairAnswer(number, question.left, question.right, word)))
 
     @property
     def following(self) -> PairQuestion | None:
@@ -84,7 +84,7 @@ class TableCheck:
 
     @property
     def checked(self) -> Checked:
-        """What the answers promise; who is not sure counts as a pair of two kinds, so that the promise stays true."""
+        """What the answers promise; an unsure answer counts as different, so that the promise stays true."""
         answers = self.answers
         return Checked(len(answers), sum(answer.answer == "same" for answer in answers))
 

@@ -1,10 +1,10 @@
-"""The next best question: of which two groups is it worth most to know whether they are one?
+"""The next best question: for which two groups is it worth most to know whether they are one?
 
 Only groups with neighbours in each other are candidates. The chance that two of them are one is a logistic model of
 their mean similarity and of how much less that is than the similarity within them; it begins as a guess around the
 level of the groups and learns from every answer. A question is worth the chance of a merge times the
 photos that it settles (those of the smaller group), less for groups that were asked about in vain before, so that
-questions do not stay at one place.
+questions do not circle around one place.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ BLOCK = 4_096  # photos whose vectors, or pairs of groups whose sums, are held a
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedGroups:
     """What was seen of two groups when a person said whether they are one."""
 
     seen: tuple[float, float]
@@ -31,7 +31,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class OpenQuestions:
     """Pairs of groups that a person may be asked about.
 
     pairs: two photos for each, one from the middle of each group.
@@ -49,7 +49,7 @@ class Candidates:
 
     @property
     def gain(self) -> Float64[np.ndarray, " m"]:
-        """Photos that an answer is expected to bring into their group."""
+        """The photos that are expected to join their group by an answer."""
         return np.asarray(self.chance * self.settled / (1 + self.vain))
 
 
@@ -62,8 +62,8 @@ class Likeness:
     level: float
     random: float
 
-    def candidates(self, mended: MendedGroups, judged: Sequence[Judged]) -> Candidates:
-        """All pairs of neighbouring groups that nobody has spoken about; a photo in no group counts as one."""
+    def open_questions(self, mended: MendedGroups, judged: Sequence[JudgedGroups]) -> OpenQuestions:
+        """All pairs of neighbouring groups that nobody has judged; a photo in no group counts as a group."""
         count = int(mended.groups.max(initial=APART)) + 1
         alone = mended.groups == APART
         groups = np.where(alone, count + np.arange(len(alone)), mended.groups)
@@ -87,7 +87,7 @@ class Likeness:
         middle, vain = self._middles(own, sums), np.bincount(spoken.ravel(), minlength=len(names))
         chance = _chance(seen, judged)
         pairs = np.stack([middle[one], middle[other]], 1)
-        return Candidates(pairs, seen, chance, np.minimum(sizes[one], sizes[other]), vain[one] + vain[other])
+        return OpenQuestions(pairs, seen, chance, np.minimum(sizes[one], sizes[other]), vain[one] + vain[other])
 
     def _sums(self, own: Int64[np.ndarray, " n"]) -> Float64[np.ndarray, "g d"]:
         """The sum of the vectors of each group."""
@@ -124,7 +124,7 @@ def _products(
     return result
 
 
-def _chance(seen: Float64[np.ndarray, "m 2"], judged: Sequence[Judged]) -> Float64[np.ndarray, " m"]:
+def _chance(seen: Float64[np.ndarray, "m 2"], judged: Sequence[JudgedGroups]) -> Float64[np.ndarray, " m"]:
     """The most likely logistic model after all answers, with a normal prior around the guess."""
     weights = GUESS.copy()
     if judged:

@@ -86,7 +86,7 @@ class Grouping:
         return self.random + fineness * (self.finest - self.random)
 
     def fineness_of(self, level: float) -> float:
-        """The fineness of a `level`; beyond random pairs and nearest neighbours it is 0 or 1."""
+        """The fineness of a `level`: 0 below that of random pairs, 1 above that of nearest neighbours."""
         spread = self.finest - self.random
         return min(max((level - self.random) / spread, 0.0), 1.0) if spread > 0 else 0.0
 
@@ -137,12 +137,12 @@ class Grouping:
         return FoundGroups(found, inside, nearer, level, self.fineness_of(level))
 
     def count(self, level: float, least: int = LEAST) -> int:
-        """How many groups there are at a `level`, of at least `least` items; known classes count always."""
+        """How many groups there are at a `level`, of at least `least` items; known classes always count."""
         groups = self._numbers(self._merges(level))
         return int(((np.bincount(groups) >= least) | (np.bincount(groups, self.known >= 0) > 0)).sum())
 
     def _roots(self) -> Int64[np.ndarray, " n"]:
-        """Every item is its own group, but for those of known classes."""
+        """Every item is its own group, except that a known class is one."""
         parent = np.arange(len(self))
         for rows in _classes(self.known):
             parent[rows] = rows[0]

@@ -1,7 +1,7 @@
-"""A file of lines that only grows: what a person said.
+"""A file of lines that only grows: a person's answers and changes.
 
-A line is on disk before it counts, and it counts once it has ended: what a process that was killed, or a full disk, has
-left of one never does. The file may come from anywhere: what a line may say is for its reader.
+A line is on disk before it counts, and it counts once it has ended: what a killed process, or a full disk, has left of
+one never does. The file may come from anywhere: what a line may say is for its reader.
 """
 
 import json

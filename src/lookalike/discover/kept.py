@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lookalike.discover import table
-from lookalike.discover.grouping import Grouping
+from lookalike.discover.grouping import FoundGroups, Grouping
 from lookalike.discover.photos import Photos
-from lookalike.discover.table import GroupedPhoto
 from lookalike.errors import UserError, check
 from lookalike.files import read_arrays, whole_file
 from lookalike.geometry import Geometry
@@ -56,14 +54,13 @@ class KeptGroups:
 
     @cached_property
     def digest(self) -> str:
-        """What tells these photos from those of any other review, for whoever keeps their pictures."""
+        """What distinguishes these photos from those of any other review, for caches of their pictures."""
         names = "\0".join(self.photos.names)
         return blake2b(names.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
-    def at(self, fineness: float | None) -> tuple[Sequence[GroupedPhoto], float]:
-        """The rows at a level from 0 (coarse) to 1 (fine), and their mean similarity; None: as suggested."""
-        level = self.suggested if fineness is None else self.whole.level_of(fineness)
-        return table.rows_of(self.photos, self.whole.at(level)), level
+    def at(self, fineness: float | None) -> FoundGroups:
+        """The groups at a level from 0 (coarse) to 1 (fine); None: as suggested."""
+        return self.whole.at(self.suggested if fineness is None else self.whole.level_of(fineness))
 
     @cached_property
     def stops(self) -> Sequence[tuple[float, int]]:
@@ -79,7 +76,7 @@ def check_geometry(geometry: Geometry) -> None:
 
 
 def keep(place: Path, photos: Photos, whole: Grouping, state: str) -> None:
-    """Write what was found in place of what was there."""
+    """Write what was found, in place of what was found before."""
     check_geometry(photos.geometry)
     content: dict[str, Any] = {field.name: getattr(whole, field.name) for field in fields(whole)}
     content |= {
@@ -103,7 +100,7 @@ def load(place: Path) -> KeptGroups:
         values: dict[str, Any] = {part.name: parts[part.name] for part in fields(Grouping)}
         whole = Grouping(**values | {name: float(values[name]) for name in values if not FORMS[name][1]})
     except (OSError, ValueError, KeyError):
-        advice = "delete this file, and groups are found anew; everything that you said stays"
+        advice = "delete this file, and groups are found again; your answers and changes stay"
         raise UserError(f"'{place / FOUND}' is damaged or of an earlier version: {advice}") from None
     names, labels, ids = (parts[name].tolist() for name in ("names", "labels", "ids"))
     model, fingerprint, state = (str(parts[name]) for name in ("model", "fingerprint", "state"))

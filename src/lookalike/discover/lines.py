@@ -1,18 +1,18 @@
 """What a line of the journal of a review may say; the folder may come from anywhere.
 
-Photos are called by their names: ids in an index, else paths from where the folder is. Lines about photos that are not
-there (any more) say nothing.
+Photos are named by their ids in an index, else by paths from where the folder is. Lines about photos that are not
+there (any more) have no effect.
 
-{"do": "same" | "different" | "unsure", "left": photo, "right": photo}: what a person said of two photos, and where that
-was the answer to a question, what was seen of their groups ("seen"), the "chance" that they are one, and how many
+{"do": "same" | "different" | "unsure", "left": photo, "right": photo}: a judgement of two photos, and where that was
+the answer to a question, what was seen of their groups ("seen"), the "chance" that they are one, and how many
 photos that settled ("settles"). "same" merges the groups of both.
 {"do": "name", "photos": […], "name": text}: these form the group of this name, or join it; "left" is then one of them
 and "right" one that was there.
 {"do": "split", "photos": […]}: they form a group of their own; "left" is one of them and "right" one that stays.
 {"do": "out", "photos": […]}: they belong nowhere. {"do": "aside", "photos": […]}: nobody can tell what they are.
 {"do": "level", "fineness": number}: the groups of another level. {"do": "undo"}: the last change is taken back.
-{"do": "found", "count": number, "model": folder}: groups were found anew in so many photos, and what their model had
-"brought", where it was another one.
+{"do": "found", "count": number, "model": folder}: groups were found again in so many photos; "brought": how much
+a new model improved, if there was one.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Brought:
-    """What a new model brought: R-precision `before` and `after`, and the interval of the difference.
+    """How much a new model improved: R-precision `before` and `after`, and the interval of the difference.
 
     It is measured on `photos` of several `kinds` that were not learnt; of fewer than two kinds nothing is.
     """
@@ -80,7 +80,7 @@ class Brought:
 
 
 def check_line(entry: Entry) -> None:
-    """Refuse what is no line."""
+    """Refuse what is not a line of a journal."""
     for name, value in entry.items():
         if name == "brought":
             dataclass_of(Brought, value, name)

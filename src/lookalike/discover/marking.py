@@ -1,4 +1,4 @@
-"""What a person said about photos of an index, as marks in it: pairs that show the same, or do not.
+"""A person's answers about photos of an index, as marks in it: pairs that show the same, or do not.
 
 Marks follow from the journal: what was taken back there is taken back here, whenever the two are compared.
 """
@@ -14,7 +14,7 @@ REVIEW = "review"  # who marked it
 
 
 def pairs(entry: Mapping[str, Any]) -> Iterator[tuple[int, int, bool]]:
-    """Two photos and whether they show the same, by a line of the journal."""
+    """The pairs of photos that a line of the journal is about, and whether they show the same."""
     word = entry["do"]
     if word in ("same", "different", "split"):
         yield entry["left"], entry["right"], word == "same"
@@ -26,9 +26,9 @@ def pairs(entry: Mapping[str, Any]) -> Iterator[tuple[int, int, bool]]:
 
 
 def keep(store: Store, ids: Sequence[str], entries: Sequence[Mapping[str, Any]], who: str = REVIEW) -> None:
-    """Add the marks that are missing, and take back those that nobody stands by any more; others keep their own.
+    """Add the marks that are missing, and remove those that no longer hold; marks of other origin are left alone.
 
-    The log names `who` spoke. Of items that the index does not hold any more nothing is said.
+    The log names `who` made the change. Items that are no longer in the index get no marks.
     """
     said = dict[tuple[str, ...], tuple[str, str, bool]]()  # by both photos: of several words on two the last counts
     for one, other, right in (pair for entry in entries for pair in pairs(entry)):
@@ -47,5 +47,5 @@ def keep(store: Store, ids: Sequence[str], entries: Sequence[Mapping[str, Any]],
 
 
 def _both(one: str, other: str) -> tuple[str, ...]:
-    """Two photos, whichever was named first."""
+    """A key for two photos, whichever was named first."""
     return tuple(sorted((one, other)))

@@ -1,7 +1,7 @@
 """Groups while a person mends them: named, merged, divided, taken out.
 
-What a person said speaks of photos, not of groups: the same words in the same order give the same result on the same
-groups, and a sensible one on those of another level. So the file of the words is all there is to keep.
+A person's changes name photos, not groups: the same changes in the same order give the same result on the same groups,
+and a sensible one on those of another level. So the file of changes is all there is to keep.
 """
 
 import re
@@ -21,17 +21,17 @@ WORDS: tuple[Answer, ...] = get_args(Answer)
 
 
 class MendedGroups:
-    """Photos in groups, and what was said about them.
+    """Photos in groups, with a person's changes.
 
     groups: the number of each photo's group, −1 for those in none.
     names: of known classes, and of groups that a person has named.
     known: the numbers of known classes; two of them are never one.
     fixed: photos that brought their label with them.
-    aside: photos of groups that a person could not tell.
+    aside: photos of groups that a person could not identify.
     out: photos that were taken out.
-    named: photos that a person named, alone or with their group; others came into it by a comparison.
+    named: photos that a person named, alone or with their group; others joined it by a comparison.
     origin: of a group that a person made the one it was made from.
-    judged: pairs of photos with a word.
+    judged: pairs of photos with the answer about them.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class MendedGroups:
 
 
 def standing(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What a person said and did not take back.
+    """The answers and changes that were not taken back.
 
     >>> standing([{"do": "out", "photos": ["a"]}, {"do": "undo"}, {"do": "found"}, {"do": "out", "photos": ["b"]}])
     [{'do': 'out', 'photos': ['b']}]
@@ -132,7 +132,7 @@ def standing(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def checked_name(text: str) -> str:
-    """A name as a person typed it, without blanks around it.
+    """A name as a person typed it, without surrounding blanks.
 
     >>> checked_name(" blue cup ")
     'blue cup'

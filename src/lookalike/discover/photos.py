@@ -1,7 +1,7 @@
-"""The photos that are grouped: items of an index with their vectors, or photos that a model embeds first."""
+"""The photos to group: items of an index with their vectors, or photos that a model embeds first."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -18,12 +18,11 @@ from lookalike.errors import check
 from lookalike.features import extract
 from lookalike.geometry import Geometry
 from lookalike.models import Architecture, Model
-from lookalike.progress import Progress
+from lookalike.progress import Stage
 from lookalike.search.adding.sources import listing
 from lookalike.search.index import Index
 
 BACKBONE, SIZE, SHORTER_SIDE = "efficientnet_lite0", 224, 256  # where no model is given
-Stage = Callable[[str], Progress | None]
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Photos:
         return {name: label for name, label in zip(self.names, self.labels, strict=True) if label is not None}
 
     def labelled(self, given: Mapping[str, str]) -> "Photos":
-        """The same photos with these labels, as far as they are there."""
+        """The same photos with these labels, and no others."""
         return replace(self, labels=[given.get(name) for name in self.names])
 
     def place_of(self, name: str) -> int:
@@ -89,7 +88,7 @@ def photos(source: str, model: Path | None, stage: Stage, known: Path | None = N
 
 
 def state_of(source: str) -> str:
-    """A digest that differs once photos of a source come, go, or get a label: files by path, items as they are."""
+    """A digest that changes when photos of a source come, go, or get a label: files by path, items by their facts."""
     digest = blake2b(digest_size=16)
     if Index.exists(source):
         index = Index.open(source)
@@ -115,13 +114,13 @@ def fingerprint_of(model: Path | None) -> str:
 
 
 def has_labels(source: str) -> bool:
-    """Whether it is a table with labels; those of its photos are known only where it is given as such."""
+    """Whether it is a table with labels, which count as known only where the table is given with --known."""
     table = Path(source).expanduser().is_file() and not Index.exists(source)
     return table and any(entry.item.label for entry in listing(source).entries)
 
 
 def labels_of(known: Path) -> dict[str, str]:
-    """The label of every photo in a table that has one which a person gave; what a machine found is not known."""
+    """The labels of the photos in a table that a person gave; those that a machine found do not count as known."""
     table = data.table(known)
     images = table.images
     assert isinstance(images, Files)

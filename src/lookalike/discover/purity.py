@@ -4,7 +4,7 @@ A photo is drawn from all that are in a group, and another one from its group. W
 class c, the two are of one class with a chance of at most Σ p_c², which is at most the largest share. So the chance
 that a pair is of one kind is at most the purity, and a lower bound on it is one on the purity.
 
-Whoever sees the bound after each answer stops when it is high enough, so it must hold after all of them at once, and
+People who see the bound after each answer stop when it is high enough, so it must hold after all of them at once, and
 that of Clopper and Pearson for a number fixed beforehand does not. It is a confidence sequence: the likelihood of the
 answers at the rates above p₀, all alike, over that at p₀ is a supermartingale where p₀ is at least the true rate, and
 reaches 1 / α at any time with a chance of at most α (Ville 1939; Robbins, Annals of Mathematical Statistics 1970). The
@@ -44,7 +44,7 @@ class Checked:
         )
 
 
-def lower_bound(right: int, count: int, confidence: float = CONFIDENCE) -> float:
+def lower_bound(right: int, count: int) -> float:
     """The smallest rate that is not refuted by `right` of `count`, whenever one stops counting.
 
     >>> round(lower_bound(30, 30), 4), lower_bound(0, 30)
@@ -55,7 +55,7 @@ def lower_bound(right: int, count: int, confidence: float = CONFIDENCE) -> float
     low, high = 0.0, right / count
     for _ in range(STEPS):
         rate = (low + high) / 2
-        low, high = (rate, high) if _evidence(right, count, rate) >= -log(1 - confidence) else (low, rate)
+        low, high = (rate, high) if _evidence(right, count, rate) >= -log(1 - CONFIDENCE) else (low, rate)
     return low
 
 
@@ -66,7 +66,7 @@ def _evidence(right: int, count: int, rate: float) -> float:
 
 
 def _log_chance(hits: int, count: int, rate: float) -> float:
-    """Of so many hits, by the binomial distribution."""
+    """The logarithm of the chance of so many hits, by the binomial distribution."""
     ways = lgamma(count + 1) - lgamma(hits + 1) - lgamma(count - hits + 1)
     return ways + hits * log(rate) + (count - hits) * log1p(-rate)
 

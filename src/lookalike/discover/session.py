@@ -1,14 +1,12 @@
-"""Groups that a person mends, in a folder: what was found, what was said, and the table that `fit` reads.
+"""Groups that a person mends, in a folder: what was found, a person's changes, and the table that `fit` reads.
 
-`answers.jsonl` only grows. It speaks of photos by their names (ids in an index, else paths from where the folder is),
-so that it outlives the groups in `found.npz`, which are found anew by another model, or where photos come and go.
-`labels.csv`, and marks in an index, follow from both. The next question follows from them, too: whoever asks is asked
-the same, on the command line and on the page.
+`answers.jsonl` only grows. It names photos (by ids in an index, else by paths from where the folder is), so that it
+outlives the groups in `found.npz`, which are found again by another model, or when photos come and go. `labels.csv` and
+marks in an index follow from both. So does the next question, which is the same on the command line and on the page.
 """
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lookalike.discover import journal, kept, marking, table
-from lookalike.discover.gain import Candidates, Judged, Likeness
+from lookalike.discover.gain import JudgedGroups, Likeness, OpenQuestions
 from lookalike.discover.grouping import APART
 from lookalike.discover.kept import ANSWERS, LABELS, LOCK
 from lookalike.discover.lines import Brought, Entry, check_line
@@ -28,13 +26,13 @@ from lookalike.errors import UserError, check
 from lookalike.files import lock, printable
 from lookalike.search.stores import Store
 
-AGAIN = 20  # words after which another fit is offered
+AGAIN = 20  # answers and changes after which another fit is offered
 UNLIKELY = 0.1  # chance that two groups are one, below which nobody needs to be asked
 
 
 @dataclass(frozen=True)
 class GroupQuestion:
-    """Do these two photos show the same kind? With this `chance` they do, and `photos` come into their group."""
+    """Do these two photos show the same kind? With this `chance` they do, and then `photos` join their group."""
 
     number: int
     left: str
@@ -43,14 +41,14 @@ class GroupQuestion:
     photos: int
 
 
-class Session:
+class ReviewSession:
     """The groups of a folder as its answers leave them; `store`: of the index whose items the photos are.
 
     version: the lines of the journal that are in it.
-    lines: what was said and not taken back.
-    entries: those of them that speak of photos which are still there, by their rows.
-    found: the lines about groups that were found anew.
-    since: how much was said after the last of them.
+    lines: the answers and changes that were not taken back.
+    entries: those of them that are about photos which are still there, by their rows.
+    found: the lines about groups that were found again.
+    since: the number of answers and changes after the last of them.
     mended: the groups.
     fineness: the level that was chosen, from 0 to 1; None as suggested.
     level: the same as the mean similarity down to which groups were merged.
@@ -58,7 +56,7 @@ class Session:
 
     def __init__(self, place: Path, store: Store | None = None) -> None:
         self.place, self.store, self.version = place, store, 0
-        self._candidates: Candidates | None = None  # of this version
+        self._questions: OpenQuestions | None = None  # of this version
         self._load()
         self._rebuild([])
         self.refresh()
@@ -70,7 +68,7 @@ class Session:
         self._row = {name: row for row, name in enumerate(self._names)}
 
     def refresh(self) -> bool:
-        """Take up what others have said meanwhile; whether there was anything."""
+        """Take in the changes of others; whether there were any."""
         numbered = journal.numbered(self.place / ANSWERS)
         for number, line in numbered[self.version :]:
             _check(line, f"line {number} of '{self.place.name}/{ANSWERS}' cannot be used")
@@ -88,25 +86,23 @@ class Session:
         self.since = len(standing(lines[places[-1] :] if places else lines))
         changed, self.version = len(lines) != self.version, len(lines)
         if changed:
-            self._candidates = None
+            self._questions = None
         return changed
 
     def _rebuild(self, lines: list[Entry]) -> None:
         levels = [line for line in lines if line["do"] == "level"]
         self.fineness = float(levels[-1]["fineness"]) if levels else None
-        self.rows, self.level = self.kept.at(self.fineness)
-        whole = self.kept.whole
+        photos, whole, found = self.kept.photos, self.kept.whole, self.kept.at(self.fineness)
+        self.rows, self.level = table.rows_of(photos, found), found.level
         self._like = Likeness(whole.vectors, whole.nearest, self.level, whole.random)
-        counts = Counter(row.label for row in self.rows if row.label)
-        self._labels = dict(enumerate(label for label, _ in counts.most_common()))
-        taken = (re.fullmatch(rf"{NEW} (\d+)", label) for label in counts)
+        self._labels = table.names_of(photos, found)
+        taken = (re.fullmatch(rf"{NEW} (\d+)", label) for label in self._labels.values())
         self._numbered = max((int(each[1]) for each in taken if each), default=0)
-        number = {label: place for place, label in self._labels.items()}
-        groups = np.array([number.get(row.label, APART) for row in self.rows], np.int64)
-        known = {row.label for row in self.rows if row.verdict in ("known", "joined")}
-        fixed = np.array([row.verdict == "known" for row in self.rows], bool)
-        self.mended = MendedGroups(groups, {number[label]: label for label in known}, fixed)
-        self.judged: list[Judged] = []
+        classes = set(photos.classes)
+        known = {group: label for group, label in self._labels.items() if label in classes}
+        fixed = np.array([label is not None for label in photos.labels], bool)
+        self.mended = MendedGroups(found.groups, known, fixed)
+        self.judged: list[JudgedGroups] = []
         self.lines: list[Entry] = []
         self.entries: list[Entry] = []
         for line in lines:
@@ -118,11 +114,11 @@ class Session:
             self.mended.apply(entry)
             self.entries.append(entry)
         if "seen" in line and line["do"] != "unsure":
-            self.judged.append(Judged((float(line["seen"][0]), float(line["seen"][1])), line["do"] == "same"))
+            self.judged.append(JudgedGroups((float(line["seen"][0]), float(line["seen"][1])), line["do"] == "same"))
         self.lines.append(line)
 
     def _by_rows(self, line: Entry) -> dict[str, Any] | None:
-        """A line with rows in place of names; None where no photo is left that it speaks of."""
+        """A line with rows in place of names; None if no photo that it names is left."""
         entry = {name: value for name, value in line.items() if name not in ("photos", "left", "right")}
         if line["do"] in ("name", "split", "out", "aside"):
             entry["rows"] = [self._row[name] for name in line["photos"] if name in self._row]
@@ -145,7 +141,7 @@ class Session:
 
     @property
     def commands(self) -> Sequence[str]:
-        """How a model learns from the groups, and how they are then found by it."""
+        """The command by which a model learns from the groups, and the one that then finds groups by it."""
         source = shlex.quote(printable(str(self.place).removesuffix(".review")))
         table, run = shlex.quote(printable(str(self.place / LABELS))), f"run-{len(self.found) + 1}"
         use = f"review {source} --model" if self.store is None else f"upgrade {source}"
@@ -162,12 +158,12 @@ class Session:
 
     @property
     def brought(self) -> str:
-        """What the last new model brought, in words; nothing where there was none."""
+        """How much the last new model improved, in words; nothing if there was none."""
         last = self.found[-1] if self.found else {}
         return str(Brought(**last["brought"])) if "brought" in last else ""
 
     def question(self) -> GroupQuestion | None:
-        """The one whose answer is expected to bring most; None where nothing is left to ask."""
+        """The question whose answer is expected to settle most photos; None if nothing is left to ask."""
         best = self.best()
         if best is None:
             return None
@@ -175,11 +171,11 @@ class Session:
         return GroupQuestion(self.version + 1, left, right, best["chance"], best["settles"])
 
     @property
-    def _open(self) -> Candidates:
+    def _open(self) -> OpenQuestions:
         """What may be asked about, computed once for each version."""
-        if self._candidates is None:
-            self._candidates = self._like.candidates(self.mended, self.judged)
-        return self._candidates
+        if self._questions is None:
+            self._questions = self._like.open_questions(self.mended, self.judged)
+        return self._questions
 
     @property
     def stop(self) -> str:
@@ -191,7 +187,7 @@ class Session:
         return ""
 
     def best(self) -> dict[str, Any] | None:
-        """The same as an answer to it is kept, without the word."""
+        """The same question as the journal keeps it, without the answer."""
         found = self._open
         if not len(found.pairs):
             return None
@@ -201,7 +197,7 @@ class Session:
         return {"left": left, "right": right, "seen": found.seen[place].tolist(), **worth}
 
     def answer(self, number: int, word: Answer, who: str = REVIEW) -> None:
-        """Keep the answer to the question of this number, which must be the next one; groups follow at once."""
+        """Save the answer to the question of this number, which must be the next one; groups change at once."""
         with lock(self.place / LOCK):
             self.refresh()
             message = f"question {number} is not the next one, which is {self.version + 1}: ask again"
@@ -211,7 +207,7 @@ class Session:
             self._keep({"do": word, **(best or {})}, who)
 
     def say(self, version: int, entry: Entry, who: str = REVIEW) -> None:
-        """Keep what somebody said about the groups of this `version`; it is on disk when this returns."""
+        """Save a change of the groups of this `version`; it is on disk when this returns."""
         with lock(self.place / LOCK):
             self.refresh()
             check(version == self.version, "somebody else has changed these groups meanwhile: look again")
@@ -242,12 +238,12 @@ class Session:
             marking.keep(self.store, self.kept.photos.ids, self.entries, who)
 
     def label(self, group: int) -> str:
-        """What a group is called; one without a name as it was found, or by a number that no other has."""
+        """The name of a group; without one, that with which it was found, or a number that no other group has."""
         new = self._numbered + 1 + group - len(self._labels)
         return self.mended.names.get(group, self._labels.get(group, f"{NEW} {new}"))
 
     def labelled(self) -> list[GroupedPhoto]:
-        """The rows of the table; what nobody could tell has no label."""
+        """The rows of the table; what nobody could identify has no label."""
         mended = self.mended
         result = []
         for row, photo in enumerate(self.rows):

@@ -33,7 +33,7 @@ class GroupedPhoto:
 
 def rows_of(photos: Photos, found: FoundGroups) -> list[GroupedPhoto]:
     """One row per photo, in the order of the photos."""
-    names, classes = _names(photos, found), set(photos.classes)
+    names, classes = names_of(photos, found), set(photos.classes)
     rows = []
     for place, group in enumerate(found.groups.tolist()):
         own, label = photos.labels[place], names.get(group, "")
@@ -44,8 +44,8 @@ def rows_of(photos: Photos, found: FoundGroups) -> list[GroupedPhoto]:
     return rows
 
 
-def _names(photos: Photos, found: FoundGroups) -> dict[int, str]:
-    """The known class of each group, or a number that no class has for a name."""
+def names_of(photos: Photos, found: FoundGroups) -> dict[int, str]:
+    """The known class of each group, or else a numbered name that no class has."""
     result = {
         group: label
         for group, label in zip(found.groups.tolist(), photos.labels, strict=True)
@@ -71,7 +71,7 @@ def write(rows: Sequence[GroupedPhoto], place: Path) -> None:
 
 
 def is_table(place: Path) -> bool:
-    """Whether a table was written by `write`, or is to be; other tables only name photos."""
+    """Whether a table was written by `write`, or will be; other tables only name photos."""
     return place.suffix == ".csv" and (not place.is_file() or tuple(next(cells(place), [])) == COLUMNS)
 
 

@@ -75,15 +75,15 @@ class Result(Mapping[str, float]):
     @property
     def warnings(self) -> list[str]:
         """What a reader of the figures must know, a sentence each: queries that are not counted, ties."""
-        told = []
+        sentences = []
         if self.facts.get("excluded"):
-            told.append(f"{self.facts['excluded']:,} queries have no relevant item and are not counted")
+            sentences.append(f"{self.facts['excluded']:,} queries have no relevant item and are not counted")
         if self.facts.get("tied"):
             rule = self.facts["ties"]
-            told.append(
+            sentences.append(
                 f"{self.facts['tied']:,} queries have ties between relevant and other items, resolved as {rule}"
             )
-        return told
+        return sentences
 
     def queries_of(self, name: str) -> Values:
         """The value of every query in the metric `name`, NaN for those without a relevant item."""

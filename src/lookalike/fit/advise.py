@@ -10,7 +10,8 @@ from lookalike.fit.choose import Source, choose
 from lookalike.fit.choose_network import usual
 from lookalike.fit.defaults import fit_batches
 from lookalike.fit.networks import at, cells
-from lookalike.fit.plan import REPORT, STEP, WORTHWHILE, embedding_rate, minutes_needed, seconds_after
+from lookalike.fit.plan import REPORT, STEP, WORTHWHILE, minutes_needed, seconds_after
+from lookalike.fit.timing import embedding_rate
 from lookalike.fit.verdict import FEW_CLASSES, FEW_IMAGES
 from lookalike.models import Model
 from lookalike.protocols.class_disjoint import usable

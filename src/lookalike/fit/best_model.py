@@ -67,7 +67,7 @@ def best_model(recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: 
 
 
 def _chosen(every: Sequence[Candidate], run: OpenRun) -> Candidate | None:
-    """What a run that is resumed had chosen before."""
+    """What a resumed run had chosen before."""
     name = run.decisions.get("delivered")
     return next((each for each in every if each.name == name), None)
 
@@ -120,7 +120,7 @@ def by_validation(candidate: Candidate) -> Result:
 
 
 def by_folds(candidate: Candidate) -> Result:
-    """What most classes can judge: by folds where there are some."""
+    """The result of the most classes: that of the folds, if there are any."""
     return candidate.result if candidate.folds is None else candidate.folds
 
 

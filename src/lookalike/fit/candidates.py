@@ -4,7 +4,6 @@ Some candidates leave the network as it was: raw pixels, its features, and every
 read the trained network. Whatever wins is one `Model`.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,22 +15,23 @@ from torch import Tensor
 
 from lookalike.data import Dataset
 from lookalike.evaluation import Result, evaluate
-from lookalike.features import embed, extract, features
+from lookalike.features import extract, features
 from lookalike.fit import readouts
 from lookalike.fit.folds import fold_count, judge_by_folds
 from lookalike.fit.plan import AFTER, by_graph
-from lookalike.fit.prepare import Read
+from lookalike.fit.prepare import LabelledFeatures, Read
 from lookalike.fit.readouts import FITTED, FittedReadout
 from lookalike.fit.sample import evenly
+from lookalike.fit.timing import embedding_seconds
 from lookalike.fit.train_model import Weights, cached_features, weights, weights_of
 from lookalike.geometry import Geometry
 from lookalike.models import Architecture, Model, Readout
+from lookalike.progress import Progress
 from lookalike.protocols.class_disjoint import Parts
 from lookalike.recipe import Recipe
 
 METRICS = ("map@r", "recall@1")
 AS_IT_WAS, TRAINED = 0, 3  # how far a candidate is from what was there before; between them: readouts of the network
-TIMED = 32  # images
 MOST = 8192  # train images that readouts are fitted to
 Refit = Callable[[Model, Dataset], Model]
 
@@ -78,18 +78,18 @@ class Seen(NamedTuple):
 
     @property
     def labels(self) -> Integer[Tensor, " n"]:
-        """Of all of them; no number means two classes."""
+        """The labels of all of them; no number means two classes."""
         own = self.train.labels
         return own if self.held is None else torch.cat((own, self.held.labels + own.max() + 1))
 
     @property
     def judges(self) -> Dataset:
-        """Without validation classes the train images, which can judge what they did not fit."""
+        """The validation images; without any the train images, which can judge what was not fitted to them."""
         return self.train if self.held is None else self.held
 
     @property
     def chances(self) -> Float[Tensor, " n"] | None:
-        """Of their labels, where they weigh."""
+        """The chances of their labels, where they weigh."""
         parts = [part.chances for part in (self.train, self.held) if part is not None]
         known = [part for part in parts if part is not None]
         return torch.cat(known) if len(known) == len(parts) else None
@@ -123,7 +123,7 @@ class Untrained:
         pretrained, seen = self.recipe.model.weights is not None, self.seen
         what = "frozen features" if pretrained else "untrained network"
         fit = self.readouts if pretrained else lambda _: []  # random features are not worth a readout
-        cost, folds = _milliseconds(self.model.headless(), seen.judges), self._by_folds(self.points, fit)
+        cost, folds = 1000 * embedding_seconds(self.model.headless(), seen.judges), self._by_folds(self.points, fit)
         complexity = AS_IT_WAS if pretrained else FITTED  # a random network is no starting point
         bare = self._judged(what, complexity, self._judging(self.points), cost, partial(self._create, None), folds)
         rows = [replace(bare, refit=lambda model, _: self._bare(model))]
@@ -136,16 +136,15 @@ class Untrained:
             rows.append(replace(row, refit=partial(_fitted_to, self.recipe, readout.name)))
         thumbnails = _pixels(self.model)
         pixels = seen.read(lambda part: extract(thumbnails, part))
-        cost, folds = _milliseconds(thumbnails, seen.judges), self._by_folds(pixels, lambda _: [])
+        cost, folds = 1000 * embedding_seconds(thumbnails, seen.judges), self._by_folds(pixels, lambda _: [])
         complexity = FITTED if pretrained else AS_IT_WAS
         raw = self._judged("raw pixels", complexity, self._judging(pixels), cost, lambda: thumbnails, folds)
         return [*rows, replace(raw, refit=lambda *_: thumbnails)]
 
     def readouts(self, rows: Any) -> list[FittedReadout]:
         with readouts.one_thread():
-            chances = None if self.seen.chances is None else self.seen.chances[rows]
-            points, labels = self.points[rows], self.seen.labels[rows]
-            return list(readouts.with_own_head(self.recipe, self.model, points, labels, chances))
+            taught = LabelledFeatures(self.points, self.seen.labels, self.seen.chances).of(rows)
+            return list(readouts.with_own_head(self.recipe, self.model, taught))
 
     def _judging(self, points: Tensor) -> Tensor:
         return points[-len(self.seen.judges) :]
@@ -162,7 +161,7 @@ class Untrained:
         return judge_by_folds(labels, count, self.recipe.seed, vectors, METRICS, judging)
 
     def _create(self, readout: str | None) -> Model:
-        """The network as it was, whatever training has made of it since. What has judged a readout may teach it now."""
+        """The network as it was before training. Images that have judged a readout may now be used to fit it."""
         with weights_of(self.model.embedder, self.before):
             if readout is None:
                 return self._bare(self.model)
@@ -198,7 +197,7 @@ def seen_of(recipe: Recipe, parts: Parts, most: int = MOST) -> Seen:
     return Seen(evenly(named, most, recipe.seed), held)
 
 
-def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
+def untrained(recipe: Recipe, model: Model, parts: Parts, progress: Progress) -> list[Candidate]:
     """What leaves the network as it was. Its features are kept on disk."""
     seen = seen_of(recipe, parts)
     points = seen.read(lambda part: cached_features(model, part, progress))
@@ -214,13 +213,13 @@ def _fitted_to(recipe: Recipe, readout: str, model: Model, images: Dataset) -> M
     return Untrained(recipe, model, seen, points, weights(model))._create(readout)
 
 
-def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[Candidate]:
+def trained(recipe: Recipe, model: Model, parts: Parts, progress: Progress) -> list[Candidate]:
     """What can be read from the trained network."""
     assert parts.validation is not None
     judges = evenly(parts.validation, MOST, recipe.seed)
     read = cached_features if by_graph(recipe, len(parts.test)) else features
     points, own = read(model, judges, progress), _of_trained(recipe, model, parts.train, progress, read)
-    cost = _milliseconds(model, judges)
+    cost = 1000 * embedding_seconds(model, judges)
 
     def judged(name: str, vectors: Tensor, readout: FittedReadout | None, geometry: Geometry = "sphere") -> Candidate:
         result = evaluate(vectors, judges.labels, metrics=METRICS, normalise=geometry)
@@ -238,7 +237,7 @@ def trained(recipe: Recipe, model: Model, parts: Parts, progress: Any) -> list[C
 
 
 def _of_trained(
-    recipe: Recipe, model: Model, train: Dataset, progress: Any = None, read: Read = features
+    recipe: Recipe, model: Model, train: Dataset, progress: Progress | None = None, read: Read = features
 ) -> list[FittedReadout]:
     """All readouts of a trained network, fitted to some of the images."""
     sample = evenly(train, AFTER, recipe.seed)
@@ -260,10 +259,3 @@ def _pixels(like: Model) -> Model:
     side = min(32, how.crop)
     architecture = Architecture("pixels", {"channels": how.channels, "side": side}, dim=None)
     return Model.create(architecture, preprocessing=how.sized(side, side))
-
-
-def _milliseconds(model: Model, images: Dataset) -> float:
-    few = images.subset(torch.arange(min(TIMED, len(images))))
-    start = time.monotonic()
-    embed(model, few)
-    return 1000 * (time.monotonic() - start) / len(few)

@@ -2,8 +2,8 @@
 
 Karnin, Koren, Somekh, "Almost Optimal Exploration in Multi-Armed Bandits", ICML 2013: all cells see a few images, the
 better half of them more, and so on. A cell that is surely worse, in pairs over classes, goes at once, so that choosing
-ends when one is ahead. Whether photos are cropped or warped is asked of the few cells that are left, which then meet
-their twins. What is extracted stays in the cache of features, where the run itself finds it.
+ends when one is ahead. Cropped or warped photos are compared only for the few cells that are left: each is measured
+beside its twin, the same network with the other kind. Features stay in the cache, where the run itself finds them.
 """
 
 import math
@@ -39,13 +39,13 @@ EACH = 6  # images of a class, until all classes are there
 WORTH = 1.5  # times as many images that a further round must have
 SURE = 0.8  # the interval outside of which a cell is surely worse: one-sided 90%
 PAYS = 0.01  # map@r that a slower cell must add
-FEW = 4  # cells that meet their twins
+FEW = 4  # cells that are measured beside their twins
 LONG = 1.1  # longer side by shorter side of a photo, from which on its centre is not nearly all of it
 Row = Mapping[str, Any]
 
 
 def choose_network(recipe: Recipe, dataset: Dataset, run: OpenRun) -> Recipe:
-    """The recipe with the network and size that pay, of the images of `dataset`; its test classes are left alone."""
+    """The recipe with the network and size that pay, for the images of `dataset`; its test classes are left alone."""
     grid = cells(recipe)
     if len(grid) == 1 and not (twins(recipe, grid[0]) and are_long(dataset)):
         return recipe
@@ -94,7 +94,7 @@ def _by_network(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> list[NetworkAt
 
 
 def _begun(recipe: Recipe, grid: Sequence[NetworkAtSize]) -> dict[str, Any]:
-    """Before the first round: the cheapest cell, from which there is a model soon, then what is likely to be good."""
+    """Before the first round: the cheapest cell, which soon gives a model, then what is likely to be good."""
     first = cheapest(recipe)
     left = [first, *(cell for cell in _by_network(recipe, grid) if cell != first)]
     return {"first": first, "left": left, "images": 0, "backend": "torch", "rows": []}
@@ -157,7 +157,7 @@ class _Rounds:
         return {"twins": True, "left": left + others}
 
     def _with_last_twins(self, made: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Where time has ended before twins were measured: the best cell meets its own, on the images it has seen."""
+        """Where time has ended before twins were measured: the best cell with its twins, on the images it has seen."""
         if made.get("last"):
             return None
         last = [row for row in made["rows"] if row["images"] == made["images"]]
@@ -215,7 +215,7 @@ class _Rounds:
         return measured
 
     def _better_half(self, measured: Sequence[Measured]) -> list[Measured]:
-        """The better half, the best first, less what is surely worse than that."""
+        """The better half, best first, without clearly worse cells."""
         most = self.recipe.train.most_ms
         quick = [each for each in measured if most is None or 1000 * each.embedding <= most]
         ranked = sorted(quick or [min(measured, key=lambda each: each.embedding)], key=lambda each: -each.value)
@@ -234,7 +234,7 @@ class _Rounds:
         return list(rows.values())
 
     def _photos(self, measured: Measured) -> int:
-        """Of all photos, those for which a run with this cell has time."""
+        """For how many of all photos a run with this cell has time."""
         minutes = self.recipe.train.minutes
         if minutes is None:
             return self.total
@@ -242,7 +242,7 @@ class _Rounds:
         return fitting(self.total, minutes, each)
 
     def _taken(self, last: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Of the last round the quickest that is as good as the best, both with the photos for which they have time.
+        """The quickest of the last round that is as good as the best, each with the photos for which it has time.
 
         What a doubling of the images gave on the sample is taken off for each halving of the photos.
         """
@@ -264,6 +264,6 @@ def _row(rows: Sequence[Row], cell: NetworkAtSize) -> Row | None:
 
 
 def _seconds(rows: Sequence[Row], cell: NetworkAtSize) -> float:
-    """What an image takes: for twins the same."""
+    """The time for an image, which is the same for twins."""
     milliseconds: float = next(row["milliseconds_per_image"] for row in rows if _cell(row)[:2] == cell[:2])
     return milliseconds / 1000

@@ -40,7 +40,7 @@ def _readable(dataset: Dataset) -> Iterator[Picture]:
 
 
 def _short_side(dataset: Dataset) -> int:
-    """The median of a sample."""
+    """The median shorter side of a sample, in pixels."""
     sides = [min(picture.height, picture.width) for picture in _readable(dataset)]
     images = dataset.images
     first = images.path(0).absolute() if isinstance(images, Files) else images.name(0)
@@ -59,7 +59,7 @@ def _grey(picture: Picture) -> bool:
 
 
 def for_photographs(backbone: str | None) -> bool:
-    """Whether a network comes with weights that photographs taught it, from wherever it is fetched.
+    """Whether a network comes with weights that were trained on photographs, wherever they are fetched from.
 
     >>> for_photographs("hf:facebook/dinov2-small"), for_photographs("conv4"), for_photographs(None)
     (True, False, False)
@@ -89,7 +89,7 @@ def default(dataset: Dataset, photographs: bool = False) -> dict[str, Any]:
 
 
 def _validation_share(dataset: Dataset, test: float, share: float) -> float:
-    """The share of the train classes that validate: of few classes more, ten or a third of them."""
+    """The share of the train classes that validate: of few classes a larger one, ten classes or a third of them."""
     own = dataset.splits is not None and bool((dataset.splits == SPLITS.index("train")).any())
     train = dataset.where(split="train").present if own else round((1 - test) * dataset.present)
     if not 0 < train < FEW:

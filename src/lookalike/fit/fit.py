@@ -62,7 +62,7 @@ def fit(
 
 
 def _run(start: Start, run: OpenRun, conditions: Conditions, audit: bool, default: bool) -> Run:
-    """A run in a folder that is ours, from its images on."""
+    """A run in a folder that this process holds, from its images on."""
     dataset, recipe, model = start
     now = time.strftime("%Y-%m-%dT%H:%M:%S")
     words = {"data": dataset.summary(), "command": command(), "resumed": run.resumed}

@@ -1,12 +1,13 @@
-"""Training in little time: the first stages stay as they are, on maps of which, computed once, the later ones learn."""
+"""Training in little time: the first stages stay as they are; the later ones learn on their maps, computed once."""
 
 from dataclasses import replace
 
 from torch import nn
 
 from lookalike.features.maps import map_bytes
-from lookalike.fit.plan import STEP, RunClock, embedding_rate, seconds_after
+from lookalike.fit.plan import STEP, RunClock, seconds_after
 from lookalike.fit.sample import ONNX, evenly
+from lookalike.fit.timing import embedding_rate
 from lookalike.models import Model, up_to
 from lookalike.models.backbones.stages import Backbone, stage_of
 from lookalike.models.backends import possible as has_onnx

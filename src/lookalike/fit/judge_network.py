@@ -7,7 +7,6 @@ Folds of train classes judge it, each by a whitening fitted to the other folds: 
 
 import time
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -19,11 +18,12 @@ from lookalike.data import Dataset
 from lookalike.data.images.decoded_cache import Decoded
 from lookalike.evaluation import Result, compare
 from lookalike.evaluation.statistics.paired import Difference
-from lookalike.features import embed, extract
+from lookalike.features import extract
 from lookalike.fit import stages
 from lookalike.fit.folds import judge_by_folds
 from lookalike.fit.networks import NetworkAtSize, cell_of, pooled
 from lookalike.fit.readouts import one_thread
+from lookalike.fit.timing import embedding_seconds
 from lookalike.geometry import normalise
 from lookalike.models import Model, Readout
 from lookalike.models.backends import BackendName
@@ -34,8 +34,6 @@ from lookalike.recipe import Recipe, build
 METRICS = ("map@r", "recall@1")
 FROZEN, WHITENED, HALF = "frozen features", "whitened features", "whitened by half of the images"
 FOLDS, CLASSES = 4, 4  # folds at most, and classes of each at least
-TIMED = 8  # images
-TIMING, REPEATS = 0.2, 2  # seconds and repeats at least; the quickest counts, as other work disturbs it least
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def measure(recipe: Recipe, sample: Dataset, backend: BackendName, embedding: fl
     )
     results = judged[pooling]
     learnt = max(0.0, results[readout]["map@r"] - results[HALF]["map@r"]) if readout == WHITENED else 0.0
-    each = _seconds(model, images) if embedding is None else embedding
+    each = embedding_seconds(model, images) if embedding is None else embedding
     each, decoding = Ranks.current().from_first(lambda: (each, decoding))
     if len(points) > 1:
         model = build.model(pooled(recipe, pooling))
@@ -113,16 +111,6 @@ def _features(recipe: Recipe, model: Model, images: Dataset, backend: BackendNam
     several = recipe.networks.poolings if recipe.networks is not None and tokens else ()
     poolings = several or (recipe.model.architecture.pooling,)
     return {name: extract(model.headless(name), images, backend=backend) for name in poolings}
-
-
-def _seconds(model: Model, images: Dataset) -> float:
-    """What embedding an image takes."""
-    few, start = images.subset(torch.arange(min(TIMED, len(images)))), time.monotonic()
-    moments = [start]
-    while len(moments) <= REPEATS or moments[-1] < start + TIMING:
-        embed(model, few)
-        moments.append(time.monotonic())
-    return min(after - before for before, after in pairwise(moments)) / len(few)
 
 
 def as_files(dataset: Dataset) -> Dataset:

@@ -1,7 +1,7 @@
-"""What people marked, in a run: their labels join the images, and the index moves to the new model if that is better.
+"""What people marked, in a run: the labels join the images, and the index moves to the new model if that is better.
 
-The model in use and the new one are compared on test classes that neither of them was taught: not by the run that made
-the one in use, and not by the marks.
+The model in use and the new one are compared on test classes that neither of them was taught, neither by the run that
+made the one in use nor by the marks.
 """
 
 from contextlib import closing
@@ -87,7 +87,7 @@ def _taken(place: str, run: OpenRun) -> dict[str, Any]:
 
 
 def add(dataset: Dataset, marks: TaughtMarks, recipe: Recipe, run: OpenRun) -> tuple[Dataset, set[str]]:
-    """The images with the marked ones, and the names of those; `settle` looks for copies once all are decoded."""
+    """The images together with the marked ones, and the names of the latter; `settle` later looks for copies."""
     marked = _confirmed(data.table(marks.table))
     if marked.denied is not None and not takes_sets(recipe):
         run.note(f"{recipe.loss.name} learns weights per class: {int(marked.undecided().sum()):,} images are not used")
@@ -166,7 +166,7 @@ def _copies(dataset: Dataset, marked: Tensor, run: OpenRun) -> Tensor:
 
 
 def _crowd(dataset: Dataset, copies: Tensor) -> Tensor:
-    """Negatives beyond half as many as their class has images: they are drawn in the place of those."""
+    """Negatives beyond half as many as their class has images: batches draw them in place of those images."""
     undecided = dataset.undecided() & ~copies
     result = torch.zeros(len(dataset), dtype=torch.bool)
     if undecided.any():
@@ -185,7 +185,7 @@ def _within_splits(dataset: Dataset, added: Tensor) -> Dataset:
 
 
 def _with_fresh_tests(dataset: Dataset, taught: set[str], run: OpenRun) -> Dataset:
-    """All classes test that neither the model in use nor the marks have taught, nor a class that shares a photo."""
+    """Test on classes that neither the model in use nor the marks have taught, and that share no photo with those."""
     named = torch.tensor([name in taught for name in dataset.label_names])
     block = class_blocks(dataset)
     known = torch.zeros(dataset.classes, dtype=torch.bool).scatter_(0, block[named], True)[block]

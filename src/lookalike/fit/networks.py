@@ -47,7 +47,7 @@ def cheapest(recipe: Recipe) -> NetworkAtSize:
 
 
 def _parameters(recipe: Recipe) -> float:
-    """Of the backbone of a recipe; endless where it does not take that size."""
+    """The parameters of a recipe's backbone; infinitely many where it does not take that size."""
     try:
         backbone = build.embedder_of(build.model(recipe)).backbone
         return sum(parameter.numel() for _, parameter in backbone.named_parameters())

@@ -1,4 +1,4 @@
-"""Nobody may get less than they had: what departs from it must be better in pairs over classes, beyond luck."""
+"""Nobody may get less than they had: what departs from it must be better beyond luck, in pairs over classes."""
 
 from lookalike.evaluation import Result, compare
 

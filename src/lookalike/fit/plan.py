@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from lookalike.data import Dataset
 from lookalike.errors import UserError
-from lookalike.features import FeatureViews, embed
+from lookalike.features import FeatureViews
+from lookalike.fit.timing import embedding_rate
 from lookalike.models import Model
 from lookalike.models.backends import possible as has_onnx
 from lookalike.models.encoding import evaluating
@@ -60,7 +60,7 @@ class RunClock:
 
 
 def contention() -> float:
-    """How many times longer than alone a busy thread takes now, beside everything else on this machine."""
+    """How many times as long as on an idle machine a busy thread takes now."""
     began, used = time.monotonic(), time.thread_time()
     while time.monotonic() - began < MOMENT:
         pass
@@ -111,7 +111,7 @@ def plan(recipe: Recipe, loop: Loop, model: Model, parts: Parts, clock: RunClock
 
 
 def _rate_on_features(loop: Loop, rate: float) -> float:
-    """Images per second of what learns on features; `rate`: of the whole network, infinite where only the head does."""
+    """Images per second of what learns on features; `rate`: of the whole network, infinite if only the head learns."""
     if rate == math.inf or not isinstance(loop.dataset, FeatureViews):
         return rate
     inputs = loop.prepare(loop.dataset.batch(range(min(16, len(loop.dataset)))).image).to(loop.device)
@@ -123,7 +123,7 @@ def _rate_on_features(loop: Loop, rate: float) -> float:
 
 
 def _with_fewer_blends(recipe: Recipe, each: float) -> Recipe:
-    """As many shares of the trained weights as there is time to look at, evenly from those of the recipe."""
+    """As many shares of the trained weights as there is time to try, spread evenly over those of the recipe."""
     shares, seconds = recipe.train.blend, BLENDING * 60 * (recipe.train.minutes or 0.0)
     count = max(1, int(seconds / each)) if each > 0 else len(shares)
     if count >= len(shares):
@@ -149,7 +149,7 @@ def by_graph(recipe: Recipe, tests: int) -> bool:
 
 
 def minutes_needed(recipe: Recipe, besides: float, step: float, choosing: bool) -> int:
-    """Whole minutes in which a worthwhile number of steps fit, beside what takes so many seconds.
+    """Whole minutes in which a worthwhile number of steps fit, with `besides` seconds for everything else.
 
     The choice of a network, if there is one, and the blends take shares of the minutes, however many these are.
     """
@@ -193,16 +193,7 @@ def pace(run: OpenRun, later: Mapping[int, int]) -> Pace:
 
 
 def decide_against(run: OpenRun, recipe: Recipe, needed: int) -> None:
-    """There is no time to train, not for a resumed run either."""
+    """Decide that there is no time to train, for a resumed run as well."""
     run.decisions.make("minutes_needed", needed)
     text = f"{recipe.train.minutes:g} minutes are too short to train: fine-tuning would need about {needed} minutes"
     run.tell({"event": "plan", "steps": 0, "seconds": 0.0, "seed": recipe.seed, "minutes": needed, "text": text})
-
-
-def embedding_rate(model: Model, part: Dataset) -> float:
-    """Images embedded per second by torch; the first few pay for memory."""
-    few = part.subset(torch.arange(min(64, len(part))))
-    embed(model, few.subset(torch.arange(min(16, len(few)))))
-    start = time.monotonic()
-    embed(model, few)
-    return len(few) / (time.monotonic() - start)

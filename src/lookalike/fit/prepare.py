@@ -1,7 +1,7 @@
 """What a run computes from its train images before the first step, and from validation images at every validation."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Integer
@@ -113,21 +113,28 @@ def prepare_head(
         return
     sample = _sample(recipe, dataset, len(dataset)) if recipe.head.steps else for_components(recipe, dataset)
     points = read(model, sample, progress) if read else backbone_features(recipe, model, sample, progress)
-    start_head(recipe, model, points, sample.labels, sample.chances)
+    start_head(recipe, model, LabelledFeatures(points, sample.labels, sample.chances))
 
 
-def start_head(
-    recipe: Recipe,
-    model: Model,
-    points: Float[Tensor, "n width"],
-    labels: Integer[Tensor, " n"],
-    chances: Float[Tensor, " n"] | None = None,
-) -> None:
+class LabelledFeatures(NamedTuple):
+    """The features of images, one row each, their labels, and the chances of these where they weigh."""
+
+    points: Float[Tensor, "n width"]
+    labels: Integer[Tensor, " n"]
+    chances: Float[Tensor, " n"] | None = None
+
+    def of(self, rows: Any) -> "LabelledFeatures":
+        """Those in some rows, by number, mask or slice."""
+        chances = None if self.chances is None else self.chances[rows]
+        return LabelledFeatures(self.points[rows], self.labels[rows], chances)
+
+
+def start_head(recipe: Recipe, model: Model, taught: LabelledFeatures) -> None:
     """The head from principal components, or trained alone, as [model] and [head] say."""
     if recipe.model.head == "principal":
-        principal(build.embedder_of(model), points)
+        principal(build.embedder_of(model), taught.points)
     if recipe.head.steps:
-        train(build.head_loop(recipe, model, points, labels, chances), Plan(recipe.head.steps, seed=recipe.seed))
+        train(build.head_loop(recipe, model, *taught), Plan(recipe.head.steps, seed=recipe.seed))
 
 
 def fill_bank(recipe: Recipe, loop: Loop, model: Model, dataset: Dataset, progress: Progress | None = None) -> None:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
-from lookalike.fit.prepare import start_head
+from lookalike.fit.prepare import LabelledFeatures, start_head
 from lookalike.geometry import normalise
 from lookalike.models import Model, Readout, principal_axes
 from lookalike.models.encoding import evaluating
@@ -79,7 +79,7 @@ def of_features(
 
 
 def dimensions(recipe: Recipe) -> int:
-    """Of a head, and of readouts in few components."""
+    """The dimensions of a head, and of readouts in few components."""
     most = recipe.train.dim
     return most if isinstance(most, int) else recipe.model.architecture.dim or 128
 
@@ -92,45 +92,33 @@ def beside(head: nn.Sequential | None, features: FittedReadout, complexity: int)
         yield FittedReadout(name, complexity, readout, features.mean, features.directions, head)
 
 
-def with_own_head(
-    recipe: Recipe,
-    model: Model,
-    points: Float[Tensor, "n width"],
-    labels: Integer[Tensor, " n"],
-    chances: Float[Tensor, " n"] | None = None,
-) -> Iterator[FittedReadout]:
+def with_own_head(recipe: Recipe, model: Model, taught: LabelledFeatures) -> Iterator[FittedReadout]:
     """All readouts of a network that is not trained: of its features, and by a head that is trained on them."""
-    readouts = list(of_features(recipe, points, labels))
+    readouts = list(of_features(recipe, taught.points, taught.labels))
     yield from readouts
-    if recipe.model.architecture.dim is None or recipe.model.architecture.dim > min(points.shape):
+    if recipe.model.architecture.dim is None or recipe.model.architecture.dim > min(taught.points.shape):
         return
-    head = trained_head(recipe, model, points, labels, chances)
+    head = trained_head(recipe, model, taught)
     yield FittedReadout("head on the features", WITH_HEAD, Readout(), readouts[0].mean, head=head)
     whitened = next(readout for readout in readouts if readout.name == "whitened features")
     yield from beside(head, whitened, WITH_HEAD)
 
 
-def trained_head(
-    recipe: Recipe,
-    model: Model,
-    points: Float[Tensor, "n width"],
-    labels: Integer[Tensor, " n"],
-    chances: Float[Tensor, " n"] | None = None,
-) -> nn.Sequential:
+def trained_head(recipe: Recipe, model: Model, taught: LabelledFeatures) -> nn.Sequential:
     """A head that starts from the principal components and learns the recipe's loss on features; `model` stays.
 
-    Labels are learnt in proportion to their `chances`, where there are some.
+    Labels are learnt in proportion to their chances, where there are some.
     """
-    _, dense = torch.unique(labels, return_inverse=True)
+    dense = taught._replace(labels=torch.unique(taught.labels, return_inverse=True)[1])
     own = replace(model, embedder=copy.deepcopy(model.embedder))
     start = "principal" if recipe.model.architecture.hidden is None else "default"
-    start_head(replace(recipe, head=HEAD, model=replace(recipe.model, head=start)), own, points, dense, chances)
+    start_head(replace(recipe, head=HEAD, model=replace(recipe.model, head=start)), own, dense)
     return embedder_of(own).head
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """For products so small that threads mostly wait for each other, on a busy machine for very long."""
+    """For products so small that threads mostly wait for each other, which takes very long on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

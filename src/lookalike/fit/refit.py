@@ -1,4 +1,4 @@
-"""What was proven, once more on all classes: half of them were kept for the proof, whose figures it keeps."""
+"""What was proven is made once more of all classes, half of which were kept for the proof; its figures stay."""
 
 from dataclasses import replace
 

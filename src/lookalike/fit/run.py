@@ -1,4 +1,4 @@
-"""One run from split classes to proven figures, and what is left of it."""
+"""One run from split classes to proven figures, and what it leaves behind."""
 
 import json
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from lookalike.training.train import Ending, Stop
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its `folder` and `ending`, the model, its worth on unseen classes beside its baselines.
+    """A finished run: its `folder` and `ending`, the model, and how good it is on unseen classes beside its baselines.
 
     Of several seeds or folds `model` and `entries` are those of the first seed; `content` has all of them.
     """

@@ -1,4 +1,4 @@
-"""Fewer images that still stand for all, where there is no time for every one."""
+"""Fewer images that still represent all, where there is not enough time for every one."""
 
 import math
 import time
@@ -50,7 +50,7 @@ def affordable(dataset: Dataset, recipe: Recipe, model: Model, run: OpenRun, dec
 
 
 def _seconds_per_image(dataset: Dataset, recipe: Recipe, model: Model) -> float:
-    """To decode it on two cores, to compute its features, and those of a test image once more."""
+    """The time to decode an image on two cores and to compute its features, for test images twice."""
     rows = torch.linspace(0, len(dataset) - 1, MEASURED).long()
     start = time.monotonic()
     readable = list(_inputs(dataset.subset(rows), model))
@@ -65,13 +65,13 @@ def _seconds_per_image(dataset: Dataset, recipe: Recipe, model: Model) -> float:
 
 
 def seconds_per_image(recipe: Recipe, decoding: float, embedding: float) -> float:
-    """What an image takes in a whole run, from what its decoding takes, and its embedding by torch."""
+    """The time that an image takes in a whole run, from that of its decoding and of its embedding by torch."""
     faster = ONNX if has_onnx() and recipe.model.weights is not None else 1.0
     return decoding + (1 + recipe.data.test) * embedding / faster + BESIDES
 
 
 def fitting(count: int, minutes: float, each: float) -> int:
-    """How many of so many images fit, where each takes so many seconds."""
+    """How many of `count` images fit in the time, if each takes `each` seconds."""
     return min(count, max(LEAST, int(SHARE * 60 * minutes / each)))
 
 
@@ -98,7 +98,7 @@ def evenly(dataset: Dataset, count: int, seed: int) -> Dataset:
 
 
 def turns(labels: Int64[Tensor, " n"]) -> Int64[Tensor, " n"]:
-    """How many of the same class come before each.
+    """For each label, how many equal ones come before it.
 
     >>> turns(torch.tensor([7, 5, 7, 7, 5]))
     tensor([0, 0, 1, 2, 1])

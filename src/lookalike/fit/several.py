@@ -1,4 +1,4 @@
-"""The one run of a recipe, or its several: each seed and fold in a folder of its own, then all are put together."""
+"""The run of a recipe, or its runs: each seed and fold in a folder of its own, then all are put together."""
 
 import json
 from collections.abc import Sequence
@@ -147,7 +147,7 @@ def _joined(recipe: Recipe, folders: Sequence[RunFolder], model: Model, parts: P
 
 
 def _pooled(seeds: Sequence[Sequence[NamedResult]]) -> list[Pooled]:
-    """Equal rows of all seeds."""
+    """The same row of all seeds."""
     return [
         Pooled(same[0].name, same[0].role, same[0].optimistic, [row.result for row in same])
         for same in zip(*seeds, strict=True)

@@ -30,7 +30,7 @@ def decode(dataset: Dataset, recipe: Recipe, run: OpenRun) -> Dataset:
 
 
 def short_side(recipe: Recipe) -> int:
-    """Of the decoded images, in pixels."""
+    """The shorter side of the decoded images, in pixels."""
     side = build.views(recipe, Preprocessing()).preprocessing.resize
     assert side is not None
     return side

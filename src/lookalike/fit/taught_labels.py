@@ -1,12 +1,12 @@
-"""Which labels a run learns from: all alike, by their chances, or not doubted ones; found groups, or given ones alone.
+"""Which labels a run learns from: all alike, weighed by their chances, or without doubtful ones; with groups or not.
 
-A label has a chance by the whitened features of the network as it was (`data.audit.label_noise`), among train and
-validation images together; test classes play no part. The ways are compared by what is learnt on the features without
-training the network, in two folds of these classes. All given labels judge, wrong ones too, which lower every figure:
-labels that agree with the features would favour the way that trusts the features. What departs from the labels as they
-were given must be better beyond luck. What a person confirmed is never in doubt. Learning by chances means that images
-of a class are drawn in proportion to them. Found groups are learnt or left out in the same manner; what the recipe says
-of suspects then goes for the labels that are learnt.
+The whitened features of the network before training give each label a chance (`data.audit.label_noise`), among
+train and validation images together; test classes play no part. The ways are compared by what is learnt on the features
+without training the network, in two folds of these classes. All given labels judge, wrong ones too, which lower every
+figure: labels that agree with the features would favour the way that trusts the features. What departs from the labels
+as they were given must be better beyond luck. What a person confirmed is never in doubt. Learning by chances means that
+images of a class are drawn in proportion to them. Found groups are learnt or left out in the same manner; what the
+recipe says of suspects then goes for the labels that are learnt.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +26,7 @@ from lookalike.fit import readouts
 from lookalike.fit.candidates import METRICS, Seen, seen_of
 from lookalike.fit.folds import SHORT, judge_by_folds
 from lookalike.fit.never_worse import surely_better
+from lookalike.fit.prepare import LabelledFeatures
 from lookalike.fit.readouts import FittedReadout
 from lookalike.fit.train_model import cached_features
 from lookalike.geometry import normalise
@@ -60,7 +61,7 @@ class Doubts:
 
     @property
     def chances(self) -> Chances:
-        """Of every label by the others; 1 for confirmed ones."""
+        """The chance of every label by the others; 1 for confirmed ones."""
         return torch.where(self.open, self._found.own, 1.0)
 
     @property
@@ -103,7 +104,7 @@ def settle(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> Parts:
 
 
 def doubts_of(seen: Seen, points: Float[Tensor, "n width"], rows: Bool[Tensor, " n"] | None = None) -> Doubts:
-    """What the whitened features say of the labels, or of those in some `rows` alone; of one class alone nothing."""
+    """What the whitened features say of the labels, or of those in `rows` alone; nothing if there is one class."""
     some = torch.ones(len(points), dtype=torch.bool) if rows is None else rows
     unit = normalise(points[some], "sphere")
     centred, codes = unit - unit.mean(0), torch.unique(seen.labels[some], return_inverse=True)[1]
@@ -130,7 +131,7 @@ def decided(recipe: Recipe, model: Model, seen: Seen, points: Float[Tensor, "n w
 
 
 def _ways(recipe: Recipe, seen: Seen, points: Tensor) -> tuple[dict[str, Way], Doubts | None]:
-    """What may be learnt, by name, the least departure first; found groups, or else labels in doubt, are at stake."""
+    """What may be learnt, by name, the least departure first: the question is found groups, or else doubtful labels."""
     found, every = seen.of_origin("found"), torch.ones(len(points), dtype=torch.bool)
     ways, doubts = {KEEP: Way(every)}, None
     if found.any():
@@ -185,7 +186,7 @@ def _judged(
     points: Float[Tensor, "n width"],
     ways: Mapping[str, Way],
 ) -> dict[str, Result]:
-    """The best that is learnt in each way; none where nobody can judge."""
+    """The best that is learnt in each way; nothing where too few labels can judge."""
     labels, judging = seen.labels, seen.judging
 
     def vectors(others: Tensor, own: Tensor) -> dict[str, Tensor]:
@@ -206,18 +207,17 @@ def _judged(
 def _learnt(
     recipe: Recipe, model: Model, points: Tensor, seen: Seen, way: Way, others: Tensor, whiten: bool
 ) -> Iterator[FittedReadout]:
-    """A head that learns in one way from some rows; to `whiten` does not depend on chances, but on groups."""
-    rows = others & way.rows
+    """A head that learns in one way from some rows; with `whiten` also readouts, which chances do not change."""
+    taught = LabelledFeatures(points, seen.labels, way.chances).of(others & way.rows)
     if whiten:
-        yield from readouts.of_features(recipe, points[rows], seen.labels[rows])
-    if (recipe.model.architecture.dim or len(points)) <= min(int(rows.sum()), points.shape[1]):
-        chances = None if way.chances is None else way.chances[rows]
-        head = readouts.trained_head(recipe, model, points[rows], seen.labels[rows], chances)
+        yield from readouts.of_features(recipe, taught.points, taught.labels)
+    if (recipe.model.architecture.dim or len(points)) <= min(taught.points.shape):
+        head = readouts.trained_head(recipe, model, taught)
         yield FittedReadout("head", readouts.WITH_HEAD, Readout(), points.mean(0), head=head)
 
 
 def _learning(recipe: Recipe, model: Model, parts: Parts, made: Mapping[str, Any]) -> Parts:
-    """The parts with what is learnt; of more images than decided, all are looked at. Validation keeps every label."""
+    """The parts with what is learnt: not only the images that decided are looked at. Validation keeps every label."""
     if made["learn"] == GIVEN:
         parts = parts._replace(train=parts.train.subset(~parts.train.of_origin("found")).dense())
     train, held = parts.train, parts.validation
@@ -238,7 +238,7 @@ def _learning(recipe: Recipe, model: Model, parts: Parts, made: Mapping[str, Any
 
 
 def once_more(everything: Dataset, recipe: Recipe, model: Model, run: OpenRun) -> Dataset:
-    """All classes, as a run learns from them that has proven its choice."""
+    """All classes, for a refit after the proof, with the labels that the run chose to learn from."""
     made = run.decisions.get(DECISION)
     whole = Parts(everything.dense(), None, everything)
     return whole.train if made is None else _learning(recipe, model, whole, made).train

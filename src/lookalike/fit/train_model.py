@@ -139,14 +139,14 @@ def _adapted(recipe: Recipe, model: Model) -> Iterator[None]:
 def leave_untrained(
     recipe: Recipe, model: Model, parts: Parts, run: OpenRun, clock: RunClock, stop: Stop
 ) -> TrainedModel:
-    """The network as it is, for the rows of a paper's table that say what training adds to."""
+    """The network as it is, for the rows of a paper's table that show what training started from."""
     del parts, clock, stop
     run.note("nothing is trained: the network is measured as it is")
     return TrainedModel(model, weights(model), recipe, Ending("nothing was to be trained", 0, 0, {}, 0.0))
 
 
 def _features(recipe: Recipe, model: Model, parts: Parts, run: OpenRun) -> FeatureViews | None:
-    """Under [features], those of all images of the run: the test images' too, so that the clock knows them done."""
+    """Under [features], those of all images of the run, test images too, so that they no longer count for the clock."""
     if recipe.features is None:
         return None
     if not recipe.head_only:
@@ -191,7 +191,7 @@ def _validation(recipe: Recipe, model: Model, parts: Parts) -> Callable[[], Mapp
 
 
 def _watcher(recipe: Recipe, run: OpenRun) -> Watcher:
-    """Who hears of the training; validations on test are named as such."""
+    """The watcher of the training; validations on test images are named as such."""
     if recipe.protocol.select != "test_max":
         return run.tell
     return lambda event: run.tell({**event, "on": "test"} if event["event"] == "validation" else event)

@@ -88,7 +88,7 @@ def int8(proto: Any, crops: Iterable[Float[Tensor, "1 c h w"]]) -> Any:
         tools.quantize_static(
             prepared,
             small,
-            _Photos(photos),
+            _CalibrationPhotos(photos),
             quant_format=tools.QuantFormat.QDQ,
             per_channel=True,
             activation_type=tools.QuantType.QUInt8,
@@ -109,7 +109,7 @@ def _outside(nodes: list[str]) -> list[str]:
     return [node for node in nodes if node.startswith("/") and not node.startswith(BACKBONE)] if named else []
 
 
-class _Photos:
+class _CalibrationPhotos:
     """The calibration photos as ONNX Runtime reads them."""
 
     def __init__(self, photos: Iterator[dict[str, np.ndarray]]) -> None:

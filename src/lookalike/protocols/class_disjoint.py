@@ -39,7 +39,7 @@ class Parts(NamedTuple):
 def parts(dataset: Dataset, test: float, validation: float, seed: int = 0) -> Parts:
     """The dataset by its own train and test splits, or by random ones; some train classes are drawn to validate.
 
-    Images of which is only known what they are not train together with the class that they do not belong to. Groups
+    Images with only ruled-out labels train together with the class that they do not belong to. Groups
     that a machine found train, and do not judge, where there are classes with given labels to judge by.
 
     >>> import torch

@@ -59,7 +59,7 @@ class Combinations:
     def check_possible(self, batches: int | None) -> None:
         known, c = len(self.categories), self.together
         if self.partly:
-            check(c == 2, f"images without a category are one half of a batch: categories_per_batch must be 2, not {c}")
+            check(c == 2, f"images without a category fill half of each batch: categories_per_batch must be 2, not {c}")
             check(batches is None, "with images without a category, every category sets its number of batches itself")
             check(known > 1, "no image has a category (all are -1): use category_random")
             return

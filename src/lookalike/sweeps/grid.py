@@ -24,16 +24,16 @@ sampler.batch_size = [32, 64]
 "all pairs" = [71.9, "45.2 ± 0.3"]
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lookalike.errors import UserError, check, unknown
 from lookalike.recipe import Recipe, layer_of, layered, merged, of_tree, to_toml, tree
 from lookalike.report.compare.methods import slug
+from lookalike.sweeps.rows import rows_of
 
 Tree = Mapping[str, Any]
 KEYS = (
@@ -54,7 +54,6 @@ KEYS = (
     "published",
 )
 METRICS = ("recall@1", "map@r")
-NONE = "none"  # in the place of a row or variant: without it
 PARTS = {  # before the colon of a metric, and how the name of the result begins, or what is in it
     "train": "train images",
     "max": "each metric's maximum over training",
@@ -159,7 +158,7 @@ def read(
     base = tree(recipe) if recipe is not None else tree(values["recipe"])
     common = (values.get("change", {}), layer_of(overrides))
     where = source or values.get("data") or layered(base, *common).get("data", {}).get("source") or ""
-    rows = dict(_rows(values))
+    rows = dict(rows_of(values))
     check(bool(rows), f"{path} has no rows: every one of them is none")
     pairs = [(row, against) for row, others in values.get("compare", {}).items() for against in others]
     baseline = values.get("baseline")
@@ -243,48 +242,6 @@ def _published(table: Tree, metrics: tuple[str, ...], rows: Iterable[str]) -> di
 def _fold(fold: int) -> list[Tree]:
     """The layer that makes a cell one fold of the train classes."""
     return [{"protocol": {"name": "cross_validation", "fold": fold}}] if fold else []
-
-
-def _rows(values: Tree) -> Iterator[tuple[str, list[Tree]]]:
-    """Names of all rows of the table, with their layers of changes."""
-    axes = list(_axes(values.get("grid", {}), ""))
-    named = [
-        {name: changes for name, changes in (values.get(key) or {"": {}}).items() if changes != NONE}
-        for key in ("rows", "variants")
-    ]
-    for row, variant in product(*named):
-        for chosen in product(*(choices for _, choices in axes)):
-            words = [name for name in (row, variant) if name]
-            layers = [named[0][row], named[1][variant]]
-            for (key, _), value in zip(axes, chosen, strict=True):
-                words.append(_word(key, value))
-                layers.append(_nested(key, value))
-            yield ", ".join(words) or "the recipe", layers
-
-
-def _word(key: str, value: Any) -> str:
-    """A value of the grid as people write it.
-
-    >>> _word("sampler.batch_size", 32), _word("sampler", {"name": "class_balanced", "per_class": 4})
-    ('batch_size 32', 'class_balanced 4')
-    """
-    if isinstance(value, Mapping):
-        return " ".join(str(part) for part in value.values())
-    return f"{key.rsplit('.', 1)[-1]} {value}"
-
-
-def _axes(grid: Tree, where: str) -> Iterator[tuple[str, list[Any]]]:
-    for key, value in grid.items():
-        if isinstance(value, Mapping):
-            yield from _axes(value, f"{where}{key}.")
-        else:
-            check(isinstance(value, list) and len(value) > 0, f"grid.{where}{key} is a list of values, not {value!r}")
-            yield f"{where}{key}", value
-
-
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    first, dot, rest = key.partition(".")
-    return {first: _nested(rest, value) if dot else value}
 
 
 def _recipe(values: Tree, seed: int, source: str, metrics: tuple[str, ...]) -> Recipe:

@@ -94,7 +94,7 @@ def test_a_query_that_is_only_wrong_says_what_it_is_not(store, shop, tmp_path):
     store.marks.add(Mark("item:x", "table/apple0.png", "table/bread0.png", False))  # both have a label: nothing new
     done = Lookalike(tmp_path)("labels", shop, "--out", tmp_path / "marked.csv")
     assert "3 images of 2 classes" in done.out
-    assert "1 more of which is only known what they are not" in done.out
+    assert "1 more with only ruled-out labels" in done.out
     (odd,) = [row for row in table(tmp_path / "marked.csv") if not row["label"]]
     assert odd["not_label"] == "dates|figs"
     marked = data.load(str(tmp_path / "marked.csv"))

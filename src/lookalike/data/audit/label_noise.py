@@ -30,7 +30,7 @@ LEAST = 1e-3  # weight, and chance in a logarithm
 CHANGED = 0.1  # of the labels, to see what wrong ones look like
 DRAWS = 3
 Z = 1.645  # standard deviations of 95%
-TOLD = 0.5  # an upper bound from which on nothing is claimed
+CONCLUSIVE = 0.5  # an upper bound from which on nothing is claimed
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -49,12 +49,12 @@ class WrongLabels(NamedTuple):
     high: float
 
     @property
-    def told(self) -> bool:
+    def conclusive(self) -> bool:
         """Whether the vectors can tell wrong labels from classes that look alike."""
-        return self.high < TOLD
+        return self.high < CONCLUSIVE
 
     def __str__(self) -> str:
-        if self.told:
+        if self.conclusive:
             bounds = f"Between {self.low:.0%} and {self.high:.0%} of the labels are wrong"
             return f"{bounds}, as estimated from labels that were made wrong on purpose."
         return "These vectors cannot tell how many labels are wrong: too many classes look alike in them."

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from lookalike.data.audit.label_noise import TOLD, LabelChances, WrongLabels
+from lookalike.data.audit.label_noise import CONCLUSIVE, LabelChances, WrongLabels
 from lookalike.data.dataset import Dataset
 from lookalike.data.formats.table import guarded
 from lookalike.data.images.source import Files
@@ -28,8 +28,8 @@ def doubted(chances: LabelChances, labels: Int64[Tensor, " n"], share: WrongLabe
     A label that is likelier than all others together is not doubted. A class of which every image would be doubted
     keeps its likeliest half: it may look like another one.
     """
-    assumed = share.high if share.told else share.low
-    count = round(assumed * len(labels)) if assumed < TOLD else 0
+    assumed = share.high if share.conclusive else share.low
+    count = round(assumed * len(labels)) if assumed < CONCLUSIVE else 0
     result = torch.zeros(len(labels), dtype=torch.bool)
     result[chances.own.argsort(stable=True)[:count]] = True
     result &= chances.own < LIKELY

@@ -17,6 +17,7 @@ from lookalike.progress import Progress
 
 NEIGHBOURS = 10
 BLOCK = 1024
+AGREE = 0.8  # of the neighbours, at least, are of one other class
 COLUMNS = ("path", "label", "suggested label", "evidence")
 
 
@@ -44,11 +45,10 @@ def suspicious_labels(
     embeddings: Float[Tensor, "n d"],
     labels: Int64[Tensor, " n"],
     *,
-    agree: float = 0.8,
     rows: Int64[Tensor, " m"] | None = None,
     progress: Progress | None = None,
 ) -> list[Doubt]:
-    """Images with no neighbour of their own class while at least `agree` of the neighbours are of one other class.
+    """Images with no neighbour of their own class while at least 80% of the neighbours are of one other class.
 
     Each image is compared with as many neighbours as its class has other members, at most ten; classes of fewer than
     three images are skipped. The strongest doubt comes first. With `rows`, only these images are looked at.
@@ -67,13 +67,13 @@ def suspicious_labels(
         block = images[begin : begin + BLOCK]
         scores = compare(unit[block], unit, None)
         scores[torch.arange(len(block)), block] = -torch.inf
-        doubts += _doubts(scores, block, labels, sizes, agree)
+        doubts += _doubts(scores, block, labels, sizes)
         if progress is not None:
             progress(begin + len(block), len(images))
     return sorted(doubts, key=lambda doubt: (-doubt.share, doubt.row))
 
 
-def _doubts(scores: Tensor, rows: Tensor, labels: Tensor, sizes: Tensor, agree: float) -> list[Doubt]:
+def _doubts(scores: Tensor, rows: Tensor, labels: Tensor, sizes: Tensor) -> list[Doubt]:
     own = labels[rows]
     nearest = scores.topk(min(NEIGHBOURS, scores.shape[1] - 1))
     place = torch.arange(nearest.indices.shape[1])
@@ -82,7 +82,7 @@ def _doubts(scores: Tensor, rows: Tensor, labels: Tensor, sizes: Tensor, agree: 
     near = torch.where(place < counted[:, None], labels[nearest.indices], -1 - place)  # the others match nothing
     other = near.mode(1).values
     votes = (near == other[:, None]).sum(1)
-    doubtful = ~(near == own[:, None]).any(1) & (votes >= agree * counted) & (sizes[own] > 2)
+    doubtful = ~(near == own[:, None]).any(1) & (votes >= AGREE * counted) & (sizes[own] > 2)
     doubts = []
     for at in doubtful.nonzero().flatten().tolist():
         first = int((near[at] == other[at]).nonzero()[0])

@@ -149,8 +149,8 @@ class Preset:
         for name, part in (("train", self.train), ("evaluation", self.evaluation)):
             square = part.warp is not None if warp is None else warp
             shorter = not square and (part.warp or part.short_side) is not None
-            own, side = (short_side if wanted else None for wanted in (square, shorter))
-            parts[name] = replace(part, size=size, warp=own, short_side=side)
+            warped, side = (short_side if applies else None for applies in (square, shorter))
+            parts[name] = replace(part, size=size, warp=warped, short_side=side)
         return replace(self, **parts)
 
 

@@ -31,7 +31,6 @@ class Picture(Protocol):
 
     def decode(self, scale: float = 1.0) -> UInt8[Tensor, "3 h w"]:
         """The image in RGB, possibly reduced, but to no less than `scale` times its size."""
-        ...
 
 
 @runtime_checkable
@@ -42,15 +41,12 @@ class Source(Protocol):
 
     def name(self, row: int) -> str:
         """The name of this image in lists and messages."""
-        ...
 
     def open(self, row: int) -> Picture:
         """The image of this row; raises `UnreadableError`."""
-        ...
 
     def take(self, rows: np.ndarray) -> "Source":
         """The images of these rows."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One review that threads share: what it shows, words that are kept, and pictures."""
+"""One review that threads share: what it shows, changes that are saved, and pictures."""
 
 import threading
 from functools import cached_property
@@ -12,7 +12,7 @@ from lookalike.discover.marking import REVIEW
 from lookalike.discover.mending import WORDS, checked_name
 from lookalike.discover.review.strips import Strips, halves, middle
 from lookalike.discover.review.view import ReviewForm, Word, review_form
-from lookalike.discover.session import Session
+from lookalike.discover.session import ReviewSession
 from lookalike.errors import UserError, check
 from lookalike.image_files import UnreadableError, read
 from lookalike.search.adding.sources import listing
@@ -29,7 +29,7 @@ class Desk:
     def __init__(
         self, place: Path, index: Index | None = None, source: str | None = None, read_only: bool = False
     ) -> None:
-        self.session, self.read_only = Session(place, None if index is None else index.store), read_only
+        self.session, self.read_only = ReviewSession(place, None if index is None else index.store), read_only
         self._index, self._source = index, source
         of_index = "are no items of an index" if index else "are items of an index"
         check(bool(self.session.kept.photos.ids) == bool(index), f"the photos of '{place}' {of_index}: delete it")
@@ -52,7 +52,7 @@ class Desk:
             return review_form(self.session, self._strips, self._best, count, self.read_only)
 
     def say(self, word: Word, who: str = REVIEW) -> None:
-        """Keep a word of whoever it was: it is on disk when this returns."""
+        """Save someone's change: it is on disk when this returns."""
         with self._lock:
             if self.session.refresh():
                 self._look()
@@ -85,7 +85,7 @@ class Desk:
 
 
 def _entry_of(word: Word, strips: Strips) -> dict[str, Any]:
-    """The line for a word that answers no question: groups become photos, and so it means the same at every level."""
+    """The line for a change that answers no question; it names photos, not groups, to mean the same at every level."""
     if word.do == "undo":
         return {"do": "undo"}
     if word.do == "level":
@@ -110,7 +110,7 @@ def _middle(strips: Strips, group: int | None) -> int:
 
 
 def _chosen(word: Word, strips: Strips) -> np.ndarray:
-    """The photos that are chosen, else those of the group that brought no label of their own."""
+    """The chosen photos, or else those of the group that came without a label."""
     count = len(strips.vectors)
     if word.photos:
         check(

@@ -41,7 +41,7 @@ def add_to(app: FastAPI, settings: Settings, desk: Desk) -> None:
 
     @app.post("/v1/review", response_model=ReviewForm, responses=errors(), openapi_extra=described)
     async def say(request: Request, count: Count = SHOWN) -> Response:
-        """One word about groups or photos, or a step back. It is on the disk when this returns."""
+        """One change of groups or photos, or one step back. It is on disk when this returns."""
         check_writable(settings)
         word = await json_of(request, Word)
         await asyncio.to_thread(desk.say, word, request.scope["caller"])
@@ -65,7 +65,7 @@ def add_begun(app: FastAPI, settings: Settings) -> None:
 
 
 def create_app(settings: Settings, meters: Meters, ready: Callable[[], None], _: Callable[[Exception], None]) -> Guard:
-    """The application of a review alone; the place is that of the photos or the index."""
+    """The application of a review alone; its place is that of the photos or the index."""
 
     source, keyring = str(settings.place), Keyring(settings.token)
     index = Index.open(source) if Index.exists(source) else None
@@ -85,7 +85,7 @@ def create_app(settings: Settings, meters: Meters, ready: Callable[[], None], _:
 
     @app.get("/v1/health", response_model=schema.HealthForm, responses=errors())
     async def health() -> Response:
-        """Always ready: groups were found before."""
+        """Always ready: groups are found before it starts."""
         return as_json(schema.HealthForm(ready=True))
 
     page_routes.add_to(app, {"/": "review.html", "/review": "review.html"})

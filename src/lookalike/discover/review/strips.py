@@ -38,7 +38,7 @@ class Strips:
 
     @cached_property
     def means(self) -> Float64[np.ndarray, "g d"]:
-        """Of each group, in the order of their numbers."""
+        """The mean of each group, in the order of their numbers."""
         order, _, starts = self._starts
         sizes = np.diff(starts, append=len(order))
         return np.add.reduceat(self.vectors[order], starts, axis=0, dtype=np.float64) / sizes[:, None]
@@ -91,7 +91,7 @@ class Strips:
 
 
 def halves(vectors: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
-    """Two parts of a group by 2-means, from the photo that fits least and the one that is least like it.
+    """Two parts of a group by 2-means, starting from the photo that fits least and the one least like it.
 
     The smaller part is True.
 
@@ -112,6 +112,6 @@ def halves(vectors: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
 
 
 def middle(vectors: Float[np.ndarray, "n d"], rows: Sequence[int] | np.ndarray) -> int:
-    """The photo of some that is nearest to their mean."""
+    """The one of these photos that is nearest to their mean."""
     chosen = np.sort(np.asarray(rows))
     return int(chosen[int((vectors[chosen] @ vectors[chosen].mean(0)).argmax())])

@@ -1,4 +1,4 @@
-"""What the page of a review sends, and a session as it is answered with."""
+"""What the page of a review sends, and the answer: the session as the page shows it."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lookalike.discover.mending import LONGEST
 from lookalike.discover.review.strips import State, Strips
-from lookalike.discover.session import AGAIN, Session
+from lookalike.discover.session import AGAIN, ReviewSession
 from lookalike.files import printable
 
 TYPICAL, ODD = 150, 50  # photos of a strip that are shown, from its beginning and its end
@@ -16,17 +16,17 @@ MOST = 10_000  # photos of one answer; strips beyond are not in it
 
 class Photo(BaseModel):
     row: int = Field(description="Its place in the table.")
-    name: str = Field(description="Of its file, or its id.")
+    name: str = Field(description="The name of its file, or its id.")
     thumbnail: str = Field(description="The address of its picture.")
 
 
 class StripForm(BaseModel):
-    number: int = Field(description="Of the group; -1 for photos that are in none.")
+    number: int = Field(description="The number of the group; -1 for photos that are in none.")
     label: str
     state: State
-    size: int = Field(description="All its photos.")
+    size: int = Field(description="How many photos it has.")
     photos: list[Photo] = Field(description="Those that are shown, the most typical first, the odd ones last.")
-    names: list[str] = Field(description="Classes that it might be, the most similar first.")
+    names: list[str] = Field(description="Names that it might have, those of the most similar classes first.")
 
 
 class QuestionForm(BaseModel):
@@ -34,8 +34,8 @@ class QuestionForm(BaseModel):
     right: Photo
     left_label: str
     right_label: str
-    chance: float = Field(description="That they show the same kind.")
-    photos: int = Field(description="That come into their group if they do.")
+    chance: float = Field(description="The chance that they show the same kind.")
+    photos: int = Field(description="How many photos join their group if they do.")
     stop: str = Field(description="Why further answers bring little, if they do.")
 
 
@@ -46,12 +46,12 @@ class ProgressForm(BaseModel):
     named: int = Field(description="Groups with a name that a person gave.")
     found: int = Field(description="Groups without a name, which nobody has set aside.")
     answers: int = Field(description="Questions that were answered.")
-    merged: int = Field(description="Of them with the answer same.")
-    brought: int = Field(description="Photos that came into their group by them.")
-    expected: int = Field(description="Answers that the machine had thought the likelier one, before it heard them.")
-    steps: int = Field(description="Everything that was said and stands.")
-    again: bool = Field(description="Whether enough was said for another fit since groups were found.")
-    fitted: str = Field(description="What the model that groups were found with brought, on photos it did not learn.")
+    merged: int = Field(description="How many were answered with same.")
+    brought: int = Field(description="Photos that joined their group by these answers.")
+    expected: int = Field(description="Answers that the machine had expected.")
+    steps: int = Field(description="Answers and changes that were not taken back.")
+    again: bool = Field(description="Whether there are enough new answers and changes for another fit.")
+    fitted: str = Field(description="How much the last new model improved, on photos it did not learn.")
 
 
 class LevelForm(BaseModel):
@@ -61,19 +61,21 @@ class LevelForm(BaseModel):
 
 class ReviewForm(BaseModel):
     name: str
-    version: int = Field(description="To be sent with the next word.")
+    version: int = Field(description="Send this with the next change.")
     strips: list[StripForm]
     classes: list[str] = Field(description="All names so far.")
     question: QuestionForm | None
     progress: ProgressForm
-    fineness: float = Field(description="Of the groups, from 0 (coarse) to 1 (fine).")
+    fineness: float = Field(description="The level of the groups, from 0 (coarse) to 1 (fine).")
     levels: list[LevelForm] = Field(description="How many groups were found at each, the suggested one among them.")
     read_only: bool
-    commands: list[str] = Field(description="One fits a model to the groups as they are, the next finds them by it.")
+    commands: list[str] = Field(
+        description="The first fits a model to the groups as they are, the second finds groups by it."
+    )
 
 
 class Word(BaseModel):
-    """One word of a person; `group` means all its photos where no `photos` are chosen."""
+    """One change by a person; `group` means all its photos if no `photos` are chosen."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -87,7 +89,7 @@ class Word(BaseModel):
 
 
 def review_form(
-    session: Session, strips: Strips, best: dict[str, Any] | None, count: int, read_only: bool
+    session: ReviewSession, strips: Strips, best: dict[str, Any] | None, count: int, read_only: bool
 ) -> ReviewForm:
     """The first `count` strips, the next question, and how far it has come."""
     return ReviewForm(
@@ -104,12 +106,12 @@ def review_form(
     )
 
 
-def _photo(session: Session, row: int) -> Photo:
+def _photo(session: ReviewSession, row: int) -> Photo:
     name = printable(Path(session.rows[row].path).name)
     return Photo(row=row, name=name, thumbnail=f"/v1/review/photos/{row}?of={session.kept.digest}")
 
 
-def strip_forms(session: Session, strips: Strips, count: int, most: int = MOST) -> list[StripForm]:
+def strip_forms(session: ReviewSession, strips: Strips, count: int, most: int = MOST) -> list[StripForm]:
     """The first `count` strips, or fewer: as many as show `most` photos."""
     result: list[StripForm] = []
     photos = 0
@@ -121,7 +123,7 @@ def strip_forms(session: Session, strips: Strips, count: int, most: int = MOST) 
     return result
 
 
-def _strip(session: Session, strips: Strips, number: int) -> StripForm:
+def _strip(session: ReviewSession, strips: Strips, number: int) -> StripForm:
     rows = strips.typical(number)
     shown = rows if len(rows) <= TYPICAL + ODD else [*rows[:TYPICAL], *rows[-ODD:]]
     return StripForm(
@@ -134,7 +136,7 @@ def _strip(session: Session, strips: Strips, number: int) -> StripForm:
     )
 
 
-def _question(session: Session, best: dict[str, Any]) -> QuestionForm:
+def _question(session: ReviewSession, best: dict[str, Any]) -> QuestionForm:
     groups = session.mended.groups
     labels = ["" if groups[best[side]] < 0 else session.label(int(groups[best[side]])) for side in ("left", "right")]
     return QuestionForm(
@@ -148,7 +150,7 @@ def _question(session: Session, best: dict[str, Any]) -> QuestionForm:
     )
 
 
-def _progress(session: Session, strips: Strips) -> ProgressForm:
+def _progress(session: ReviewSession, strips: Strips) -> ProgressForm:
     mended, answers = strips.mended, session.answered
     states = [(number, strips.state(number)) for number in strips.numbers]
     settled = mended.fixed | mended.out | mended.aside

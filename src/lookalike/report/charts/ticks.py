@@ -76,14 +76,12 @@ def short(value: float) -> str:
     return words.replace("-", "−", 1) if words.startswith("-") and value else words
 
 
-def decimals(values: Iterable[float], least: int = 2, most: int = 5) -> int:
-    """How many decimals tell the values apart; equal ones do not count.
+def decimals(values: Iterable[float]) -> int:
+    """How many decimals, from 2 to 5, tell the values apart; equal ones do not count.
 
     >>> decimals([0.91, 0.89]), decimals([0.8214, 0.8211, 0.79])
     (2, 4)
     """
-    different = {round(value, most) for value in values}
-    enough = (
-        count for count in range(least, most) if len({round(value, count) for value in different}) == len(different)
-    )
-    return next(enough, most)
+    different = {round(value, 5) for value in values}
+    enough = (count for count in range(2, 5) if len({round(value, count) for value in different}) == len(different))
+    return next(enough, 5)
