@@ -83,7 +83,7 @@ def test_what_the_terminal_says_has_an_entry():
         "trained network",
     ]
     said += re.findall(
-        r"(\w+) 0\.\d\d", wording.in_brief(Answer([], match=0.5, chance=0.5, verdict="sure", words="sure: a"))
+        r"(\w+) \d+%", wording.in_brief(Answer([], match=0.5, chance=0.5, verdict="sure", words="sure: a"))
     )
     assert {"match", "chance"} <= set(said)
     assert [words for words in said if not links(glossary.linked(words))] == []
