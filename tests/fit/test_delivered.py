@@ -47,7 +47,7 @@ def test_too_few_minutes_still_give_a_model(characters, tmp_path):
     assert "fine-tuning would need about" in " ".join(verdict["sentences"])
     assert any(line.startswith("more minutes") for line in verdict["next"])
     assert (
-        "19 of 40 classes were kept for this proof: --refit-on-all then trains the same on all of them."
+        "19 of the 40 classes were set aside for this test; --refit-on-all trains the model once more, on all of them."
         in (verdict["sentences"])
     )
     assert run.content["training"]["steps"] == 0

@@ -150,8 +150,8 @@ def _chosen(networks: Rows) -> list[str]:
 def _held_back(parts: Parts) -> str:
     """How to learn from the test classes, too."""
     count = sum(part.present for part in parts[:3] if part is not None)
-    kept = f"{parts.test.present:,} of {count:,} classes were kept for this proof"
-    return f"{kept}: --refit-on-all then trains the same on all of them."
+    aside = f"{parts.test.present:,} of the {count:,} classes were set aside for this test"
+    return f"{aside}; --refit-on-all trains the model once more, on all of them."
 
 
 def _next(trained: TrainedModel, parts: Parts, main: Judged, run: OpenRun) -> list[str]:
