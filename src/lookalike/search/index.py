@@ -20,12 +20,13 @@ from torch import Tensor
 from lookalike.errors import UserError, check, unknown
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
+from lookalike.progress import Progress, Stage
 from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
 from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.loading import load
 from lookalike.search.adding.sources import RESERVED, Entry, Listing, Source
-from lookalike.search.adding.update import Progress, Update, prune, update
+from lookalike.search.adding.update import Update, prune, update
 from lookalike.search.asking import Example, Question, Rules
 from lookalike.search.calibration import kept, measuring
 from lookalike.search.calibration.foreign import pictures
@@ -429,7 +430,7 @@ class Index:
         precision: float | None = None,
         *,
         plain: bool = False,
-        stage: measuring.Stage = lambda _: None,
+        stage: Stage = lambda _: None,
     ) -> Calibrated:
         """Measure what answers mean here, and keep it with the index; `plain`: switch nothing on.
 

@@ -7,8 +7,9 @@ from lookalike.errors import UserError, check
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.ordered_map import in_order
+from lookalike.progress import Progress
 from lookalike.search.adding.encoding import Encoding, Inputs
-from lookalike.search.adding.update import BATCH, READERS, Progress
+from lookalike.search.adding.update import BATCH, READERS
 from lookalike.search.calibration import kept
 from lookalike.search.index import Index, identity_of
 from lookalike.search.items import Item, Vectors

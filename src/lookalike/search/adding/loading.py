@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lookalike.errors import check
+from lookalike.progress import Progress
 from lookalike.search.adding import vectors
-from lookalike.search.adding.update import Progress, Update
+from lookalike.search.adding.update import Update
 from lookalike.search.items import Item, Vectors
 from lookalike.search.queries import placed
 from lookalike.search.stores import Store

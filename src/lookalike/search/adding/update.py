@@ -23,6 +23,7 @@ from lookalike.errors import check
 from lookalike.files import printable
 from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
+from lookalike.progress import Progress
 from lookalike.search.adding.encoding import Encoding, Inputs, Ready
 from lookalike.search.adding.sources import Entry, Listing
 from lookalike.search.filters import Condition, Kind
@@ -35,7 +36,6 @@ from lookalike.workers import Workers
 BATCH = 128  # images of one transaction
 READERS = max(2, os.cpu_count() or 1)  # threads
 BESIDE = 2  # threads that read in each of several workers
-Progress = Callable[[int, int], None]
 
 
 @dataclass

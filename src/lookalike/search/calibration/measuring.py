@@ -1,6 +1,6 @@
 """Calibrating an index: with labelled images, or with its own items, each of which is taken out in turn."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from lookalike.errors import check
 from lookalike.evaluation.statistics import bootstrap
+from lookalike.progress import Progress, Stage
 from lookalike.search.adding.encoding import Encode
 from lookalike.search.adding.sources import Entry
 from lookalike.search.adding.update import BATCH
@@ -37,8 +38,6 @@ from lookalike.search.queries import means
 from lookalike.search.stores import Store, complete
 
 MOST = 1000  # items that are asked where an index is calibrated with its own
-Progress = Callable[[int, int], None]
-Stage = Callable[[str], Progress | None]
 
 
 @dataclass(frozen=True)

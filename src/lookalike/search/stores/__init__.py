@@ -1,12 +1,13 @@
 """Where an index is kept: SQLite for one machine, PostgreSQL beyond it. Both answer alike."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from lookalike.errors import UserError, unknown
+from lookalike.progress import Progress
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Mark, Nearest, Value, Vectors
 from lookalike.search.log import LogEntry
@@ -276,5 +277,5 @@ class Store(Protocol):
 class Approximating(Protocol):
     """What stores on PostgreSQL can do beside the rest."""
 
-    def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:
+    def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """Answer from an approximate index, and measure it; or exactly, as without it."""

@@ -6,13 +6,14 @@ the end both sides are counted and read through, and their digests compared.
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from lookalike.errors import UserError, check
+from lookalike.progress import Progress, Stage
 from lookalike.search.items import Item, Value, Vectors
 from lookalike.search.stores import Store
 
@@ -22,8 +23,6 @@ THING = "thing"  # the column that says which thing a photo shows
 UPGRADE = "upgrade"  # the map by which some vectors were made, until the last of them is embedded again
 FACTS = ("calibration", "quality", "reference", THING, UPGRADE)
 BATCH = 1_000  # items of one change
-Progress = Callable[[int, int], None]
-Stage = Callable[[str], Progress | None]
 
 
 @dataclass(frozen=True)

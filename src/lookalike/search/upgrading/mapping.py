@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from lookalike.errors import check
 from lookalike.models import Model
-from lookalike.progress import Progress
+from lookalike.progress import Progress, Stage
 from lookalike.search.adding.encoding import Encoding
 from lookalike.search.calibration import kept
 from lookalike.search.index import identity_of
@@ -22,7 +22,6 @@ from lookalike.search.upgrading.sample import embed_sample, embedded_sample, usu
 
 LEAST = 0.9  # of the new model's recall@10
 BULK = 10_000  # mapped vectors of one transaction
-Stage = Callable[[str], Progress | None]
 Accepted = Callable[[MapChoice, bool], None]
 
 

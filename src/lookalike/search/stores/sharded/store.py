@@ -19,6 +19,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from lookalike.errors import check
+from lookalike.progress import Progress
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Nearest, Value, Vectors
 from lookalike.search.stores import Approximating, Column, Forgotten, StorageError, Store, Summary
@@ -202,7 +203,7 @@ class ShardedStore:
     def columns(self) -> Mapping[str, Kind]:
         return self._ask.any(lambda store: store.columns())
 
-    def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:
+    def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """See `Approximating`."""
         parts = summed(progress, len(self.shards))
         self._ask.each(lambda store, place: cast(Approximating, store).approximate(on, parts[place]))
