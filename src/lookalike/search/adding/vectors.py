@@ -15,7 +15,6 @@ from lookalike.files import printable, read_array, read_arrays
 from lookalike.search.adding.sources import RESERVED
 from lookalike.search.items import Item, Stamp, Value, Vectors
 
-KINDS = (".npz", ".npy", ".parquet")
 VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called
 SINGULAR = {
     "ids": "id",
