@@ -24,7 +24,6 @@ from lookalike.progress import Progress, Stage
 from lookalike.search import asking, filters
 from lookalike.search.adding import sources, vectors
 from lookalike.search.adding.encoding import Encoding
-from lookalike.search.adding.loading import load
 from lookalike.search.adding.sources import RESERVED, Entry, Listing, Source
 from lookalike.search.adding.update import Update, prune, update
 from lookalike.search.asking import Example, Question, Rules
@@ -198,7 +197,7 @@ class Index:
 
     def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
-        result = load(self.store, place, progress)
+        result = vectors.load(self.store, place, progress)
         self.note("items added", added=result.added, changed=result.changed)
         return result
 

@@ -1,9 +1,10 @@
-"""Vectors made elsewhere: .npz and .npy of NumPy, Parquet, or the shards of many workers, with ids and whatever else is
-known of each row.
+"""Vectors made elsewhere, into an index: .npz and .npy of NumPy, Parquet, or the shards of many workers, with ids and
+whatever else is known of each row.
 """
 
 import os
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,12 @@ import numpy as np
 from lookalike.errors import UserError, check, install
 from lookalike.features.shards import Shards, is_shards
 from lookalike.files import printable, read_array, read_arrays
+from lookalike.progress import Progress
 from lookalike.search.adding.sources import RESERVED
+from lookalike.search.adding.update import Update
 from lookalike.search.items import Item, Stamp, Value, Vectors
+from lookalike.search.queries import placed
+from lookalike.search.stores import Store
 
 VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called
 SINGULAR = {
@@ -26,6 +31,7 @@ SINGULAR = {
 }
 OPTIONAL = ("category", "split", "role")  # an empty one is none
 STAMP = ("file_size", "file_time", "file_digest")  # by which a later update knows a file again
+BULK = 10_000  # vectors of one transaction
 
 
 def holds_vectors(source: object) -> bool:
@@ -139,3 +145,34 @@ def _parquet(file: Path) -> Any:
         return parquet.ParquetFile(file)
     except (OSError, ValueError) as error:
         raise UserError(f"'{file}' cannot be read as Parquet: {error}") from None
+
+
+def load(store: Store, place: Path, progress: Progress | None = None) -> Update:
+    """Add what is new or different in `place`; vectors of another model are refused."""
+    parts, result = files(place), Update(unreadable=unreadable(place))
+    for number, file in enumerate(parts):
+        items, raw, fingerprint = read(file)
+        identity = store.identity
+        content = placed(raw, identity.geometry)
+        check(
+            fingerprint in (None, identity.fingerprint),
+            f"the vectors in '{place.name}' come from another model than this index's",
+        )
+        for start in range(0, len(items), BULK):
+            _put(store, items[start : start + BULK], content[start : start + BULK], identity.generation, result)
+            if progress is not None and len(parts) == 1:
+                progress(min(start + BULK, len(items)), len(items))
+        if progress is not None and len(parts) > 1:
+            progress(number + 1, len(parts))
+    return result
+
+
+def _put(store: Store, items: Sequence[Item], content: Vectors, generation: int, result: Update) -> None:
+    """Write what is new or different; a file that is as it was has the vector that it had."""
+    known = {item.id: item for item in store.items([item.id for item in items])}
+    rows = [row for row, item in enumerate(items) if item.stamp is None or item != known.get(item.id)]
+    if rows:
+        store.put([items[row] for row in rows], content[rows], generation=generation)
+    new = sum(items[row].id not in known for row in rows)
+    result.added, result.changed = result.added + new, result.changed + len(rows) - new
+    result.unchanged += len(items) - len(rows)
