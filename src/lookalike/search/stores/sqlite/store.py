@@ -26,7 +26,6 @@ from lookalike.search.stores.sqlite.filling import SqliteGenerations
 from lookalike.search.stores.sqlite.generations import identity_of
 from lookalike.search.stores.sqlite.log import SqliteLog
 from lookalike.search.stores.sqlite.marks import SqliteMarks
-from lookalike.search.stores.sqlite.putting import put
 from lookalike.search.stores.sqlite.schema import FORMAT
 from lookalike.search.stores.sqlite.segments import SegmentView
 
@@ -94,7 +93,7 @@ class SqliteStore:
         with self.database.writing() as connection:
             if generation not in (None, identity_of(connection).generation):
                 raise GenerationError
-            put(connection, items, vectors, pictures or {})
+            rows.put(connection, items, vectors, pictures or {})
 
     def remove(self, ids: Sequence[str]) -> int:
         with self.database.writing() as connection:
