@@ -272,7 +272,7 @@ def test_photos_that_come_in_at_the_switch_are_not_kept_with_old_vectors(index, 
 
     listing = sources.listing(tmp_path / "new.png")
     with pytest.raises(UserError, match="has moved on to another model meanwhile"):
-        update(index.store, listing, Slow(model, "torch"), index.identity.generation)
+        update(index.store, listing, lambda: Slow(model, "torch"), index.identity.generation)
     assert index.store.check() == []
     assert index.store.items([entry.item.id for entry in listing.entries]) == []
     assert index.add(tmp_path / "new.png").added == 1
@@ -289,7 +289,7 @@ def test_an_item_that_is_embedded_between_two_looks_of_an_update_is_not_mapped_a
             return super().of_ready(inputs)
 
     listing = sources.listing([last.path, tmp_path / "new.png"])
-    update(index.store, listing, Slow(second, "torch"), index.identity.generation)
+    update(index.store, listing, lambda: Slow(second, "torch"), index.identity.generation)
     assert index.store.generations.mapped_count() == 0
 
 

@@ -189,7 +189,7 @@ class Index:
             columns = dict.fromkeys(name for entry in listing.entries for name in entry.item.columns)
             self.have_things(thing, list(columns))
         generation = self.identity.generation
-        result = update(self.store, listing, self._encoding, generation, progress, workers)
+        result = update(self.store, listing, lambda: self._encoding, generation, progress, workers)
         self.note("items added", added=result.added, changed=result.changed)
         if prune_missing:
             result.removed = prune(self.store, listing)
