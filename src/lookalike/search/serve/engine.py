@@ -29,7 +29,6 @@ from lookalike.search.index import Index
 from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
 from lookalike.search.log import LogEntry, subject_of
 from lookalike.search.queries import combined
-from lookalike.search.serve.canaries import canaries, reached, same
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
 from lookalike.search.serve.meters import Meters
@@ -37,7 +36,7 @@ from lookalike.search.serve.pictures import ALONE, Upload, inputs_of, kept_pictu
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.stages import SlowError, Stage
-from lookalike.search.serve.watcher import Watcher
+from lookalike.search.serve.watcher import Watcher, canaries, reached, same
 from lookalike.search.stores import GenerationError, StorageError
 from lookalike.search.upgrading.hits import mapped_hits, note
 from lookalike.search.why import explained, ready, seen
