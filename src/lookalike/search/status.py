@@ -9,7 +9,7 @@ from lookalike.search.filters import Condition
 from lookalike.search.index import Index
 from lookalike.search.items import Mark
 from lookalike.search.stores.copying import FACT as COPY
-from lookalike.search.upgrading.choice import kept_choice
+from lookalike.search.upgrading.maps import kept_choice
 
 SIGNED = 5  # people that are named
 UNFINISHED = "not complete: lookalike upgrade, or lookalike index --new-generation, goes on where it was stopped"

@@ -22,8 +22,8 @@ from lookalike.search.items import Item
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.copying import UPGRADE
 from lookalike.search.upgrading import hits
-from lookalike.search.upgrading.choice import MapChoice, kept_choice
 from lookalike.search.upgrading.mapping import LEAST, Accepted, let_answer
+from lookalike.search.upgrading.maps import MapChoice, kept_choice
 
 
 @dataclass(frozen=True)
