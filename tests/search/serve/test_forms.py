@@ -19,7 +19,7 @@ from lookalike.search.serve.forms import (
     Fields,
     _filter,
     _fits,
-    _list,
+    _texts,
     box_of,
     checked_text,
     columns_of,
@@ -172,7 +172,7 @@ def test_conditions_have_limits():
         422, f"The conditions of a search name at most {VALUES} values.",
     )  # fmt: skip
     assert refused(lambda: _filter(["price"]))[0] == 400
-    assert (_list("a"), _list(["a", "b"])) == (["a"], ["a", "b"])
+    assert (_texts("a", "item"), _texts(["a", "b"], "item")) == (["a"], ["a", "b"])
 
 
 def test_kinds_of_bodies():

@@ -5,12 +5,10 @@ between, it is embedded again by the new model. `start` loads everything; before
 """
 
 import asyncio
-import threading
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -19,19 +17,17 @@ import torch
 from torch import Tensor
 
 from lookalike.errors import UserError
-from lookalike.models.backends import Backend
-from lookalike.models.encoding import computed, evaluating
-from lookalike.models.model import Model
 from lookalike.search.asking import Question
 from lookalike.search.filters import Filter
 from lookalike.search.heat import Why
 from lookalike.search.index import Index
-from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
+from lookalike.search.items import Answer, Item, Mark, Vectors
 from lookalike.search.log import LogEntry, subject_of
 from lookalike.search.queries import combined
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
-from lookalike.search.serve.meters import Meters
+from lookalike.search.serve.meters import Meters, Times
+from lookalike.search.serve.networks import LoadedModel, Networks, embedded
 from lookalike.search.serve.pictures import ALONE, Upload, inputs_of, kept_picture, ready_of
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
@@ -45,15 +41,6 @@ TOGETHER = 16  # pictures that go through the network at once
 QUERIES = 32  # that share one pass over the index
 ATTEMPTS = 5  # to ask within one generation: each new one is a new model
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class LoadedModel:
-    """The model of one generation, ready to compute."""
-
-    identity: Identity
-    model: Model
-    backend: Backend
 
 
 @dataclass(frozen=True)
@@ -81,22 +68,6 @@ class Query:
         return whole and not self.where and self.group is None
 
 
-@dataclass
-class Times:
-    """Milliseconds of one request in each stage."""
-
-    of: dict[str, float] = field(default_factory=lambda: {"decode": 0.0, "network": 0.0, "search": 0.0})
-    clock: Callable[[], float] = time.perf_counter
-
-    @contextmanager
-    def measure(self, stage: str) -> Iterator[None]:
-        began = self.clock()
-        try:
-            yield
-        finally:
-            self.of[stage] += 1e3 * (self.clock() - began)
-
-
 class Engine:
     """One index, ready to answer many at a time."""
 
@@ -109,26 +80,24 @@ class Engine:
             self.keyring.refresh(self.index.store.log)
         self.ready = False
         self.waiting = 0
-        self._network: LoadedModel | None = None
-        self._upcoming: LoadedModel | None = None
-        self._loading = threading.Lock()
+        self._networks = Networks(self.index)
         self._flip = self.index.quality.flip  # as of the last questions
         self._counted: tuple[str, int] = ("", 0)
         self._found: Counter[str] = Counter()  # mapped items among the hits, which an upgrade embeds first
         self._decoders = Decoders(settings.pixels)
-        self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
+        self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", embedded, TOGETHER)
         self._searching: Stage[Question, Answer] = Stage("search", self._answers, QUERIES, settings.searching)
         self._explaining: Stage[Callable[[], Why], Why] = Stage("why", lambda jobs: [jobs[0]()], 1, settings.searching)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
         """Load the model and the cache, and ask once: the first question compiles the scan."""
-        self._load()
+        self._networks.load()
         self.index.ready()
-        network = self._network
+        network = self._networks.current
         if network is not None:
             how = network.model.preprocessing
-            self._embed([(network, torch.zeros(1, how.channels, how.crop, how.crop))])
+            embedded([(network, torch.zeros(1, how.channels, how.crop, how.crop))])
         self.ready = True
 
     @property
@@ -146,10 +115,7 @@ class Engine:
         """Look for new keys; load the model of a generation that is being filled, so that its switch is no wait."""
         self.keyring.refresh(self.index.store.log)
         self.watcher.refresh()
-        upcoming = self.index.store.generations.upcoming()
-        known = self._upcoming
-        if upcoming is not None and upcoming.fingerprint and (known is None or known.identity != upcoming):
-            self._upcoming = self._network_of(upcoming)
+        self._networks.look_ahead()
 
     def keep(self) -> None:
         """Write down what was seen of queries and of hits."""
@@ -157,35 +123,6 @@ class Engine:
         found, self._found = self._found, Counter()
         if found and not self.settings.read_only:
             note(self.index.store, found)
-
-    def _load(self) -> None:
-        """The network of the generation that answers."""
-        with self._loading:
-            identity, known = self.index.identity, self._network
-            if identity.fingerprint is None or (known is not None and known.identity == identity):
-                return
-            upcoming = self._upcoming
-            if upcoming is not None and upcoming.identity == identity:
-                self._network, self._upcoming = upcoming, None
-            else:
-                self._network = self._network_of(identity)
-
-    def _network_of(self, identity: Identity) -> LoadedModel:
-        assert identity.fingerprint is not None
-        model = self.index.load_model(identity.fingerprint)
-        return LoadedModel(identity, model, model.backend("auto"))
-
-    def _embed(self, jobs: Sequence[tuple[LoadedModel, Tensor]]) -> list[Vectors]:
-        """Vectors for each job's inputs; jobs of different generations do not mix."""
-        result: dict[int, Vectors] = {}
-        for network in {id(network): network for network, _ in jobs}.values():
-            places = [place for place, (own, _) in enumerate(jobs) if own is network]
-            inputs = torch.cat([jobs[place][1] for place in places])
-            with evaluating(network.model.embedder):
-                vectors = np.asarray(computed(network.backend.run, inputs).numpy(), np.float32)
-            cuts = np.cumsum([len(jobs[place][1]) for place in places])[:-1]
-            result |= dict(zip(places, np.split(vectors, cuts), strict=True))
-        return [result[place] for place in range(len(jobs))]
 
     def _answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
         self._flip = self.index.quality.flip
@@ -315,7 +252,7 @@ class Engine:
 
     async def try_canaries(self) -> None:
         """Search for pictures of items as a caller would: each has its vector still, and nothing farther is found."""
-        network = self._network
+        network = self._networks.current
         if network is None:
             return
         identity = network.identity
@@ -336,7 +273,7 @@ class Engine:
             try:
                 async with asyncio.timeout(self.settings.patience):
                     for _ in range(ATTEMPTS):
-                        network = self._network if needs_network else None
+                        network = self._networks.current if needs_network else None
                         if needs_network and network is None:
                             raise Refusal(
                                 400, "This index holds vectors and has no model. Search by the id of an item."
@@ -344,7 +281,7 @@ class Engine:
                         try:
                             return await ask(network)
                         except GenerationError:
-                            await asyncio.to_thread(self._load)
+                            await asyncio.to_thread(self._networks.load)
                         except SlowError:
                             raise given_up(self.settings.searching) from None
             except TimeoutError:

@@ -119,58 +119,44 @@ async def search_of(request: Request, settings: Settings) -> Query:
     """The search that a request describes."""
     if kind_of(request) == "application/json":
         content = await json_of(request, SearchRequest)
-        return _query(
-            settings,
-            [],
-            [],
-            _list(content.item),
-            _list(content.not_item),
-            _list(content.where),
-            content.group,
-            content.k,
+        query = Query(
+            items=_texts(content.item, "item"),
+            not_items=_texts(content.not_item, "not_item"),
+            where=_filter(_texts(content.where, "where")),
+            group=None if content.group is None else checked_text(content.group, "group"),
+            k=content.k,
         )
+        return _checked(query, settings)
     async with form_of(request) as fields:
         fields.check("image", "not_image", "item", "not_item", "box", "where", "group", "k")
-        images = await fields.files("image")
+        images, others = await fields.files("image"), await fields.files("not_image")
         box = box_of(fields.text("box"))
         if box is not None and len(images) != 1:
             raise Refusal(422, "A box belongs to exactly one image.")
         k = fields.text("k")
         if k is not None and not (k.isascii() and k.isdigit() and len(k) < 10):
             raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
-        uploads, others = [Upload(image, box) for image in images], await fields.files("not_image")
-        return _query(
-            settings,
-            uploads,
-            [Upload(other) for other in others],
+        query = Query(
+            [Upload(image, box) for image in images],
             fields.texts("item"),
+            [Upload(other) for other in others],
             fields.texts("not_item"),
-            fields.texts("where"),
+            _filter(fields.texts("where")),
             fields.text("group"),
-            12 if k is None else int(k),
+            Query.k if k is None else int(k),
         )
+        return _checked(query, settings)
 
 
-def _query(
-    settings: Settings,
-    images: Sequence[Upload],
-    not_images: Sequence[Upload],
-    items: Sequence[str],
-    not_items: Sequence[str],
-    where: Sequence[str],
-    group: str | None,
-    k: int,
-) -> Query:
-    for name, texts in (("item", items), ("not_item", not_items), ("where", where), ("group", [group or ""])):
-        for text in texts:
-            checked_text(text, name)
-    if not 1 <= k <= settings.hits:
+def _checked(query: Query, settings: Settings) -> Query:
+    if not 1 <= query.k <= settings.hits:
         raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
-    if not images and not items:
+    if not query.images and not query.items:
         raise Refusal(422, "Send something to search for: image (a file) or item (an id).")
-    if len(images) + len(items) + len(not_images) + len(not_items) > settings.examples:
+    examples = (query.images, query.items, query.not_images, query.not_items)
+    if sum(map(len, examples)) > settings.examples:
         raise Refusal(422, f"A search takes at most {settings.examples} examples.")
-    return Query(images, items, not_images, not_items, _filter(where), group, k)
+    return query
 
 
 def _filter(where: Sequence[str]) -> filters.Filter:
@@ -185,8 +171,9 @@ def _filter(where: Sequence[str]) -> filters.Filter:
     return conditions
 
 
-def _list(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
+def _texts(value: str | list[str], name: str) -> list[str]:
+    """The texts of a field that may have one or several."""
+    return [checked_text(text, name) for text in ([value] if isinstance(value, str) else value)]
 
 
 def box_of(text: str | None) -> Box | None:

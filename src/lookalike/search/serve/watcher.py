@@ -80,8 +80,7 @@ class Watcher:
         self._tell(self.watch.marked(query, item, right))
 
     def canary(self, found: bool) -> None:
-        self.watch.canary(found)
-        self._tell([] if found else ["canaries"])
+        self._tell(self.watch.canary(found))
 
     def _tell(self, alarms: list[str]) -> None:
         for name in alarms:
@@ -152,15 +151,15 @@ def canaries(store: Store) -> list[tuple[Item, bytes]]:
     return found
 
 
-def same(vector: Float32[np.ndarray, " d"], own: Float32[np.ndarray, " d"]) -> bool:
-    """Whether a picture still has the vector that it was given."""
-    return float(np.linalg.norm(vector - own)) <= NEAR * max(float(np.linalg.norm(own)), 1e-12)
-
-
-def reached(
+def as_it_was(
     answer: Answer, vector: Float32[np.ndarray, " d"], own: Float32[np.ndarray, " d"], geometry: Geometry
 ) -> bool:
-    """Whether the best hit is no farther than the item with the vector `own`; an approximate answer may miss it."""
+    """Whether a picture still has the vector `own` that its item was given, and the best hit is no farther than that.
+
+    An approximate answer may miss it.
+    """
+    if float(np.linalg.norm(vector - own)) > NEAR * max(float(np.linalg.norm(own)), 1e-12):
+        return False
     query, kept = vector.astype(np.float64), own.astype(np.float64)
     similarity = query @ kept if geometry == "sphere" else -np.square(query - kept).sum() / 2
     least = similarity - ROUNDING * (query @ query + kept @ kept)

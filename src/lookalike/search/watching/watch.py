@@ -128,13 +128,12 @@ class Watch:
                 self.today.sure_wrong += 1
             return self._alarms(["marks"] if self.promise is not None and self.promise.add(right) else [])
 
-    def canary(self, found: bool) -> None:
+    def canary(self, found: bool) -> list[str]:
         """A picture of an item was asked for, and found as itself or not."""
         with self._lock:
             self.today.canaries += 1
-            if not found:
-                self.today.canaries_lost += 1
-                self._alarms(["canaries"])
+            self.today.canaries_lost += not found
+            return self._alarms([] if found else ["canaries"])
 
     def _alarms(self, names: list[str]) -> list[str]:
         for name in names:
