@@ -134,7 +134,7 @@ def test_a_search_by_form_has_all_its_fields():
 
 def test_a_search_by_json_has_all_its_fields():
     query = search(as_json({"item": "a", "not_item": ["b"], "where": "brand=x", "group": "brand", "k": 3}))
-    assert (query.images, query.items, query.not_items, query.group, query.k) == ([], ["a"], ["b"], "brand", 3)
+    assert (query.images, query.items, query.not_items, query.group, query.k) == ((), ["a"], ["b"], "brand", 3)
     assert len(query.where) == 1
 
 
