@@ -133,11 +133,11 @@ def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
     async def why(request: Request) -> Response:
         """How much of a hit's similarity comes from which places of both pictures; it all adds up."""
         engine.check_free()
-        asked, item = await why_of(request)
-        for name in (item, asked):
+        query, item = await why_of(request)
+        for name in (item, query):
             if isinstance(name, str):
                 await asyncio.to_thread(item_named, engine.index.store, name)
-        return as_json(schema.WhyForm(**(await engine.why(asked, item)).as_json()))
+        return as_json(schema.WhyForm(**(await engine.why(query, item)).as_json()))
 
 
 def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Meters) -> None:

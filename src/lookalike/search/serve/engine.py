@@ -13,7 +13,6 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from lookalike.errors import UserError
@@ -32,7 +31,7 @@ from lookalike.search.serve.pictures import ALONE, Upload, inputs_of, kept_pictu
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.stages import SlowError, Stage
-from lookalike.search.serve.watcher import Watcher, canaries, reached, same
+from lookalike.search.serve.watcher import Watcher, as_it_was, canaries
 from lookalike.search.stores import GenerationError, StorageError
 from lookalike.search.upgrading.hits import mapped_hits, note
 from lookalike.search.why import explained, ready, seen
@@ -94,10 +93,7 @@ class Engine:
         """Load the model and the cache, and ask once: the first question compiles the scan."""
         self._networks.load()
         self.index.ready()
-        network = self._networks.current
-        if network is not None:
-            how = network.model.preprocessing
-            embedded([(network, torch.zeros(1, how.channels, how.crop, how.crop))])
+        self._networks.warm_up()
         self.ready = True
 
     @property
@@ -161,12 +157,12 @@ class Engine:
     async def search(self, query: Query) -> tuple[Answer, dict[str, float]]:
         """The answer, and the milliseconds of its stages."""
         times = Times()
-        asked: list[Vectors] = []
+        ordinary: list[Vectors] = []
 
         async def ask(network: LoadedModel | None) -> Answer:
             vectors = await self._vectors([*query.images, *query.not_images], network, times)
             like, unlike = vectors[: len(query.images)], vectors[len(query.images) :]
-            asked[:] = like if query.ordinary else []
+            ordinary[:] = like if query.ordinary else []
             question = Question(
                 [*like, *query.items],
                 [*unlike, *query.not_items],
@@ -181,23 +177,24 @@ class Engine:
 
         answer = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
-        self.watcher.answered(query.name, asked[0][None] if asked else None, answer)
+        self.watcher.answered(query.name, ordinary[0][None] if ordinary else None, answer)
         self._found.update(mapped_hits(answer))
         return answer, times.of
 
-    async def why(self, asked: Upload | str, item: str) -> Why:
+    async def why(self, query: Upload | str, item: str) -> Why:
         """What the similarity of a picture, or of an item, and a hit is made of."""
 
         async def explain(network: LoadedModel | None) -> Why:
             assert network is not None
             model, how = network.model, network.model.preprocessing
-            picture = await self._decoders.do(ready_of, asked, how, self._flip) if isinstance(asked, Upload) else None
+            upload = query if isinstance(query, Upload) else None
+            picture = None if upload is None else await self._decoders.do(ready_of, upload, how, self._flip)
 
             def job() -> Why:
                 with ALONE:  # the pictures of the index may be large
-                    query = picture or ready(how, self.index.picture(str(asked)))
+                    one = picture or ready(how, self.index.picture(str(query)))
                     hit = ready(how, self.index.picture(item))
-                return explained(seen(model, query), seen(model, hit), network.identity.geometry)
+                return explained(seen(model, one), seen(model, hit), network.identity.geometry)
 
             return await self._explaining.do(job)
 
@@ -264,7 +261,7 @@ class Engine:
                 answer = await self._searching.do(question)
             except (Refusal, UserError, SlowError, TimeoutError):  # it cannot be decoded, or was removed meanwhile
                 continue
-            self.watcher.canary(same(vector, own) and reached(answer, vector, own, identity.geometry))
+            self.watcher.canary(as_it_was(answer, vector, own, identity.geometry))
 
     async def _within_a_generation(
         self, ask: Callable[[LoadedModel | None], Awaitable[Result]], needs_network: bool

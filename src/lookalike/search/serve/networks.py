@@ -45,6 +45,12 @@ class Networks:
             else:
                 self.current = self._loaded(identity)
 
+    def warm_up(self) -> None:
+        """Let the current model compute once: the first time takes longest."""
+        if self.current is not None:
+            how = self.current.model.preprocessing
+            embedded([(self.current, torch.zeros(1, how.channels, how.crop, how.crop))])
+
     def look_ahead(self) -> None:
         """Load the model of a generation that is being filled, so that its switch is no wait."""
         upcoming, known = self.index.store.generations.upcoming(), self._upcoming
