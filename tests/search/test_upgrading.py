@@ -17,7 +17,7 @@ from lookalike.search.adding import sources
 from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.generation import renew
 from lookalike.search.adding.update import update
-from lookalike.search.index import identity_of
+from lookalike.search.model_copy import identity_of
 from lookalike.search.status import describe
 from lookalike.search.stores import copying, places
 from lookalike.search.upgrading import hits

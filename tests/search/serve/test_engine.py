@@ -15,9 +15,8 @@ import torch
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.adding.generation import renew
-from lookalike.search.index import identity_of
 from lookalike.search.items import Identity, Item, Mark
-from lookalike.search.model_copy import model_content
+from lookalike.search.model_copy import identity_of, model_content
 from lookalike.search.pictures import PictureError
 from lookalike.search.serve.engine import ATTEMPTS, Engine, Query
 from lookalike.search.serve.meters import Meters, Times

@@ -11,9 +11,9 @@ from lookalike.progress import Progress
 from lookalike.search.adding.encoding import Encoding, Inputs
 from lookalike.search.adding.update import BATCH, READERS
 from lookalike.search.calibration import kept
-from lookalike.search.index import Index, identity_of
+from lookalike.search.index import Index
 from lookalike.search.items import Item, Vectors
-from lookalike.search.model_copy import model_content
+from lookalike.search.model_copy import identity_of, model_content
 from lookalike.search.queries import pixels_of
 from lookalike.search.stores import Store
 from lookalike.search.stores.copying import UPGRADE

@@ -14,9 +14,8 @@ from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.generation import embedded
 from lookalike.search.adding.update import BATCH
 from lookalike.search.calibration import kept
-from lookalike.search.index import identity_of
 from lookalike.search.items import Identity
-from lookalike.search.model_copy import model_content
+from lookalike.search.model_copy import identity_of, model_content
 from lookalike.search.queries import placed
 from lookalike.search.stores import Store, UnknownItemError
 from lookalike.search.stores.copying import UPGRADE
