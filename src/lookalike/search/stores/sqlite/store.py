@@ -20,7 +20,7 @@ from lookalike.search.stores import Forgotten, GenerationError, Summary
 from lookalike.search.stores.fields import check_batch, checked, checked_k
 from lookalike.search.stores.sqlite import forgetting, listing, rows, schema, snapshot, soundness, upkeep
 from lookalike.search.stores.sqlite.cache import Cache
-from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase, sizes
+from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase
 from lookalike.search.stores.sqlite.documents import SqliteDocuments
 from lookalike.search.stores.sqlite.filling import SqliteGenerations
 from lookalike.search.stores.sqlite.generations import identity_of
@@ -180,7 +180,7 @@ class SqliteStore:
         return self.database.read(listing.summary, columns, values, newest)
 
     def describe(self) -> dict[str, str]:
-        parts, count = sizes(self.folder, FILE), self.count()
+        parts, count = _sizes(self.folder), self.count()
         whole = {"on disk": ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size)}
         if not count:
             return whole
@@ -210,3 +210,14 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make the folder '{folder}' ({error.strerror}): choose another place") from None
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """How many bytes each part of an index takes; the log of the truth counts with it."""
+    parts = {FILE: 0, "cache": 0, "model": 0}
+    for file in folder.rglob("*"):
+        if file.is_file():
+            name = file.relative_to(folder).parts[0]
+            name = FILE if name.startswith(FILE) else name
+            parts[name] = parts.get(name, 0) + file.stat().st_size
+    return parts
