@@ -47,8 +47,8 @@ from lookalike.search.calibration.trials import (
     TrialBatch,
     TrialNeighbours,
     Trials,
-    _asked,
     _hits,
+    _of_due_classes,
     _ranks,
     draw,
     judged,
@@ -118,7 +118,7 @@ def _isotonic(values: np.ndarray) -> np.ndarray:
     return np.repeat(means, sizes)
 
 
-def asked(
+def questions(
     vectors: np.ndarray, codes: np.ndarray, known: np.ndarray, strangers: np.ndarray, generator: np.random.Generator
 ) -> tuple[list[TrialBatch], np.ndarray]:
     """New classes in turn absent, with one photo, three and all, beside the known ones; photos=KNOWN: of these.
@@ -139,7 +139,7 @@ def asked(
         photos = np.full(codes.max() + 1, KNOWN)
         photos[names] = np.array(STATES)[(np.arange(len(names)) + turn) % len(STATES)]
         kept = _ranks(codes, generator) < photos[codes]
-        batches += _asked(near, gallery, kept, photos, photos < KNOWN, True, np.arange(len(classes)))
+        batches += _of_due_classes(near, gallery, kept, photos, photos < KNOWN, True, np.arange(len(classes)))
         share = np.flatnonzero(known[rows])[turn :: len(STATES)]
         batches += _hits(near, gallery, kept, share, True, KNOWN)
         batches += _hits(near, gallery, kept, np.flatnonzero(classes < 0)[turn :: len(STATES)], True, 0)
@@ -193,7 +193,7 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, draw
     calibration = calibrate(batches, familiar=familiar, **FACTS)
     weights0, sure0, maybe0 = version_0_2_0(before, calibration.target)
     lost = strangers[generator.permutation(len(strangers))[:LOST]]
-    worlds, queries = asked(vectors, codes, known, lost, generator)
+    worlds, queries = questions(vectors, codes, known, lost, generator)
     copies = np.random.default_rng(1).multinomial(codes.max() + 1, [1 / (codes.max() + 1)] * (codes.max() + 1), COPIES)
     models = calibration.models
     assert models is not None

@@ -60,9 +60,9 @@ class Shards:
                 write_once(folder / PLAN, json.dumps(asdict(plan), indent=2) + "\n")
         except OSError as error:
             raise UserError(f"cannot make the folder {folder} ({error.strerror}): choose another --out") from None
-        begun = Shards.open(folder)
-        begun._check(plan, shards)
-        return begun
+        result = Shards.open(folder)
+        result._check(plan, shards)
+        return result
 
     def _check(self, own: ShardPlan, shards: int | None) -> None:
         plan, where = self.plan, f"the shards in '{self.folder}'"

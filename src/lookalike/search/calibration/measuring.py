@@ -152,14 +152,14 @@ def run(
     classes = np.array([names[str(item.label)] for item in listed], np.int64)
     gallery = Gallery(classes, lambda rows: store.vectors([listed[row].id for row in rows]), store.identity.geometry)
 
-    def asked(vectors: Vectors, name: str) -> TrialNeighbours:
+    def hits_of(vectors: Vectors, name: str) -> TrialNeighbours:
         return neighbours(store, vectors, queries, places, names, stage(name), named(thing))
 
-    near = asked(queries.vectors, "asking every image")
+    near = hits_of(queries.vectors, "asking every image")
     batches = draw(near, gallery)
     compared, quality = [], Quality()
     if queries.flipped is not None:
-        mirrored = asked(queries.flipped, "asking with mirror images")
+        mirrored = hits_of(queries.flipped, "asking with mirror images")
         flipped = draw(mirrored, gallery)
         compared = compare(batches, flipped)
         if compared[-1].kept and not plain:

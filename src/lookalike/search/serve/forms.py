@@ -261,6 +261,7 @@ async def feedback_of(request: Request) -> tuple[FeedbackRequest, Upload | None]
         for name, text, most in (("query", query, LONGEST_QUERY), ("by", by, LONGEST_NAME)):
             if len(text or "") > most:
                 raise Refusal(422, f"The field '{name}' of feedback has at most {most} characters.")
-        asked = fields.text("query_item")
-        form = FeedbackRequest(query=query, query_item=asked, item=item, right=right == "true", by=by)
+        form = FeedbackRequest(
+            query=query, query_item=fields.text("query_item"), item=item, right=right == "true", by=by
+        )
         return form, upload

@@ -40,14 +40,14 @@ def copy(source: Store, target: Store, stage: Stage = lambda _: None, replace_it
     A target that is not a copy and has items of its own is refused, unless `replace_items` gives them up.
     """
     check(_same(source, target), "the target holds vectors of another model: copy to a new place")
-    begun = target.documents.read(FACT)
-    if begun is None and target.documents.read(COPIED) is None and not replace_items:
+    unfinished = target.documents.read(FACT)
+    if unfinished is None and target.documents.read(COPIED) is None and not replace_items:
         count = target.count()
         check(
             count == 0,
             f"the target is not a copy: {count:,} own items would be lost; copy to a new place, or --replace them",
         )
-    after = "" if begun is None else str(json.loads(begun)["after"])
+    after = "" if unfinished is None else str(json.loads(unfinished)["after"])
     target.documents.write(FACT, json.dumps({"after": after}))
     _copy_documents(source, target)
     _copy_items(source, target, after, stage("copying"))

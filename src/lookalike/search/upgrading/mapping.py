@@ -41,7 +41,7 @@ def let_answer(
     store: Store, encoding: Encoding, least: float, sample: int | None, stage: Stage, accepted: Accepted
 ) -> None:
     """Embed a sample, map the other items, and switch."""
-    new = _begun(store, encoding.model)
+    new = _next_generation(store, encoding.model)
     known = kept_choice(store)
     size = known.sample if known is not None else usual_size(store.count()) if sample is None else sample
     embed_sample(store, encoding, new, size, stage("embedding a sample by the new model"))
@@ -110,7 +110,7 @@ def _map_others(store: Store, new: Identity, apply: VectorMap, progress: Progres
             progress(done, max(total, done))
 
 
-def _begun(store: Store, model: Model) -> Identity:
+def _next_generation(store: Store, model: Model) -> Identity:
     """The generation of this model that is being filled, or a new one."""
     identity = store.generations.upcoming()
     if identity is not None and identity.fingerprint == model.fingerprint:

@@ -151,7 +151,7 @@ class SqliteDatabase:
         Searches look at what has changed, unless it is not `counted`.
         """
         with explained(self.file):
-            opened = self._begun()
+            opened = self._locked()
             connection = opened.connection
             try:
                 yield connection
@@ -166,7 +166,7 @@ class SqliteDatabase:
             if not self._current(opened):
                 raise gone(self.file)
 
-    def _begun(self) -> Opened:
+    def _locked(self) -> Opened:
         """A connection that holds the lock of writers: of the file that has the name, also where it had to wait."""
         for _ in range(ATTEMPTS):
             opened = self._opened()
