@@ -147,8 +147,8 @@ def test_the_new_model_answers_while_items_are_embedded_again(index, first_index
     assert {answer.verdict for answer in answers} == {"uncalibrated"}
     words = describe(index)["upgrade"]
     assert words.startswith(f"{len(real) - mapped:,} of {len(real):,} items embedded, the others mapped (")
-    assert words.endswith("lookalike upgrade goes on")
-    with pytest.raises(UserError, match="run lookalike upgrade to its end"):
+    assert words.endswith("lookalike upgrade continues")
+    with pytest.raises(UserError, match="let lookalike upgrade finish"):
         index.calibrate()
     result = upgrade(index, second, sample=SAMPLE)
     assert (result.embedded, result.gone, result.choice.sample) == (mapped, [], SAMPLE)
@@ -271,7 +271,7 @@ def test_photos_that_come_in_at_the_switch_are_not_kept_with_old_vectors(index, 
             return vectors
 
     listing = sources.listing(tmp_path / "new.png")
-    with pytest.raises(UserError, match="has moved on to another model meanwhile"):
+    with pytest.raises(UserError, match="has since moved on to another model"):
         update(index.store, listing, lambda: Slow(model, "torch"), index.identity.generation)
     assert index.store.check() == []
     assert index.store.items([entry.item.id for entry in listing.entries]) == []
@@ -308,7 +308,7 @@ def test_an_upgrade_overtaken_by_another_stops(index, second):
         if "again" in part:
             renew(index, third)
 
-    with pytest.raises(UserError, match="has moved on to another model meanwhile"):
+    with pytest.raises(UserError, match="has since moved on to another model"):
         upgrade(index, second, sample=SAMPLE, stage=overtaken)
     assert (index.identity.fingerprint, index.store.generations.mapped_count()) == (third.fingerprint, 0)
     assert index.store.check() == []
@@ -361,7 +361,7 @@ def test_what_an_index_says_of_its_upgrade_may_come_from_anywhere(at, request, t
         for text in NO_CHOICES:
             index.store.documents.write(copying.UPGRADE, text)
             for work in (lambda: upgrade(index, second), lambda: describe(index)):
-                with pytest.raises(UserError, match="damaged, or was tampered with"):
+                with pytest.raises(UserError, match="upgrade record is damaged"):
                     work()
         item = index.store.generations.mapped(1)[0].id
         for text in NO_HITS:

@@ -1,4 +1,4 @@
-"""A data set embedded shard by shard, by whoever works: one process, several, or the nodes of a cluster."""
+"""A data set embedded shard by shard, by all who work on it: one process, several, or the nodes of a cluster."""
 
 import json
 from collections.abc import Callable

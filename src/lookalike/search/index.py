@@ -129,7 +129,7 @@ class Index:
 
     @property
     def model(self) -> Model:
-        """The model that embeds what is added and what is asked."""
+        """The model that embeds what is added and what is searched for."""
         return self._encoding.model
 
     @property

@@ -75,7 +75,9 @@ class IndexPictures:
         with suppress(UnreadableError):
             content = content_of(self.store, items[0])
         if content is None:
-            raise PictureError(f"the picture of '{item}' is not there, or changed since it was indexed: index it again")
+            raise PictureError(
+                f"the picture of '{item}' is missing, or has changed since it was indexed: index it again"
+            )
         return pixels_of(content)
 
     def _is_item(self, query: Any, box: Box | None) -> bool:

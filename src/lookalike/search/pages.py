@@ -50,7 +50,7 @@ FOOTER = "All pictures are embedded in this page; it loads nothing."
 
 
 def answer_card(index: Index, pictures: Sequence[bytes | None], answer: Answer, why: Sequence[Lit | str] = ()) -> Html:
-    """A query, the pictures that `asked`, with its verdict, beside its hits."""
+    """A query, its `pictures`, and its verdict, beside its hits."""
     words = answer.words or answer.verdict
     before, _, after = (in_brief(answer) if answer.words else words).partition(words)
     said = element("figcaption", before, element("strong", words), after)
@@ -183,7 +183,7 @@ def duplicates_page(index: Index, groups: Sequence[Group]) -> str:
             )
             sections.append(Section(level.replace(" ", "-"), level.capitalize(), body))
     if not sections:
-        sections = [Section("nothing", "No duplicates", note("Every picture is there once."))]
+        sections = [Section("nothing", "No duplicates", note("No picture appears twice."))]
     return page("Duplicates", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
 
 

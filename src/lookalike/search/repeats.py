@@ -1,4 +1,4 @@
-"""Items that are there more than once, in levels kept apart: same bytes, same picture, mirror image, crop, look-alike.
+"""Items that occur more than once, in levels kept apart: same bytes, same picture, mirror image, crop, look-alike.
 
 Same bytes: equal digests. Same picture: the audit's perceptual hash, confirmed by the thumbnails, which re-encoding and
 resizing leave alone. Mirror image: the same with one of two mirrored. Crop: one is a part of the other, among those

@@ -48,7 +48,7 @@ def renew(index: Index, model: Model, drop_missing: bool = False, progress: Prog
     if gone:
         check(
             drop_missing,
-            f"{len(gone):,} items have no picture any more, such as '{gone[0]}': the old vectors stay; "
+            f"{len(gone):,} items no longer have a picture, such as '{gone[0]}': the old vectors stay; "
             "put the files back, or drop those items with --prune",
         )
         index.remove(gone)

@@ -1,5 +1,6 @@
-"""Vectors made elsewhere, into an index: .npz and .npy of NumPy, Parquet, or the shards of many workers, with ids and
-whatever else is known of each row.
+"""Reading vectors made elsewhere into an index, with ids and whatever else is known of each row.
+
+They are .npz and .npy of NumPy, Parquet, or the shards of many workers.
 """
 
 import os
@@ -68,7 +69,10 @@ def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
     given = np.asarray(columns.pop(str(name)))
     check(given.dtype.kind in "biuf", f"the vectors in '{file.name}' are {given.dtype}, not numbers: save float32")
     vectors = given.astype(np.float32, copy=False)
-    check(vectors.ndim == 2, f"the vectors in '{file.name}' form a matrix n × d, not an array of shape {vectors.shape}")
+    check(
+        vectors.ndim == 2,
+        f"the vectors in '{file.name}' must form a matrix n × d, not an array of shape {vectors.shape}",
+    )
     fingerprint, root = columns.pop("fingerprint", None), columns.get("root")
     place = printable(str(file.resolve()) if root is None or np.ndim(root) else str(root))
     named = {SINGULAR.get(column, column): values for column, values in columns.items() if np.ndim(values) == 1}
@@ -89,7 +93,8 @@ def _item(name: str, root: str, cells: dict[str, Any]) -> Item:
         size, modified, digest = (cells.pop(column) for column in STAMP)
         whole = isinstance(size, int | np.integer) and isinstance(modified, int | np.integer)
         check(
-            whole, f"'file_size' and 'file_time' of the item '{id_}' are whole numbers, not {size!r} and {modified!r}"
+            whole,
+            f"'file_size' and 'file_time' of the item '{id_}' must be whole numbers, not {size!r} and {modified!r}",
         )
         stamp = Stamp(int(size), int(modified), str(digest))
     own = {

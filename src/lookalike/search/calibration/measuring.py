@@ -75,7 +75,9 @@ def calibrate(
     """Measure what answers of an index mean, and keep it with it; see `Index.calibrate`."""
     store, thing, identity = index.store, index.thing, index.identity
     unfinished = store.documents.read(UPGRADE) is not None and store.generations.mapped_count()
-    check(not unfinished, "items are still embedded again, and similarities change: run lookalike upgrade to its end")
+    check(
+        not unfinished, "items are still being embedded again, which changes similarities: let lookalike upgrade finish"
+    )
     listed = [called(item, thing) for item in store.listed(named(thing))]
     check(bool(listed), "the items of this index have no labels, so no answer could be right: add labelled ones")
     if source is None:

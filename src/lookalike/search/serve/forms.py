@@ -1,4 +1,4 @@
-"""Requests as they come in: forms and JSON, every field checked, nothing that is not known."""
+"""Requests as they come in: forms and JSON, every field checked, unknown ones refused."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class Fields:
     def texts(self, name: str) -> list[str]:
         values = self.form.getlist(name)
         if not all(isinstance(value, str) for value in values):
-            raise Refusal(422, f"The field '{name}' is a text, not a file.")
+            raise Refusal(422, f"The field '{name}' must be text, not a file.")
         return [checked_text(str(value), name) for value in values]
 
     def text(self, name: str) -> str | None:
@@ -70,7 +70,7 @@ class Fields:
 
 def _at_most_one(values: Sequence[Content], name: str) -> Content | None:
     if len(values) > 1:
-        raise Refusal(422, f"The field '{name}' may come once only.")
+        raise Refusal(422, f"The field '{name}' may appear only once.")
     return values[0] if values else None
 
 
@@ -109,9 +109,9 @@ def checked_text(text: str, name: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Refusal(422, f"The field '{name}' holds half a character.") from None
+        raise Refusal(422, f"The field '{name}' contains half a character.") from None
     if "\x00" in text:
-        raise Refusal(422, f"The field '{name}' holds a zero byte.")
+        raise Refusal(422, f"The field '{name}' contains a zero byte.")
     return text
 
 
@@ -135,7 +135,7 @@ async def search_of(request: Request, settings: Settings) -> Query:
             raise Refusal(422, "A box belongs to exactly one image.")
         k = fields.text("k")
         if k is not None and not (k.isascii() and k.isdigit() and len(k) < 10):
-            raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
+            raise Refusal(422, f"k must be a whole number from 1 to {settings.hits}.")
         query = Query(
             [Upload(image, box) for image in images],
             fields.texts("item"),
@@ -150,7 +150,7 @@ async def search_of(request: Request, settings: Settings) -> Query:
 
 def _checked(query: Query, settings: Settings) -> Query:
     if not 1 <= query.k <= settings.hits:
-        raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
+        raise Refusal(422, f"k must be a whole number from 1 to {settings.hits}.")
     if not query.images and not query.items:
         raise Refusal(422, "Send something to search for: image (a file) or item (an id).")
     examples = (query.images, query.items, query.not_images, query.not_items)
@@ -207,7 +207,7 @@ def columns_of(text: str | None) -> Mapping[str, Value]:
     except (ValueError, RecursionError):
         raise Refusal(422, "The columns are not a JSON object.") from None
     if not isinstance(content, dict) or len(content) > 100:
-        raise Refusal(422, "The columns are a JSON object of at most 100 names.")
+        raise Refusal(422, "The columns must be a JSON object of at most 100 names.")
     for name, value in content.items():
         checked_text(name, "columns")
         if isinstance(value, str):
@@ -217,7 +217,7 @@ def columns_of(text: str | None) -> Mapping[str, Value]:
                 422, f"'{shortened(name)}' cannot be the name of a column: it is empty or holds =, !, < or >."
             )
         if not (value is None or isinstance(value, str | bool | float | int)) or not _fits(value):
-            raise Refusal(422, f"The column '{shortened(name)}' is a text, a number or null.")
+            raise Refusal(422, f"The column '{shortened(name)}' must be text, a number or null.")
     return content
 
 
@@ -255,7 +255,7 @@ async def feedback_of(request: Request) -> tuple[FeedbackRequest, Upload | None]
         fields.check("image", "box", "query", "query_item", "item", "right", "by")
         image, right, item = await fields.file("image"), fields.text("right"), fields.text("item")
         if item is None or right not in ("true", "false"):
-            raise Refusal(422, "Feedback names the item of the hit, and says right: true or false.")
+            raise Refusal(422, "Feedback must name the item of the hit and say right: true or false.")
         upload = None if image is None else Upload(image, box_of(fields.text("box")))
         query, by = fields.text("query"), fields.text("by")
         for name, text, most in (("query", query, LONGEST_QUERY), ("by", by, LONGEST_NAME)):

@@ -1,4 +1,4 @@
-"""Every answer that is not the one hoped for has one form: a code for programs, a sentence for people, a request id."""
+"""Every refusal has one form: a code for programs, a sentence for people, a request id."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

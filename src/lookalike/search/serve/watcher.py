@@ -110,16 +110,16 @@ class Watcher:
         return WatchForm(reference=known, evidence=self.watch.evidence(), promise=PROMISE, days=days)
 
     def text(self) -> str:
-        """For Prometheus: what was seen today, and how near the alarms of this worker are."""
+        """For Prometheus: what was seen today, and how close the alarms of this worker are."""
         day = (self.days() or [Day("")])[-1]
         found = {"yes": day.canaries - day.canaries_lost, "no": day.canaries_lost}
         marks = {"yes": day.sure_right, "no": day.sure_wrong}
         gauges: dict[str, tuple[str, str, Mapping[str, float]]] = {
             "lookalike_answers_today": ("Answers by verdict.", "verdict", day.verdicts),
             "lookalike_alarms_today": ("Alarms of the watch.", "of", day.alarms),
-            "lookalike_alarm_evidence": ("How near an alarm is; 1 is one.", "of", self.watch.evidence()),
+            "lookalike_alarm_evidence": ("How close each alarm is; at 1 it is raised.", "of", self.watch.evidence()),
             "lookalike_marks_of_sure_today": ("Marks of answers called sure.", "right", marks),
-            "lookalike_canaries_today": ("Pictures of items asked for.", "found", found),
+            "lookalike_canaries_today": ("Pictures of items searched for.", "found", found),
         }
         lines = []
         for name, (meaning, label, values) in gauges.items():

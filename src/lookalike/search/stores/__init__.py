@@ -17,9 +17,7 @@ class GenerationError(UserError):
     """Vectors of another generation than the store has, or is filling: embed the pictures again."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "the index has moved on to another model meanwhile: what was written stays, look at its status"
-        )
+        super().__init__("the index has since moved on to another model: what was written stays; look at its status")
 
 
 class StorageError(UserError):
@@ -43,10 +41,10 @@ class BadValueError(UserError):
 
 
 def complete(answers: Sequence[Answer]) -> Sequence[Answer]:
-    """Answers of all shards, for whatever would be wrong without a word where some are missing."""
+    """Refuse answers with missing shards where they would be silently wrong."""
     missing = next((answer.missing for answer in answers if answer.missing), None)
     if missing is not None:
-        raise StorageError(f"{', '.join(missing)} does not answer, and this takes all of them: try again later")
+        raise StorageError(f"{', '.join(missing)} does not answer, and this needs all shards: try again later")
     return answers
 
 
@@ -68,7 +66,7 @@ class Documents(Protocol):
 
 
 class Marks(Protocol):
-    """Words of people on hits. They change no search; `lookalike labels` writes them out.
+    """What people say about hits. It changes no search; `lookalike labels` writes it out.
 
     The picture of a marked query is kept with its marks, until the last of them is taken back.
     """
@@ -95,7 +93,7 @@ class ActionLog(Protocol):
     """Who did what: entries that are added and never changed."""
 
     def append(self, *entries: LogEntry) -> None:
-        """Keep entries, with the time of now."""
+        """Keep entries, with the present time."""
 
     def entries(
         self, actions: Sequence[str] = (), subject: str | None = None, last: int | None = None
@@ -206,7 +204,7 @@ class Store(Protocol):
     def forget(self, ids: Sequence[str]) -> Forgotten:
         """Remove items and marks of them so that no file of the index holds a byte of them; others wait meanwhile.
 
-        Ids that there are not (any more) do no harm: what a broken-off call has left is forgotten by the next.
+        Ids that are not (or no longer) there do no harm: what an interrupted call has left is forgotten by the next.
         """
 
     def search(self, queries: Vectors, k: int, where: Filter = (), leave_out: Sequence[str] = ()) -> list[Answer]:
@@ -224,7 +222,7 @@ class Store(Protocol):
         """The vectors of items; an unknown id is refused."""
 
     def items(self, ids: Sequence[str]) -> list[Item]:
-        """Those of these items that there are, in the order of `ids`."""
+        """Those of these items that exist, in the order of `ids`."""
 
     def at_paths(self, paths: Sequence[str]) -> dict[str, Item]:
         """The items whose files these are."""
@@ -253,7 +251,7 @@ class Store(Protocol):
         """What these columns hold, with so many of their most frequent `values`, and the `newest` items."""
 
     def version(self) -> str:
-        """Different after every change."""
+        """A text that differs after every change."""
 
     def describe(self) -> dict[str, str]:
         """How the store answers, and how much room it takes, in words."""

@@ -133,7 +133,7 @@ def _compared(source: Store, target: Store, stage: Stage) -> str:
 
 
 def digest(store: Store, progress: Progress | None = None) -> str:
-    """One number for everything that can be found: items, vectors, pictures, in the order of ids."""
+    """One digest of everything that can be found: items, vectors, pictures, in the order of ids."""
     state, done, total = blake2b(digest_size=16), 0, store.count() if progress is not None else 0
     for items, vectors in _batches(store):
         pictures = _pictures(store, items)

@@ -97,7 +97,7 @@ def kept_choice(store: Store) -> MapChoice | None:
         return choice
     except (RecursionError, ValueError):
         again = "embed everything again with lookalike index --new-generation"
-        raise UserError(f"what this index says of its upgrade is damaged, or was tampered with: {again}") from None
+        raise UserError(f"the index's upgrade record is damaged: {again}") from None
 
 
 def choose(old: OldVectors, new: NewVectors, labels: Sequence[str | None], geometry: Geometry) -> MapChoice:

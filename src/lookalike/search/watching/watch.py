@@ -88,7 +88,7 @@ class Watch:
         self._sure: OrderedDict[str, tuple[str, str]] = OrderedDict()  # of a query: verdict and best hit
 
     def take_over(self, days: Sequence[Day]) -> None:
-        """Go on with sketches that were kept."""
+        """Continue from sketches that were kept."""
         self.days.update((day.date, day) for day in days)
 
     @property
@@ -141,7 +141,7 @@ class Watch:
         return names
 
     def evidence(self) -> dict[str, float]:
-        """How near each alarm is: 1 is an alarm."""
+        """How close each alarm is; at 1 it is raised."""
         every: dict[str, Any] = dict(self.detectors) | ({} if self.promise is None else {"marks": self.promise})
         return {name: detector.evidence / RARE for name, detector in every.items()}
 

@@ -266,7 +266,7 @@ def _log(file: Path) -> int:
 
 
 def gone(file: Path) -> StorageError:
-    return StorageError(f"'{file}' is not there any more: the index was moved or deleted while it was open")
+    return StorageError(f"'{file}' no longer exists: the index was moved or deleted while it was open")
 
 
 @contextmanager

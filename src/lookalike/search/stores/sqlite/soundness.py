@@ -71,7 +71,7 @@ LATER = {"author"}  # columns that come with what is first kept in them
 
 
 def check_schema(connection: sqlite3.Connection) -> None:
-    """Refuse views, triggers and expressions of a stranger's: whatever they say runs when it is used, and for ever."""
+    """Refuse views, triggers and expressions that a stranger has put in: they run whenever they are used."""
     for name, statement in connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
         if not (isinstance(statement, str) and WRITTEN.fullmatch(" ".join(statement.split()))):
             raise sqlite3.DatabaseError(f"malformed index: {str(name)[:80]!r} is nothing that an index makes")

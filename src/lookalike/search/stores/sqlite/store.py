@@ -66,7 +66,7 @@ class SqliteStore:
 
     @staticmethod
     def restore(folder: Path, backup: Path) -> Path:
-        """Put a `backup` in the place of what is in a folder; where that is kept from now on."""
+        """Put a `backup` in the place of what is in a folder; returns where that is kept from now on."""
         ours = not folder.exists() or (folder.is_dir() and all(OWN.match(file.name) for file in folder.iterdir()))
         check(ours, f"'{folder}' exists and is not an index: give a new folder")
         _make(folder)

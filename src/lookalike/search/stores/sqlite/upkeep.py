@@ -38,7 +38,7 @@ def backup(database: SqliteDatabase, file: Path) -> None:
 
 
 def restore(file: Path, backup: Path) -> Path:
-    """Put a backup in the place of `file`; what was there keeps existing under the name that is returned.
+    """Put a backup in the place of `file`; what was there is kept under the name that is returned.
 
     Processes that have the index open see that its file is another one, and go on with that.
     """
