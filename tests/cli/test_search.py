@@ -73,7 +73,7 @@ def test_a_photo_that_is_gone_is_found_and_not_explained(lookalike, finished, ph
             == ("is missing, or has changed" in str(hit.get("problem")))
         )
     said = lookalike("search", tmp_path / "index", query, "--why", "--page", tmp_path / "why.html")
-    assert (said.code, said.out.count("similarity of"), said.out.count("is not there")) == (
+    assert (said.code, said.out.count("similarity of"), said.out.count("is missing")) == (
         0,
         len(answer["hits"]) - 1,
         1,
