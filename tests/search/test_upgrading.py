@@ -182,25 +182,25 @@ def test_every_kill_is_survived(kind, first_index, second, real, tmp_path, reque
 
 
 def test_what_a_map_keeps_is_told_at_the_switch(index, second):
-    told, calls = [], iter(range(100))
+    reported, calls = [], iter(range(100))
 
     def stage(name):
-        told.append(name)
+        reported.append(name)
         return (lambda *_: stop()) if "again" in name and not next(calls) else None
 
     def stop():
         raise StopError
 
     def accepted(choice, before):
-        told.append((choice.sample, before, index.identity.fingerprint == second.fingerprint))
+        reported.append((choice.sample, before, index.identity.fingerprint == second.fingerprint))
 
     parts = ["embedding a sample by the new model", "mapping the other items", "embedding mapped items again"]
     with pytest.raises(StopError):
         upgrade(index, second, sample=SAMPLE, stage=stage, accepted=accepted)
-    assert told == [*parts[:2], (SAMPLE, False, True), parts[2]]
-    told.clear()
+    assert reported == [*parts[:2], (SAMPLE, False, True), parts[2]]
+    reported.clear()
     upgrade(index, second, sample=2 * SAMPLE, least=2, stage=stage, accepted=accepted)
-    assert told == [(SAMPLE, True, True), parts[2]]
+    assert reported == [(SAMPLE, True, True), parts[2]]
 
 
 def test_a_map_that_keeps_too_little_is_refused(index, first_index, second, real):

@@ -25,8 +25,8 @@ from lookalike.search.log import LogEntry, subject_of
 from lookalike.search.queries import combined
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
+from lookalike.search.serve.loaded_models import LoadedModel, LoadedModels, embedded
 from lookalike.search.serve.meters import Meters, Times
-from lookalike.search.serve.networks import LoadedModel, Networks, embedded
 from lookalike.search.serve.pictures import ALONE, Upload, inputs_of, kept_picture, ready_of
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
@@ -79,7 +79,7 @@ class Engine:
             self.keyring.refresh(self.index.store.log)
         self.ready = False
         self.waiting = 0
-        self._networks = Networks(self.index)
+        self._models = LoadedModels(self.index)
         self._flip = self.index.quality.flip  # as of the last questions
         self._counted: tuple[str, int] = ("", 0)
         self._found: Counter[str] = Counter()  # mapped items among the hits, which an upgrade embeds first
@@ -91,9 +91,9 @@ class Engine:
 
     def start(self) -> None:
         """Load the model and the cache, and ask once: the first question compiles the scan."""
-        self._networks.load()
+        self._models.load()
         self.index.ready()
-        self._networks.warm_up()
+        self._models.warm_up()
         self.ready = True
 
     @property
@@ -111,7 +111,7 @@ class Engine:
         """Look for new keys; load the model of a generation that is being filled, so that its switch is no wait."""
         self.keyring.refresh(self.index.store.log)
         self.watcher.refresh()
-        self._networks.look_ahead()
+        self._models.look_ahead()
 
     def keep(self) -> None:
         """Write down what was seen of queries and of hits."""
@@ -249,7 +249,7 @@ class Engine:
 
     async def try_canaries(self) -> None:
         """Search for pictures of items as a caller would: each has its vector still, and nothing farther is found."""
-        network = self._networks.current
+        network = self._models.current
         if network is None:
             return
         identity = network.identity
@@ -270,7 +270,7 @@ class Engine:
             try:
                 async with asyncio.timeout(self.settings.patience):
                     for _ in range(ATTEMPTS):
-                        network = self._networks.current if needs_network else None
+                        network = self._models.current if needs_network else None
                         if needs_network and network is None:
                             raise Refusal(
                                 400, "This index holds vectors and has no model. Search by the id of an item."
@@ -278,7 +278,7 @@ class Engine:
                         try:
                             return await ask(network)
                         except GenerationError:
-                            await asyncio.to_thread(self._networks.load)
+                            await asyncio.to_thread(self._models.load)
                         except SlowError:
                             raise given_up(self.settings.searching) from None
             except TimeoutError:

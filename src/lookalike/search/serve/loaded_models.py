@@ -1,4 +1,4 @@
-"""The networks of one worker: that of the generation that answers, and the next one, loaded before its switch."""
+"""The models of one worker: that of the generation that answers, and the next one, loaded before its switch."""
 
 import threading
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class LoadedModel:
     backend: Backend
 
 
-class Networks:
+class LoadedModels:
     """The models of an `index`; `current` is None where it holds vectors made elsewhere, and before `load`."""
 
     def __init__(self, index: Index) -> None:
