@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.verdicts import FACTS, KNOWN, Error, calibrating, features, nearest, network, unit, weights_of
+from benchmarks.calibration_error import Error
+from benchmarks.verdicts import FACTS, KNOWN, calibrating, features, nearest, network, unit, weights_of
 from lookalike.models.whitening import whitening
 from lookalike.search.calibration.chances import chances, looks_strange
 from lookalike.search.calibration.foreign import Familiar, pictures

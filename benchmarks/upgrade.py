@@ -26,9 +26,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.verdicts import unit
-from lookalike.search.upgrading.choice import RANKS, choose
-from lookalike.search.upgrading.maps import KINDS, VectorMap, ridge
-from lookalike.search.upgrading.sample import FEWEST, SHARE
+from lookalike.search.upgrading.mapping import FEWEST, SHARE
+from lookalike.search.upgrading.maps import KINDS, RANKS, VectorMap, choose, ridge
 
 CHUNK = 64
 HIDDEN, STEPS, TRIED = 256, 200, 3  # of the network beside ridge, which is tried in the first draws only

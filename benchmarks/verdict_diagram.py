@@ -11,7 +11,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot
 
-from benchmarks.verdicts import BINS, GROUPS, measured
+from benchmarks.calibration_error import BINS
+from benchmarks.verdicts import GROUPS, measured
 
 LEAST = 0.002  # of the mass of a group: fewer answers are no share
 

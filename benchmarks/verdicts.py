@@ -26,17 +26,18 @@ Every division is a line of FILE; what it holds already is not measured again.
 import argparse
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.calibration_error import BINS, Error
 from lookalike.search.calibration import logistic
 from lookalike.search.calibration.chances import FALSE_ALARMS, chances, looks_strange
 from lookalike.search.calibration.evidence import IN_0_2_0
 from lookalike.search.calibration.foreign import Familiar, familiarity, pictures
-from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable, products
+from lookalike.search.calibration.reliability import Curve, Judgements, lowest_reliable
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import (
     ALL,
@@ -46,8 +47,8 @@ from lookalike.search.calibration.trials import (
     TrialBatch,
     TrialNeighbours,
     Trials,
-    _asked,
     _hits,
+    _of_due_classes,
     _ranks,
     draw,
     judged,
@@ -56,7 +57,7 @@ from lookalike.search.calibration.trials import (
 )
 
 FACTS: dict[str, Any] = {"items": 0, "generation": 1, "date": "", "source": "run"}
-BINS, MOST, LOST, KNOWN = 10, 1000, 400, ALL + 1
+MOST, LOST, KNOWN = 1000, 400, ALL + 1
 COPIES = 100  # resamplings of the classes
 GROUPS = {"1 photo": (1, 1), "2 or 3": (2, 3), "more": (4, ALL)}
 ASKED = {"known": KNOWN, "1": 1, "3": 3, "all": ALL}
@@ -117,7 +118,7 @@ def _isotonic(values: np.ndarray) -> np.ndarray:
     return np.repeat(means, sizes)
 
 
-def asked(
+def questions(
     vectors: np.ndarray, codes: np.ndarray, known: np.ndarray, strangers: np.ndarray, generator: np.random.Generator
 ) -> tuple[list[TrialBatch], np.ndarray]:
     """New classes in turn absent, with one photo, three and all, beside the known ones; photos=KNOWN: of these.
@@ -138,7 +139,7 @@ def asked(
         photos = np.full(codes.max() + 1, KNOWN)
         photos[names] = np.array(STATES)[(np.arange(len(names)) + turn) % len(STATES)]
         kept = _ranks(codes, generator) < photos[codes]
-        batches += _asked(near, gallery, kept, photos, photos < KNOWN, True, np.arange(len(classes)))
+        batches += _of_due_classes(near, gallery, kept, photos, photos < KNOWN, True, np.arange(len(classes)))
         share = np.flatnonzero(known[rows])[turn :: len(STATES)]
         batches += _hits(near, gallery, kept, share, True, KNOWN)
         batches += _hits(near, gallery, kept, np.flatnonzero(classes < 0)[turn :: len(STATES)], True, 0)
@@ -150,31 +151,6 @@ def weights_of(photos: np.ndarray) -> np.ndarray:
     for state, share in ((0, 1 / 2), (1, 1 / 6), (3, 1 / 6), (ALL, 1 / 12), (KNOWN, 1 / 12)):
         weights[photos == state] = share / max(1, (photos == state).sum())
     return np.asarray(weights / weights.mean())
-
-
-@dataclass(frozen=True)
-class Error:
-    """The squared error of calibration, without bias; and that of copies of the classes, drawn with replacement."""
-
-    value: float
-    copies: list[float]
-
-    @staticmethod
-    def of(chance: np.ndarray, true: np.ndarray, weights: np.ndarray, trials: Trials, copies: np.ndarray) -> "Error":
-        """Two trials of a bin without a common class are independent: the mean product of their gaps has no bias."""
-        order = np.argsort(chance, kind="stable")
-        mass = weights[order].cumsum() / weights.sum()
-        bins = np.empty(len(order), int)
-        bins[order] = np.minimum((mass * BINS).astype(int), BINS - 1)
-        times = np.concatenate([np.ones((1, copies.shape[1])), copies])
-        gaps, masses = np.zeros((2, len(times)))
-        for some in (bins == number for number in range(BINS)):
-            here = times[:, trials.classes[some]] * weights[some]
-            own, answered = trials.classes[some], trials.answers[some]
-            gaps += products(here * (chance[some] - true[some]), own, answered)
-            masses += products(here, own, answered)
-        values = gaps / np.maximum(masses, 1e-12)
-        return Error(float(values[0]), values[1:].tolist())
 
 
 def diagram(chance: np.ndarray, true: np.ndarray, weights: np.ndarray) -> list[float]:
@@ -217,7 +193,7 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, draw
     calibration = calibrate(batches, familiar=familiar, **FACTS)
     weights0, sure0, maybe0 = version_0_2_0(before, calibration.target)
     lost = strangers[generator.permutation(len(strangers))[:LOST]]
-    worlds, queries = asked(vectors, codes, known, lost, generator)
+    worlds, queries = questions(vectors, codes, known, lost, generator)
     copies = np.random.default_rng(1).multinomial(codes.max() + 1, [1 / (codes.max() + 1)] * (codes.max() + 1), COPIES)
     models = calibration.models
     assert models is not None
@@ -255,30 +231,14 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, draw
     result["area"] = area(rows["match"][there], rows["match"][~there])
     for name, values in named.items():
         result[f"area by {name}"] = area(values[there], values[~there])
-    every = np.ones(len(weights), bool)
-    size = np.exp(trials.evidence[:, IN_0_2_0]).round()
-    errors = {"error": ("chance", right, every), "error of match": ("match", there, every)}
-    for name, (least, most) in GROUPS.items():
-        errors[f"error, {name}"] = "chance", right, (size >= least) & (size <= most)
-    for name, (score, true, some) in errors.items():
-        found = Error.of(rows[score][some], true[some], weights[some], trials.take(some), copies)
-        result |= {name: found.value, f"{name}, copies": found.copies}
-    for name, (least, most) in GROUPS.items():
-        some = (size >= least) & (size <= most)
-        result[f"{name}, diagram"] = diagram(rows["chance"][some], right[some], weights[some])
+    result |= _errors(rows, trials, weights, copies)
     nearest_label = replace(plain, answers=plain.nearest)
     result["error, 0.2.0"] = Error.of(rows["chance0"], right0, weights, nearest_label, copies).value
     result["sharpness"] = float(
         np.average((rows["chance"] - np.average(rows["chance"], weights=weights)) ** 2, weights=weights) ** 0.5
     )
-    for name, state in ASKED.items():
-        some = trials.photos == state
-        result |= {
-            f"label right, {name}": float(right[some].mean()),
-            f"nearest right, {name}": float(right0[some].mean()),
-            f"label gains, {name}": float((right[some].astype(float) - right0[some]).mean()),
-        }
-    result |= _sure(calibration, rows["chance"], right, weights, there, size)
+    result |= _labels(trials, right0)
+    result |= _sure(calibration, rows["chance"], weights, trials)
     accepted = rows["chance0"] >= (np.inf if sure0 is None else sure0)
     kept = not accepted.any() or share(right0[accepted], weights[accepted]) >= calibration.target
     result["sure kept, 0.2.0"] = float(kept)
@@ -286,14 +246,40 @@ def division(vectors: np.ndarray, codes: np.ndarray, strangers: np.ndarray, draw
     return result | _unanswered(rows, right, right0, weights, maybe0)
 
 
-def _sure(
-    calibration: Calibration,
-    chance: np.ndarray,
-    right: np.ndarray,
-    weights: np.ndarray,
-    there: np.ndarray,
-    size: np.ndarray,
-) -> Figures:
+def _grouped(trials: Trials) -> dict[str, np.ndarray]:
+    """Trials by how many photos the class has that answers."""
+    size = np.exp(trials.evidence[:, IN_0_2_0]).round()
+    return {name: (size >= least) & (size <= most) for name, (least, most) in GROUPS.items()}
+
+
+def _errors(rows: dict[str, np.ndarray], trials: Trials, weights: np.ndarray, copies: np.ndarray) -> Figures:
+    every, right = np.ones(len(weights), bool), trials.right
+    errors = {"error": ("chance", right, every), "error of match": ("match", trials.present, every)}
+    errors |= {f"error, {name}": ("chance", right, some) for name, some in _grouped(trials).items()}
+    result: Figures = {}
+    for name, (score, true, some) in errors.items():
+        found = Error.of(rows[score][some], true[some], weights[some], trials.take(some), copies)
+        result |= {name: found.value, f"{name}, copies": found.copies}
+    for name, some in _grouped(trials).items():
+        result[f"{name}, diagram"] = diagram(rows["chance"][some], right[some], weights[some])
+    return result
+
+
+def _labels(trials: Trials, right0: np.ndarray) -> Figures:
+    """How often the label is right, and the nearest hit."""
+    result: Figures = {}
+    for name, state in ASKED.items():
+        some = trials.photos == state
+        result |= {
+            f"label right, {name}": float(trials.right[some].mean()),
+            f"nearest right, {name}": float(right0[some].mean()),
+            f"label gains, {name}": float((trials.right[some].astype(float) - right0[some]).mean()),
+        }
+    return result
+
+
+def _sure(calibration: Calibration, chance: np.ndarray, weights: np.ndarray, trials: Trials) -> Figures:
+    right, there = trials.right, trials.present
     accepted = chance >= (np.inf if calibration.sure is None else calibration.sure)
     result: Figures = {
         "level": calibration.target,
@@ -301,9 +287,9 @@ def _sure(
         "sure kept": float(not accepted.any() or share(right[accepted], weights[accepted]) >= calibration.target),
         "sure": float((weights * (accepted & right)).sum() / weights[there].sum()),
     }
-    for group, (least, most) in GROUPS.items():
-        some = accepted & (size >= least) & (size <= most)
-        result[f"sure right, {group}"] = share(right[some], weights[some])
+    for name, group in _grouped(trials).items():
+        some = accepted & group
+        result[f"sure right, {name}"] = share(right[some], weights[some])
     return result
 
 

@@ -32,7 +32,7 @@ from lookalike.search.stores.copying import UPGRADE
 from lookalike.search.stores.sqlite.store import FILE, SqliteStore
 from lookalike.search.things import ThingSearch
 from lookalike.search.upgrading import hits
-from lookalike.search.upgrading.choice import MapChoice
+from lookalike.search.upgrading.maps import MapChoice
 from lookalike.search.watching.reference import Reference, reference
 from lookalike.search.watching.watch import Day
 from tests.attacks.outcomes import Outcomes, right

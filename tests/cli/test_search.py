@@ -70,15 +70,15 @@ def test_a_photo_that_is_gone_is_found_and_not_explained(lookalike, finished, ph
         assert (
             (hit["why"] is None)
             == (hit["path"] == str(gone))
-            == ("is not there, or changed" in str(hit.get("problem")))
+            == ("is missing, or has changed" in str(hit.get("problem")))
         )
     said = lookalike("search", tmp_path / "index", query, "--why", "--page", tmp_path / "why.html")
-    assert (said.code, said.out.count("similarity of"), said.out.count("is not there")) == (
+    assert (said.code, said.out.count("similarity of"), said.out.count("is missing")) == (
         0,
         len(answer["hits"]) - 1,
         1,
     )
-    assert (tmp_path / "why.html").read_text().count("is not there, or changed") == 1
+    assert (tmp_path / "why.html").read_text().count("is missing, or has changed") == 1
 
 
 def test_crops_are_looked_for_where_they_are_asked_for(lookalike, shop):

@@ -232,7 +232,7 @@ def test_values_of_numpy_that_are_numbers_and_texts_stay_what_they_are(store):
 def test_k_is_a_whole_number(store, k):
     query = np.ones((1, DIM), np.float32)
     store.put([Item("a")], query)
-    with pytest.raises(UserError, match="k is a"):
+    with pytest.raises(UserError, match="k must be a"):
         store.search(query, k)
 
 
@@ -495,10 +495,10 @@ def test_bad_questions(store):
     filled(store)
     query = np.zeros((1, DIM), np.float32)
     for ask, message in (
-        (lambda: store.search(query, 0), "k is a whole number from 1 on"),
+        (lambda: store.search(query, 0), "k must be a whole number of at least 1"),
         (lambda: store.search(query[:, :3], 1), "vectors of 3 dimensions, expected 1 of 8"),
         (lambda: store.nearest(query, 1, "colour"), "unknown column 'colour'"),
-        (lambda: store.nearest(query, 0, "label"), "k is a whole number from 1 on"),
+        (lambda: store.nearest(query, 0, "label"), "k must be a whole number of at least 1"),
         (lambda: store.search(query, 1, filters.parse("colour=x")), "unknown column 'colour'"),
         (lambda: store.search(query, 1, leave_out=["zebra"]), "unknown item 'zebra'"),
     ):

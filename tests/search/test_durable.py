@@ -463,7 +463,7 @@ def test_what_a_thread_has_open_is_not_used_in_a_fork(store):
 
 @pytest.mark.parametrize("time", [-1, float("nan"), float("inf"), 1e300, 10**30, "now"])
 def test_an_item_was_added_at_some_time(store, time):
-    with pytest.raises(UserError, match="was added at a time since 1970"):
+    with pytest.raises(UserError, match="must be in seconds since 1970"):
         store.put([Item("a", added=time)], np.ones((1, DIM), np.float32))
     assert store.count() == 0
 

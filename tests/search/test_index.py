@@ -278,7 +278,7 @@ def test_items_without_a_picture_stop_the_switch_unless_dropped(index, photos, t
     index.add(root)
     (root / "0.png").unlink()
     other = Model.create(Architecture("conv4", {"channels": 3}, dim=8), seed=2)
-    with pytest.raises(UserError, match=r"1 items have no picture any more, such as 'copy/0.png'"):
+    with pytest.raises(UserError, match=r"1 items no longer have a picture, such as 'copy/0.png'"):
         renew(index, other)
     assert index.identity.generation == 1
     assert renew(index, other, drop_missing=True) == ["copy/0.png"]

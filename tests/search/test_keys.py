@@ -49,11 +49,11 @@ def test_keys_are_given_listed_and_revoked(log):
 @pytest.mark.parametrize(
     ("name", "scopes", "days", "words"),
     [
-        ("", ["search"], None, "needs a name"),
-        ("a ", ["search"], None, "needs a name"),
+        ("", ["search"], None, "needs a printable name"),
+        ("a ", ["search"], None, "needs a printable name"),
         ("a", [], None, "say what the key may do"),
         ("a", ["read"], None, "no scope 'read'"),
-        ("a", ["search"], 0, "lasts more than 0 days"),
+        ("a", ["search"], 0, "--days must be positive, not 0"),
     ],
 )
 def test_a_key_that_makes_no_sense(tmp_path, name, scopes, days, words):
@@ -72,7 +72,7 @@ def test_no_key_is_kept(tmp_path):
 def test_a_key_that_a_stranger_wrote(tmp_path):
     with closing(Index.create(tmp_path / "index", dim=3)) as index:
         index.store.log.append(LogEntry("me", keys.ADDED, "till", "[]"))
-        with pytest.raises(UserError, match="entry 1 of the log of this index is no key"):
+        with pytest.raises(UserError, match="entry 1 of this index's log is not a valid key"):
             keys.every(index.store.log)
 
 

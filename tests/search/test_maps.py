@@ -5,8 +5,7 @@ import pytest
 from scipy.linalg import orthogonal_procrustes
 from sklearn.linear_model import RidgeCV
 
-from lookalike.search.upgrading.choice import choose
-from lookalike.search.upgrading.maps import KINDS, PENALTIES, ridge
+from lookalike.search.upgrading.maps import KINDS, PENALTIES, choose, ridge
 
 
 def drawn(rows, old, new, noise=0.3, seed=0):

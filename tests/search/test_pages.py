@@ -148,7 +148,7 @@ def test_duplicates_by_level(index):
     assert f"copy {SHOWN}<" not in page
     assert pictures(page)[FILED].size == (128, 64)
     assert f"<strong>figs</strong> <small>{items[1].path}</small>" in page
-    assert "Every picture is there once." in duplicates_page(index, [])
+    assert "No picture appears twice." in duplicates_page(index, [])
 
 
 def test_a_thumbnail_is_none_where_there_is_no_picture(index, tmp_path):

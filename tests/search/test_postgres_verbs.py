@@ -6,9 +6,8 @@ import pytest
 
 from lookalike.cli import index as cli_index
 from lookalike.search import Index
-from lookalike.search.index import identity_of
 from lookalike.search.items import Mark
-from lookalike.search.model_copy import model_content
+from lookalike.search.model_copy import identity_of, model_content
 from lookalike.search.stores import places
 from tests.cli.processes import Lookalike
 from tests.search.serve.client import Server

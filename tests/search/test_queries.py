@@ -42,7 +42,7 @@ def test_a_box_is_cut_at_the_edges():
 
 @pytest.mark.parametrize("wrong", [np.zeros((4, 4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)])
 def test_other_arrays_are_no_pictures(wrong):
-    with pytest.raises(UserError, match="a picture is an array height × width × 3 of uint8"):
+    with pytest.raises(UserError, match="a picture must be an array height × width × 3 of uint8"):
         pixels_of(wrong)
 
 

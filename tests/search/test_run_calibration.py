@@ -9,8 +9,7 @@ import pytest
 from lookalike.errors import UserError
 from lookalike.search import Index
 from lookalike.search.calibration.foreign import Familiar, pictures
-from lookalike.search.calibration.kept import calibration_of_run
-from lookalike.search.calibration.of_run import calibrate_run, promise_of_run
+from lookalike.search.calibration.kept import calibrate_run, calibration_of_run, promise_of_run
 from lookalike.search.calibration.thresholds import Calibration, calibrate
 from lookalike.search.calibration.trials import among_themselves
 

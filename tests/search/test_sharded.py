@@ -120,7 +120,7 @@ def test_a_shard_that_is_down_is_never_silently_missing(postgres, place, model, 
         output = cli_search._as_table(index, query, index.search(query), [])
         assert "shard 2 of 2 does not answer: its items are missing below" in output
         assert "figs" in output
-        with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this takes all of them"):
+        with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this needs all shards"):
             index.classify(held_out)
     whole = index.store.search
 
@@ -129,7 +129,7 @@ def test_a_shard_that_is_down_is_never_silently_missing(postgres, place, model, 
 
     index.store = around(index.store, search=missing)  # as if it went down after the count and the list
     for ask in (lambda: index.calibrate(held_out, 0.6), lambda: repeats(index.store, 0.9)):
-        with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this takes all of them"):
+        with pytest.raises(StorageError, match="shard 2 of 2 does not answer, and this needs all shards"):
             ask()
     index.close()
 

@@ -42,7 +42,7 @@ def test_what_is_not_complete_is_said(tmp_path):
         index.store.generations.begin(Identity("g", "sphere", 5))
         content = describe(index)
         assert content["copy"].startswith("incomplete")
-        assert content["upcoming"].startswith("generation 2, not complete: lookalike upgrade, or")
+        assert content["upcoming"].startswith("generation 2, incomplete: lookalike upgrade, or")
         assert content["switched on"] == "flip"
 
 

@@ -17,7 +17,7 @@ from lookalike.search.adding import sources
 from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.generation import renew
 from lookalike.search.adding.update import update
-from lookalike.search.index import identity_of
+from lookalike.search.model_copy import identity_of
 from lookalike.search.status import describe
 from lookalike.search.stores import copying, places
 from lookalike.search.upgrading import hits
@@ -147,8 +147,8 @@ def test_the_new_model_answers_while_items_are_embedded_again(index, first_index
     assert {answer.verdict for answer in answers} == {"uncalibrated"}
     words = describe(index)["upgrade"]
     assert words.startswith(f"{len(real) - mapped:,} of {len(real):,} items embedded, the others mapped (")
-    assert words.endswith("lookalike upgrade goes on")
-    with pytest.raises(UserError, match="run lookalike upgrade to its end"):
+    assert words.endswith("lookalike upgrade continues")
+    with pytest.raises(UserError, match="let lookalike upgrade finish"):
         index.calibrate()
     result = upgrade(index, second, sample=SAMPLE)
     assert (result.embedded, result.gone, result.choice.sample) == (mapped, [], SAMPLE)
@@ -182,25 +182,25 @@ def test_every_kill_is_survived(kind, first_index, second, real, tmp_path, reque
 
 
 def test_what_a_map_keeps_is_told_at_the_switch(index, second):
-    told, calls = [], iter(range(100))
+    reported, calls = [], iter(range(100))
 
     def stage(name):
-        told.append(name)
+        reported.append(name)
         return (lambda *_: stop()) if "again" in name and not next(calls) else None
 
     def stop():
         raise StopError
 
     def accepted(choice, before):
-        told.append((choice.sample, before, index.identity.fingerprint == second.fingerprint))
+        reported.append((choice.sample, before, index.identity.fingerprint == second.fingerprint))
 
     parts = ["embedding a sample by the new model", "mapping the other items", "embedding mapped items again"]
     with pytest.raises(StopError):
         upgrade(index, second, sample=SAMPLE, stage=stage, accepted=accepted)
-    assert told == [*parts[:2], (SAMPLE, False, True), parts[2]]
-    told.clear()
+    assert reported == [*parts[:2], (SAMPLE, False, True), parts[2]]
+    reported.clear()
     upgrade(index, second, sample=2 * SAMPLE, least=2, stage=stage, accepted=accepted)
-    assert told == [(SAMPLE, True, True), parts[2]]
+    assert reported == [(SAMPLE, True, True), parts[2]]
 
 
 def test_a_map_that_keeps_too_little_is_refused(index, first_index, second, real):
@@ -271,8 +271,8 @@ def test_photos_that_come_in_at_the_switch_are_not_kept_with_old_vectors(index, 
             return vectors
 
     listing = sources.listing(tmp_path / "new.png")
-    with pytest.raises(UserError, match="has moved on to another model meanwhile"):
-        update(index.store, listing, Slow(model, "torch"), index.identity.generation)
+    with pytest.raises(UserError, match="has since moved on to another model"):
+        update(index.store, listing, lambda: Slow(model, "torch"), index.identity.generation)
     assert index.store.check() == []
     assert index.store.items([entry.item.id for entry in listing.entries]) == []
     assert index.add(tmp_path / "new.png").added == 1
@@ -289,7 +289,7 @@ def test_an_item_that_is_embedded_between_two_looks_of_an_update_is_not_mapped_a
             return super().of_ready(inputs)
 
     listing = sources.listing([last.path, tmp_path / "new.png"])
-    update(index.store, listing, Slow(second, "torch"), index.identity.generation)
+    update(index.store, listing, lambda: Slow(second, "torch"), index.identity.generation)
     assert index.store.generations.mapped_count() == 0
 
 
@@ -308,7 +308,7 @@ def test_an_upgrade_overtaken_by_another_stops(index, second):
         if "again" in part:
             renew(index, third)
 
-    with pytest.raises(UserError, match="has moved on to another model meanwhile"):
+    with pytest.raises(UserError, match="has since moved on to another model"):
         upgrade(index, second, sample=SAMPLE, stage=overtaken)
     assert (index.identity.fingerprint, index.store.generations.mapped_count()) == (third.fingerprint, 0)
     assert index.store.check() == []
@@ -361,7 +361,7 @@ def test_what_an_index_says_of_its_upgrade_may_come_from_anywhere(at, request, t
         for text in NO_CHOICES:
             index.store.documents.write(copying.UPGRADE, text)
             for work in (lambda: upgrade(index, second), lambda: describe(index)):
-                with pytest.raises(UserError, match="damaged, or was tampered with"):
+                with pytest.raises(UserError, match="upgrade record is damaged"):
                     work()
         item = index.store.generations.mapped(1)[0].id
         for text in NO_HITS:

@@ -55,7 +55,7 @@ def test_a_parquet_file(tmp_path):
 def test_files_that_are_no_vectors(tmp_path):
     for arrays, message in (
         ({"labels": ["x"]}, "has no array embeddings or vectors: it holds labels"),
-        ({"vectors": VECTORS[0]}, "form a matrix n × d, not an array of shape"),
+        ({"vectors": VECTORS[0]}, "must form a matrix n × d, not an array of shape"),
         ({"vectors": VECTORS, "labels": ["x"]}, "has 1 label for 2 vectors"),
     ):
         np.savez(tmp_path / "v.npz", **arrays)
@@ -87,8 +87,14 @@ def test_what_numpy_holds_beside_numbers_and_texts(tmp_path):
         ({"vectors": VECTORS + 1j}, r"are complex\d+, not numbers"),
         ({"vectors": VECTORS.astype(str)}, "not numbers: save float32"),
         ({"vectors": VECTORS.astype("datetime64[s]")}, "not numbers: save float32"),
-        ({"vectors": VECTORS, **dict(zip(STAMP, ([1.5, 2], [3, 4], ["d", "e"]), strict=True))}, "are whole numbers"),
-        ({"vectors": VECTORS, **dict(zip(STAMP, (["x", "y"], [3, 4], ["d", "e"]), strict=True))}, "are whole numbers"),
+        (
+            {"vectors": VECTORS, **dict(zip(STAMP, ([1.5, 2], [3, 4], ["d", "e"]), strict=True))},
+            "must be whole numbers",
+        ),
+        (
+            {"vectors": VECTORS, **dict(zip(STAMP, (["x", "y"], [3, 4], ["d", "e"]), strict=True))},
+            "must be whole numbers",
+        ),
     ],
 )
 def test_arrays_that_are_no_vectors_or_stamps(tmp_path, arrays, message):

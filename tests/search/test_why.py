@@ -121,7 +121,7 @@ def test_a_photo_that_changed_is_not_explained(model, tmp_path):
     with pytest.raises(PictureError, match="changed since it was indexed: index it again"):
         answer.why(answer.hits[0])
     file.unlink()
-    with pytest.raises(PictureError, match="is not there"):
+    with pytest.raises(PictureError, match="is missing"):
         answer.why(answer.hits[0])
 
 

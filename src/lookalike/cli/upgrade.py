@@ -12,7 +12,7 @@ from lookalike.cli.bars import bar
 from lookalike.errors import UserError
 
 if TYPE_CHECKING:
-    from lookalike.search.upgrading.choice import MapChoice
+    from lookalike.search.upgrading.maps import MapChoice
 
 EXAMPLE = "lookalike upgrade shop.index run2/model"
 

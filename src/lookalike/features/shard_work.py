@@ -1,4 +1,4 @@
-"""A data set embedded shard by shard, by whoever works: one process, several, or the nodes of a cluster."""
+"""A data set embedded shard by shard, by all who work on it: one process, several, or the nodes of a cluster."""
 
 import json
 from collections.abc import Callable
@@ -46,24 +46,24 @@ def embed_shards(
     """
     check(len(dataset) > 0, f"there are no images in {dataset.name}: give others")
     root, names = listed(dataset.images)
-    begun = Shards.begin(Path(folder).absolute(), planned(dataset, root, names, model.fingerprint, shards), shards)
+    result = Shards.begin(Path(folder).absolute(), planned(dataset, root, names, model.fingerprint, shards), shards)
     computed_by = backend if isinstance(backend, Backend) else model.backend(backend)
     # every process chooses by the name of the backend: only one and the same gives the same bits
     made_by = computed_by.name if workers.elsewhere else computed_by
-    work = ShardWork(begun, model, absolute(dataset), names, made_by, device or str(model.device))
-    finished = begun.finished()
-    total, done = begun.plan.images, begun.images(finished)
-    missing = [number for number in part.chosen(range(begun.plan.shards)) if number not in finished]
+    work = ShardWork(result, model, absolute(dataset), names, made_by, device or str(model.device))
+    finished = result.finished()
+    total, done = result.plan.images, result.images(finished)
+    missing = [number for number in part.chosen(range(result.plan.shards)) if number not in finished]
     if progress is not None:
         progress(done, total)
     for number, problems in zip(missing, workers.map(work, missing), strict=True):
         unreadable(problems)
-        done += len(begun.rows(number))
+        done += len(result.rows(number))
         if progress is not None:
             progress(done, total)
-    if len(begun.finished()) == begun.plan.shards:  # nobody is at work any more
-        remove_leftovers(begun.folder)
-    return begun
+    if len(result.finished()) == result.plan.shards:  # nobody is at work any more
+        remove_leftovers(result.folder)
+    return result
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """What the shards of a folder are; fixed by whoever begins."""
+    """What the shards of a folder are; fixed by the first process."""
 
     data: str
     root: str  # the folder that the names of the images begin at, as they had it
@@ -60,9 +60,9 @@ class Shards:
                 write_once(folder / PLAN, json.dumps(asdict(plan), indent=2) + "\n")
         except OSError as error:
             raise UserError(f"cannot make the folder {folder} ({error.strerror}): choose another --out") from None
-        begun = Shards.open(folder)
-        begun._check(plan, shards)
-        return begun
+        result = Shards.open(folder)
+        result._check(plan, shards)
+        return result
 
     def _check(self, own: ShardPlan, shards: int | None) -> None:
         plan, where = self.plan, f"the shards in '{self.folder}'"
@@ -161,7 +161,7 @@ def is_shards(place: object) -> bool:
 
 
 def planned(dataset: Dataset, root: str, names: StringColumn, fingerprint: str, shards: int | None) -> ShardPlan:
-    """The plan of whoever begins."""
+    """The plan of the first process."""
     check(shards is None or 0 < shards <= MOST, f"choose 1 to {MOST:,} shards, not {shards}")
     count = len(dataset)
     shards = min(shards or -(-count // EACH), count)

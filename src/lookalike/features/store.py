@@ -92,7 +92,7 @@ class FeatureStore:
             try:
                 present.update(_load(path))
             except FileNotFoundError:
-                continue  # damaged, and removed by whoever holds the lock
+                continue  # damaged, and removed by the process that holds the lock
             except (OSError, ValueError, KeyError):
                 damaged.append(path)
         return present, damaged

@@ -31,7 +31,7 @@ from lookalike.runs import OpenRun
 from lookalike.runs.embeddings import save_embeddings
 from lookalike.runs.finished import NamedResult, save_results
 from lookalike.runs.log import read_log
-from lookalike.search.calibration.of_run import calibrate_run, promise_of_run
+from lookalike.search.calibration.kept import calibrate_run, promise_of_run
 from lookalike.training.peak_memory import peak_memory
 from lookalike.training.train import Ending
 

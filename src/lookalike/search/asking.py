@@ -1,6 +1,6 @@
 """What a search means: examples become vectors, the nearest photos or things answer, calibration judges them.
 
-Everybody asks here: `Index.search`, `Index.classify` and the server.
+Every search comes through here: `Index.search`, `Index.classify` and the server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

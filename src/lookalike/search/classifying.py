@@ -5,8 +5,8 @@ from typing import Any
 
 from lookalike.errors import UserError
 from lookalike.image_files import UnreadableError
+from lookalike.progress import Progress
 from lookalike.search.adding.sources import Entry, Listing
-from lookalike.search.adding.update import Progress
 from lookalike.search.calibration.evidence import HITS
 from lookalike.search.items import Answer, Classified
 from lookalike.search.queries import pixels_of

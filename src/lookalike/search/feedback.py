@@ -73,7 +73,7 @@ def labels(store: Store, pictures: Path) -> Labels:
     marked = store.items(sorted({name for mark in marks for name in _items(mark)}))
     known = {item.id: called(item, thing) for item in marked}
     usable = [mark for mark in marks if all(name in known for name in _items(mark))]
-    files = _Files(store, known, pictures)
+    files = _MarkedPictures(store, known, pictures)
     placed = [(mark, files.query(mark), files.item(mark.item)) for mark in usable]
     pairs = [Pair(query, item, mark.right) for mark, query, item in placed if query is not None and item is not None]
     classes, contradicted = _classes(usable, known)
@@ -143,7 +143,7 @@ def _joined(edges: Sequence[tuple[tuple[str, str], tuple[str, str]]]) -> list[se
 
 
 @dataclass
-class _Files:
+class _MarkedPictures:
     """Pictures as files: an item's own, or one that is written."""
 
     store: Store

@@ -7,7 +7,6 @@ answer = shop.search("query.jpg", k=10, where={"brand": "x"}, group="label")
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
@@ -17,39 +16,34 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from lookalike.errors import UserError, check, unknown
-from lookalike.image_files import UnreadableError
+from lookalike.errors import UserError, check
 from lookalike.models import Model
-from lookalike.search import asking, filters
+from lookalike.progress import Progress, Stage
+from lookalike.search import asking, filters, thing_column
 from lookalike.search.adding import sources, vectors
 from lookalike.search.adding.encoding import Encoding
-from lookalike.search.adding.loading import load
-from lookalike.search.adding.sources import RESERVED, Entry, Listing, Source
-from lookalike.search.adding.update import Progress, Update, prune, update
-from lookalike.search.asking import Example, Question, Rules
+from lookalike.search.adding.sources import Source
+from lookalike.search.adding.update import Update, prune, update
+from lookalike.search.asking import Question, Rules
 from lookalike.search.calibration import kept, measuring
-from lookalike.search.calibration.foreign import pictures
 from lookalike.search.calibration.measuring import Calibrated
 from lookalike.search.calibration.thresholds import Calibration, possible
 from lookalike.search.classifying import classify
 from lookalike.search.filters import Where
 from lookalike.search.heat import Why
+from lookalike.search.index_pictures import IndexPictures, is_vector
 from lookalike.search.item_counts import ItemCounts
-from lookalike.search.items import Answer, Classified, Identity, Item, Vectors
+from lookalike.search.items import Answer, Classified, Identity, Vectors
 from lookalike.search.log import FEW, LogEntry, removed, this_user
-from lookalike.search.model_copy import load_model, model_content
-from lookalike.search.pictures import PictureError, content_of
+from lookalike.search.model_copy import identity_of, load_model, model_content
 from lookalike.search.quality import Quality
-from lookalike.search.queries import Box, means, pixels_of, placed, views_of
+from lookalike.search.queries import Box
 from lookalike.search.receipt import Receipt
 from lookalike.search.stores import Approximating, GenerationError, Store, places
 from lookalike.search.stores.copying import FACT as COPY
-from lookalike.search.stores.copying import THING, UPGRADE
 from lookalike.search.stores.places import Place
-from lookalike.search.things import called
 from lookalike.search.upgrading.hits import HITS
-from lookalike.search.watching.reference import WATCHED, Reference, reference
-from lookalike.search.why import SeenPicture, explained, ready, seen
+from lookalike.search.watching.reference import Reference
 from lookalike.workers import Workers
 
 CLASSES = 1_000_000  # that are counted
@@ -69,6 +63,7 @@ class Index:
         self.store, self.place = store, place
         self._loaded: Encoding | None = None
         self._counts = ItemCounts(store)
+        self._pictures = IndexPictures(store, lambda: self._encoding)
 
     @staticmethod
     def create(
@@ -134,7 +129,7 @@ class Index:
 
     @property
     def model(self) -> Model:
-        """The model that embeds what is added and what is asked."""
+        """The model that embeds what is added and what is searched for."""
         return self._encoding.model
 
     @property
@@ -183,13 +178,13 @@ class Index:
             if thing is not None:
                 self.have_things(thing)
             return result
-        listing = sources.listing(source, self._texts(thing))
-        _check_names((entry.item for entry in listing.entries), thing or self.thing)
+        listing = sources.listing(source, thing_column.texts(self.store, thing))
+        thing_column.check_names((entry.item for entry in listing.entries), thing or self.thing)
         if thing is not None:
             columns = dict.fromkeys(name for entry in listing.entries for name in entry.item.columns)
             self.have_things(thing, list(columns))
         generation = self.identity.generation
-        result = update(self.store, listing, self._encoding, generation, progress, workers)
+        result = update(self.store, listing, lambda: self._encoding, generation, progress, workers)
         self.note("items added", added=result.added, changed=result.changed)
         if prune_missing:
             result.removed = prune(self.store, listing)
@@ -197,36 +192,21 @@ class Index:
 
     def add_vectors(self, place: Path, progress: Progress | None = None) -> Update:
         """Add vectors made elsewhere, with their ids and columns: a file, or the shards of many workers."""
-        result = load(self.store, place, progress)
+        result = vectors.load(self.store, place, progress)
         self.note("items added", added=result.added, changed=result.changed)
         return result
 
     @property
     def thing(self) -> str | None:
         """The column that says which thing a photo shows; None: photos answer, each for itself."""
-        return self.store.documents.read(THING)
+        return thing_column.thing_column(self.store)
 
     def have_things(self, column: str, coming: Sequence[str] = ()) -> None:
         """From now on answers are things: the photos that have the same value in `column`; "id": photos again.
 
         `coming`: columns that photos are about to bring. A calibration that was about something else is dropped.
         """
-        known = ["label", "id", *(name for name in {*self.store.columns(), *coming} if name not in RESERVED)]
-        if column not in known:
-            raise unknown("column of things", column, known)
-        thing = None if column == "id" else column
-        if thing == self.thing:
-            return
-        if self.store.columns().get(column) == "number":
-            _check_names(self.store.listed(), thing)
-        if (thing or "label") != (self.thing or "label"):
-            kept.drop(self.store)
-        self.store.documents.write(THING, thing)
-
-    def _texts(self, thing: str | None = None) -> set[str]:
-        """Columns whose cells are kept as they are written: those that hold texts, and the one that names things."""
-        kinds, named = self.store.columns(), thing or self.thing
-        return {name for name in (*kinds, *([] if named is None else [named])) if kinds.get(name) != "number"}
+        thing_column.have_things(self.store, column, coming)
 
     def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """On PostgreSQL: answer from an approximate index and measure it where `on` is set, else exactly."""
@@ -306,12 +286,10 @@ class Index:
         check(box is None or len(meant) == 1, "a box is a part of one picture: search with that one alone")
         conditions = filters.parse(where)
         while True:
-            identity, flip = self.identity, cache(lambda: not plain and self.quality.flip)
-            examples = self._examples(meant, identity, flip, box)
-            others = self._examples(unlike, identity, flip)
+            identity, flip = self.identity, self._flip(plain)
             question = Question(
-                examples,
-                others,
+                self._pictures.examples(meant, identity.geometry, flip, box),
+                self._pictures.examples(unlike, identity.geometry, flip),
                 k,
                 conditions,
                 group,
@@ -323,48 +301,24 @@ class Index:
             if isinstance(answer, GenerationError):  # the index has moved on to another model: embed by that one
                 continue
             found = _raised(answer)
-            if len(meant) > 1 or unlike or _is_vector(meant[0]):
+            if len(meant) > 1 or unlike or is_vector(meant[0]):
                 return found
-            return replace(found, explain=self._explaining(meant[0], box, plain))
+            return replace(found, explain=self._pictures.explaining(meant[0], self._flip(plain), box))
 
     def why(self, query: Query, item: str, *, box: Box | None = None, plain: bool = False) -> Why:
         """What the similarity of a `query` (a picture, or an item's id) and an `item` (its id) is made of.
 
         `box` and `plain` as in `search`. Both pictures go through the network once more.
         """
-        check(not _is_vector(query), "a vector has no picture to point at: give the picture that was searched for")
-        return self._why(self._seen(query, box, plain), item)
+        check(not is_vector(query), "a vector has no picture to point at: give the picture that was searched for")
+        return self._pictures.explaining(query, self._flip(plain), box)(item)
 
-    def _explaining(self, query: Query, box: Box | None, plain: bool) -> Callable[[str], Why]:
-        """`why` for several items, with the query looked at once."""
-        asked = cache(partial(self._seen, query, box, plain))
-        return lambda item: self._why(asked(), item)
-
-    def _seen(self, query: Query, box: Box | None, plain: bool) -> SeenPicture:
-        stored = isinstance(query, str) and box is None and self._is_item(query)
-        picture = self.picture(query) if stored else pixels_of(query)
-        flip = not stored and not plain and self.quality.flip
-        return seen(self.model, ready(self.model.preprocessing, picture, box, flip))
-
-    def _why(self, query: SeenPicture, item: str) -> Why:
-        hit = seen(self.model, ready(self.model.preprocessing, self.picture(item)))
-        return explained(query, hit, self.identity.geometry)
+    def _flip(self, plain: bool) -> Callable[[], bool]:
+        return cache(lambda: not plain and self.quality.flip)
 
     def picture(self, item: str) -> Tensor:
         """The picture of an `item` (its id), as it was embedded by the model of the index: 3 × h × w, uint8."""
-        items = self.store.items([item])
-        check(bool(items), f"there is no item '{item}' in this index")
-        if items[0].mapped:
-            raise PictureError(
-                f"the vector of '{item}' is mapped from that of an earlier model, not made from its picture: "
-                "ask why when lookalike upgrade has embedded it"
-            )
-        content = None
-        with suppress(UnreadableError):
-            content = content_of(self.store, items[0])
-        if content is None:
-            raise PictureError(f"the picture of '{item}' is not there, or changed since it was indexed: index it again")
-        return pixels_of(content)
+        return self._pictures.of_item(item)
 
     def answer(
         self,
@@ -429,7 +383,7 @@ class Index:
         precision: float | None = None,
         *,
         plain: bool = False,
-        stage: measuring.Stage = lambda _: None,
+        stage: Stage = lambda _: None,
     ) -> Calibrated:
         """Measure what answers mean here, and keep it with the index; `plain`: switch nothing on.
 
@@ -438,119 +392,19 @@ class Index:
         quarter of the answers reach. `stage(name)` is called where a part of it begins, and gives the progress of that
         part. Use classes that the model was not trained on: on those it was, answers look more reliable than they are.
         """
-        unfinished = self.store.documents.read(UPGRADE) is not None and self.store.generations.mapped_count()
-        check(
-            not unfinished, "items are still embedded again, and similarities change: run lookalike upgrade to its end"
-        )
-        thing, generation = self.thing, self.identity.generation
-        listed = [called(item, thing) for item in self.store.listed(measuring.named(thing))]
-        check(bool(listed), "the items of this index have no labels, so no answer could be right: add labelled ones")
-        if source is None:
-            queries = measuring.own_queries(self.store, listed)
-        else:
-            labelled = _labelled(sources.listing(source, self._texts()), thing)
-            measuring.check_classes(labelled, listed)
-            queries = measuring.queries_of(labelled, self.store, self._encode, stage("embedding the images"))
-        known = set() if self.identity.fingerprint is None else set(self.model.classes)
-        seen = not known.isdisjoint(queries.labels)
-        outside = None if self.identity.fingerprint is None else self._encode(pictures())
-        result = measuring.run(self.store, queries, listed, precision, seen, stage, plain, thing, outside)
-        if self.identity.generation != generation:
-            raise GenerationError
-        kept.write(self.store, result.calibration)
-        kept.write(self.store, result.quality)
-        ordinary = self._reference(queries, stage("looking at ordinary queries"))
-        kept.drop(self.store, Reference) if ordinary is None else kept.write(self.store, ordinary)
-        self.note("calibrated", precision=result.calibration.target)
-        return result
-
-    def _reference(self, queries: measuring.Queries, progress: Progress | None) -> Reference | None:
-        """What ordinary queries look like, for `serve` to watch; None where there are too few classes to tell."""
-        flipped = queries.flipped if self.quality.flip else None
-        vectors = queries.vectors if flipped is None else flipped
-        rows = np.random.default_rng(0).permutation(len(vectors))[:WATCHED]
-        similarities, asked = [], []
-        for done, row in enumerate(rows.tolist(), start=1):
-            itself = queries.itself[row]
-            hits = self.answer(vectors[row : row + 1], 1, leave_out=() if itself is None else [itself]).hits
-            if hits:
-                similarities.append(hits[0].similarity)
-                asked.append(row)
-            if progress is not None:
-                progress(done, len(rows))
-        _, items = next(self.store.scan(), ([], vectors[:0]))
-        return reference(items, vectors[asked], similarities, [queries.labels[row] for row in asked])
+        return measuring.calibrate(self, lambda images: self._encoding(images), source, precision, plain, stage)
 
     def vectors_of(self, queries: Sequence[Query], box: Box | None = None, flip: bool = False) -> Vectors:
         """The `queries` as vectors, in their order; with `flip` pictures count together with their mirror images.
 
         `box`: the part of each picture that counts.
         """
-        return asking.vectors_of(self.store, self._examples(queries, self.identity, lambda: flip, box))
-
-    def _examples(
-        self, queries: Sequence[Query], identity: Identity, flip: Callable[[], bool], box: Box | None = None
-    ) -> list[Example]:
-        """The `queries` as vectors, and as ids where they are items; pictures may count with their mirror images."""
-        result: dict[int, Example] = {}
-        images: dict[int, Any] = {}
-        for place, query in enumerate(queries):
-            if _is_vector(query):
-                result[place] = placed(np.asarray(query, np.float32)[None], identity.geometry)[0]
-            elif isinstance(query, str) and box is None and self._is_item(query):
-                result[place] = query
-            else:
-                images[place] = views_of(pixels_of(query, box), flip())
-        if images:
-            views = [self._encode(view) for view in zip(*images.values(), strict=True)]
-            result |= dict(zip(images, means(views, identity.geometry), strict=True))
-        return [result[place] for place in range(len(queries))]
-
-    def _is_item(self, text: str) -> bool:
-        return not Path(text).is_file() and bool(self.store.items([text]))
-
-    def _encode(self, images: Sequence[Any]) -> Vectors:
-        return self._encoding(images)
-
-
-def identity_of(model: Model) -> Identity:
-    dim = getattr(model.embedder, "dim", None)
-    check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
-    return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
-
-
-def _check_names(items: Iterable[Item], thing: str | None) -> None:
-    """Refuse fractions as names of things: 12.1 may have been written 12.10, which is another article."""
-    for item in items if thing is not None else ():
-        name = item.value(str(thing))
-        check(
-            not isinstance(name, float) or name.is_integer(),
-            f"'{thing}' holds numbers in this index, where 12.10 is the same as 12.1, so {name} names no thing: make "
-            f"an index whose first photos are added with --thing {thing}, which keeps names as they are written",
+        return asking.vectors_of(
+            self.store, self._pictures.examples(queries, self.identity.geometry, lambda: flip, box)
         )
-
-
-def _labelled(listing: Listing, thing: str | None) -> list[Entry]:
-    """Images with one label each, to calibrate with; the label is the thing that they show, where there are things."""
-    if thing is not None:
-        named = [replace(entry, item=called(entry.item, thing)) for entry in listing.entries]
-        known = [entry for entry in named if entry.item.label is not None]
-        check(bool(known), f"no image of '{listing.root}' has a '{thing}', by which this index knows things: add it")
-        return known
-    check(
-        not listing.several,
-        f"the images of '{listing.root}' have several labels, or none: calibrate with images of one label each",
-    )
-    labelled = [entry for entry in listing.entries if entry.item.label is not None]
-    check(bool(labelled), f"the images of '{listing.root}' have no labels: calibrate with one folder per class")
-    return labelled
 
 
 def _raised(answer: Answer | Exception) -> Answer:
     if isinstance(answer, Exception):
         raise answer
     return answer
-
-
-def _is_vector(query: Any) -> bool:
-    return getattr(query, "ndim", None) == 1

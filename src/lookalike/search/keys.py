@@ -75,17 +75,17 @@ def _key(entry: LogEntry) -> Key:
         return Key(entry.subject, str(content["digest"]), scopes, entry.time, expires)
     except (KeyError, RecursionError, TypeError, ValueError):
         raise UserError(
-            f"entry {entry.number} of the log of this index is no key: it is damaged, or was tampered with"
+            f"entry {entry.number} of this index's log is not a valid key: it is damaged, or was tampered with"
         ) from None
 
 
 def add(log: ActionLog, name: str, scopes: Sequence[str], days: float | None, who: str) -> str:
     """A new key; it is returned once and kept nowhere."""
-    check(name.isprintable() and name == name.strip() != "", "a key needs a name: a word without blanks around it")
+    check(name.isprintable() and name == name.strip() != "", "a key needs a printable name without spaces around it")
     wrong = next((scope for scope in scopes if scope not in SCOPES), None)
     check(wrong is None, f"there is no scope {wrong!r}: choose from {', '.join(SCOPES)}")
     check(bool(scopes), f"say what the key may do: --scope, one or more of {', '.join(SCOPES)}")
-    check(days is None or days > 0, f"a key lasts more than {days or 0:g} days")
+    check(days is None or days > 0, f"--days must be positive, not {days or 0:g}")
     now = time.time()
     taken = any(key.name == name and key.valid(now) for key in every(log))
     check(not taken, f"there is a key {name!r} already: revoke it first, or give another name")

@@ -58,7 +58,7 @@ def _when(seconds: float) -> str:
 
 
 def this_user() -> str:
-    """Whoever runs this process."""
+    """The user that runs this process."""
     try:
         return f"user {getpass.getuser()}"
     except (KeyError, OSError):  # a container without names

@@ -7,6 +7,7 @@ from lookalike import files
 from lookalike.errors import UserError, check
 from lookalike.models import Model, model_folder
 from lookalike.models.fingerprint import WRITTEN
+from lookalike.search.items import Identity
 from lookalike.search.stores import Store
 
 
@@ -16,6 +17,13 @@ def model_content(model: Model) -> dict[str, bytes]:
         folder = Path(place) / "model"
         model.save(folder)
         return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def identity_of(model: Model) -> Identity:
+    """What an index says of the vectors of a model."""
+    dim = getattr(model.embedder, "dim", None)
+    check(isinstance(dim, int), "the model does not say how many dimensions its vectors have: give its embedder a dim")
+    return Identity(model.fingerprint, model.geometry, int(dim))  # type: ignore[arg-type]
 
 
 def load_model(store: Store, fingerprint: str, place: Path) -> Model:

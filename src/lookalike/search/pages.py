@@ -40,8 +40,8 @@ def search_page(
     `why`: of a query, by its place, each hit explained, or why it cannot be.
     """
     sections = [
-        Section(f"query-{place + 1}", name, answer_card(index, asked, answer, why.get(place, ())))
-        for place, (name, asked, answer) in enumerate(answers)
+        Section(f"query-{place + 1}", name, answer_card(index, pictures, answer, why.get(place, ())))
+        for place, (name, pictures, answer) in enumerate(answers)
     ]
     return page("Search", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
 
@@ -49,12 +49,12 @@ def search_page(
 FOOTER = "All pictures are embedded in this page; it loads nothing."
 
 
-def answer_card(index: Index, asked: Sequence[bytes | None], answer: Answer, why: Sequence[Lit | str] = ()) -> Html:
-    """A query, the pictures that `asked`, with its verdict, beside its hits."""
+def answer_card(index: Index, pictures: Sequence[bytes | None], answer: Answer, why: Sequence[Lit | str] = ()) -> Html:
+    """A query, its `pictures`, and its verdict, beside its hits."""
     words = answer.words or answer.verdict
     before, _, after = (in_brief(answer) if answer.words else words).partition(words)
     said = element("figcaption", before, element("strong", words), after)
-    query = element("figure", *(_image(picture, "the query") for picture in asked), said)
+    query = element("figure", *(_image(picture, "the query") for picture in pictures), said)
     hits = [_card(index, hit, lit) for hit, lit in zip_longest(answer.hits, why)] or [
         note("Nothing in the index answers this search.")
     ]
@@ -121,9 +121,9 @@ def sentences(calibrated: Calibrated) -> list[str]:
             "unknown: the match is lower, or the first hits are less similar, than for at least 95% of pictures whose "
             "class is in the index. maybe: all other answers."
         )
-    asked = "items of the index, each left out of its own search," if calibration.source == "index" else "pictures"
+    queries = "items of the index, each left out of its own search," if calibration.source == "index" else "pictures"
     lines.append(
-        f"Measured with {calibration.queries:,} {asked} of {calibration.classes:,} classes, among "
+        f"Measured with {calibration.queries:,} {queries} of {calibration.classes:,} classes, among "
         f"{calibration.items:,} items; each class in turn was absent, had one photo, three, or all."
     )
     if calibrated.absent:
@@ -183,7 +183,7 @@ def duplicates_page(index: Index, groups: Sequence[Group]) -> str:
             )
             sections.append(Section(level.replace(" ", "-"), level.capitalize(), body))
     if not sections:
-        sections = [Section("nothing", "No duplicates", note("Every picture is there once."))]
+        sections = [Section("nothing", "No duplicates", note("No picture appears twice."))]
     return page("Duplicates", f"{index.shown}: {len(index):,} items", sections, footer=FOOTER)
 
 

@@ -56,7 +56,7 @@ def _as_embedded(item: Item, path: Path) -> bytes | None:
     return content if item.stamp is not None and digest_of(content) == item.stamp.digest else None
 
 
-def small(content: bytes, side: int = SIDE) -> bytes:
+def small(content: bytes, side: int) -> bytes:
     """An image file as a small JPEG; a large JPEG is reduced while it is decoded."""
     encoded = Encoded(content)
     pixels = encoded.decode(min(1.0, side / max(encoded.height, encoded.width)))
@@ -74,12 +74,12 @@ def as_jpeg(array: Any, side: int = SIDE) -> bytes:
     return file.getvalue()
 
 
-def lit(array: Any, heat: Heat, side: int = SIDE) -> bytes:
+def lit(array: Any, heat: Heat) -> bytes:
     """A picture as a small JPEG, darker where a place gives less to the similarity."""
     from PIL import Image
 
     image = Image.fromarray(array)
-    image.thumbnail((side, side))
+    image.thumbnail((SIDE, SIDE))
     strength = heat.values.clip(0) / max(float(heat.values.max()), 1e-9)
     x, y, width, height = (share * size for share, size in zip(heat.view, image.size * 2, strict=True))
     light = Image.new("L", image.size, round(255 * (1 - DARKEST)))

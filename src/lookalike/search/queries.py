@@ -48,7 +48,7 @@ def _decoded(query: Any) -> Tensor:
     if array.ndim == 2:
         array = np.repeat(array[:, :, None], 3, axis=2)
     good = array.ndim == 3 and array.shape[2] == 3 and array.dtype == np.uint8 and array.size > 0
-    check(good, f"a picture is an array height × width × 3 of uint8, not {array.dtype} of shape {array.shape}")
+    check(good, f"a picture must be an array height × width × 3 of uint8, not {array.dtype} of shape {array.shape}")
     return torch.from_numpy(np.array(array)).permute(2, 0, 1)
 
 

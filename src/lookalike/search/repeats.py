@@ -1,4 +1,4 @@
-"""Items that are there more than once, in levels kept apart: same bytes, same picture, mirror image, crop, look-alike.
+"""Items that occur more than once, in levels kept apart: same bytes, same picture, mirror image, crop, look-alike.
 
 Same bytes: equal digests. Same picture: the audit's perceptual hash, confirmed by the thumbnails, which re-encoding and
 resizing leave alone. Mirror image: the same with one of two mirrored. Crop: one is a part of the other, among those
@@ -7,7 +7,7 @@ thing are no look-alikes: they are meant to look alike.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from lookalike.data.images.source import Files
 from lookalike.data.string_column import StringColumn
 from lookalike.errors import UserError
 from lookalike.image_files import UnreadableError
+from lookalike.progress import Progress
 from lookalike.search.crops import GreyPhoto
 from lookalike.search.items import Hit, Item
 from lookalike.search.pictures import content_of
@@ -34,7 +35,6 @@ NEIGHBOURS = 20  # that are looked at per item
 KEPT = 2_000  # photos in memory while crops are looked for
 Level = Literal["same bytes", "same picture", "mirror image", "crop", "look-alike"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from lookalike.search.filters import Condition
 from lookalike.search.index import Index
 from lookalike.search.items import Mark
 from lookalike.search.stores.copying import FACT as COPY
-from lookalike.search.upgrading.choice import kept_choice
+from lookalike.search.upgrading.maps import kept_choice
 
 SIGNED = 5  # people that are named
-UNFINISHED = "not complete: lookalike upgrade, or lookalike index --new-generation, goes on where it was stopped"
+UNFINISHED = "incomplete: lookalike upgrade, or lookalike index --new-generation, continues where it was stopped"
 
 
 def describe(index: Index) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _upgrade(index: Index, mapped: int, items: int) -> str:
     if choice is None:
         return f"done; {mapped:,} items whose pictures are gone keep a mapped vector"
     kept = f"{choice.kind} kept {choice.share:.1%} of the new model's recall@10 on a sample of {choice.sample:,}"
-    return f"{items - mapped:,} of {items:,} items embedded, the others mapped ({kept}): lookalike upgrade goes on"
+    return f"{items - mapped:,} of {items:,} items embedded, the others mapped ({kept}): lookalike upgrade continues"
 
 
 def _things(index: Index) -> str | None:

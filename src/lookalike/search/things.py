@@ -101,7 +101,7 @@ class ThingSearch:
     def found(self, first: Sequence[Nearest] | None = None) -> FoundThings:
         """The k nearest things; `first` are the first photos of each query where they are known already."""
         number = first_photos(self.k, self.pooled) if self.start is None else self.start
-        near = self._asked(number) if first is None else list(first)
+        near = self._nearest(number) if first is None else list(first)
         while True:
             whole = all(len(one.items) < number for one in near)
             things = self._reaching(near, whole)
@@ -109,9 +109,9 @@ class ThingSearch:
                 missing = dict.fromkeys(name for one in near for name in one.missing)
                 return FoundThings(things, all(one.certified for one in near), near[0].generation, tuple(missing))
             number *= MORE
-            near = self._asked(number)
+            near = self._nearest(number)
 
-    def _asked(self, number: int, conditions: Filter = ()) -> list[Nearest]:
+    def _nearest(self, number: int, conditions: Filter = ()) -> list[Nearest]:
         where = (*self.where, *conditions)
         return self.store.nearest(self.queries, number, self.column, where, self.leave_out)
 
@@ -140,7 +140,7 @@ class ThingSearch:
         for alone, column in ((False, self.column), (True, "id")):
             values = tuple(value for own, value in names if own == alone)
             if values:
-                yield from self._by_thing(self._asked(EVERY, (Condition(column, "=", values),))).items()
+                yield from self._by_thing(self._nearest(EVERY, (Condition(column, "=", values),))).items()
 
     def _by_thing(self, near: Sequence[Nearest]) -> dict[Name, SeenThing]:
         photos: dict[Name, list[list[Near]]] = {}

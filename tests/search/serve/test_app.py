@@ -156,7 +156,7 @@ def test_a_picture_that_is_gone_is_said(inside, tmp_path):
         (item,) = index.store.summary([], 0, 1).newest
         reply = inside("GET", f"/v1/items/{quote(item.id, safe='')}/thumbnail")
         index.store.remove([item.id])
-    assert (reply.status, reply.message) == (404, "The picture of this item is not there any more.")
+    assert (reply.status, reply.message) == (404, "The picture of this item is no longer there.")
 
 
 def test_the_description_lists_what_each_route_may_refuse(inside):

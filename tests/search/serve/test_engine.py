@@ -15,12 +15,11 @@ import torch
 from lookalike.models import Architecture, Model
 from lookalike.search import Index
 from lookalike.search.adding.generation import renew
-from lookalike.search.index import identity_of
 from lookalike.search.items import Identity, Item, Mark
-from lookalike.search.model_copy import model_content
+from lookalike.search.model_copy import identity_of, model_content
 from lookalike.search.pictures import PictureError
-from lookalike.search.serve.engine import ATTEMPTS, Engine, Query, Times
-from lookalike.search.serve.meters import Meters
+from lookalike.search.serve.engine import ATTEMPTS, Engine, Query
+from lookalike.search.serve.meters import Meters, Times
 from lookalike.search.serve.pictures import Upload
 from lookalike.search.serve.refusals import Refusal
 from lookalike.search.serve.settings import Settings

@@ -19,7 +19,7 @@ from lookalike.search.serve.forms import (
     Fields,
     _filter,
     _fits,
-    _list,
+    _texts,
     box_of,
     checked_text,
     columns_of,
@@ -73,8 +73,8 @@ def test_a_field_comes_once_and_is_what_it_should_be():
     assert asyncio.run(fields.file("c")) == b"x"
     assert asyncio.run(fields.file("none")) is None
     for ask, message in (
-        (lambda: fields.text("b"), "The field 'b' may come once only."),
-        (lambda: fields.text("c"), "The field 'c' is a text, not a file."),
+        (lambda: fields.text("b"), "The field 'b' may appear only once."),
+        (lambda: fields.text("c"), "The field 'c' must be text, not a file."),
         (lambda: asyncio.run(fields.file("a")), "The field 'a' is a file"),
         (lambda: asyncio.run(fields.file("d")), "A file of the field 'd' is empty."),
         (lambda: fields.check("a", "bb", "c"), "There is no field 'b'. Did you mean 'bb'"),
@@ -90,7 +90,7 @@ def test_the_query_of_a_mark_is_its_picture_its_item_or_its_digest():
     assert _query(FeedbackRequest(**mark, query_item="a", query="q"), upload) == upload.digest
     assert _query(FeedbackRequest(**mark, query_item="a", query="q"), None) == "item:a"
     assert _query(FeedbackRequest(**mark, query="q"), None) == "q"
-    with pytest.raises(Refusal, match="Feedback names its query"):
+    with pytest.raises(Refusal, match="Feedback must name its query"):
         _query(FeedbackRequest(**mark), None)
 
 
@@ -99,7 +99,7 @@ def test_columns_are_an_object_of_texts_and_numbers():
     assert columns_of('{"a": 1, "b": "x"}') == {"a": 1, "b": "x"}
     many = json.dumps({f"n{number}": number for number in range(101)})
     for wrong, message in (
-        ("[1]", "The columns are a JSON object of at most 100 names."), (many, "at most 100 names"),
+        ("[1]", "The columns must be a JSON object of at most 100 names."), (many, "at most 100 names"),
         ("{", "are not a JSON object"), ('{"a": NaN}', "are not a JSON object"), ('{" ": 1}', "cannot be the name"),
         ('{"a<b": 1}', "'a<b' cannot be the name of a column"),
     ):  # fmt: skip
@@ -134,22 +134,22 @@ def test_a_search_by_form_has_all_its_fields():
 
 def test_a_search_by_json_has_all_its_fields():
     query = search(as_json({"item": "a", "not_item": ["b"], "where": "brand=x", "group": "brand", "k": 3}))
-    assert (query.images, query.items, query.not_items, query.group, query.k) == ([], ["a"], ["b"], "brand", 3)
+    assert (query.images, query.items, query.not_items, query.group, query.k) == ((), ["a"], ["b"], "brand", 3)
     assert len(query.where) == 1
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ([("image", b"x"), ("k", "31")], "k is a whole number from 1 to 30."),
-        ([("image", b"x"), ("k", "0")], "k is a whole number from 1 to 30."),
-        ([("image", b"x"), ("k", "many")], "k is a whole number from 1 to 30."),
-        ([("image", b"x"), ("k", "1" * 10)], "k is a whole number from 1 to 30."),
+        ([("image", b"x"), ("k", "31")], "k must be a whole number from 1 to 30."),
+        ([("image", b"x"), ("k", "0")], "k must be a whole number from 1 to 30."),
+        ([("image", b"x"), ("k", "many")], "k must be a whole number from 1 to 30."),
+        ([("image", b"x"), ("k", "1" * 10)], "k must be a whole number from 1 to 30."),
         ([("item", "x"), ("box", "1,2,3,4")], "A box belongs to exactly one image."),
         ([("image", b"x"), ("image", b"y"), ("box", "1,2,3,4")], "A box belongs to exactly one image."),
         ([("not_item", "x")], "Send something to search for"),
         ([("item", "x")] * 4 + [("not_image", b"x")], "A search takes at most 4 examples."),
-        ([("item", "x\x00")], "The field 'item' holds a zero byte."),
+        ([("item", "x\x00")], "The field 'item' contains a zero byte."),
         ([("imagge", b"x")], "There is no field 'imagge'. Did you mean 'image'?"),
     ],
 )
@@ -172,7 +172,7 @@ def test_conditions_have_limits():
         422, f"The conditions of a search name at most {VALUES} values.",
     )  # fmt: skip
     assert refused(lambda: _filter(["price"]))[0] == 400
-    assert (_list("a"), _list(["a", "b"])) == (["a"], ["a", "b"])
+    assert (_texts("a", "item"), _texts(["a", "b"], "item")) == (["a"], ["a", "b"])
 
 
 def test_kinds_of_bodies():
@@ -202,8 +202,8 @@ def test_json_that_is_wrong_is_refused():
 
 def test_texts_can_be_stored():
     assert checked_text("é", "x") == "é"
-    assert refused(lambda: checked_text("\ud800", "x")) == (422, "The field 'x' holds half a character.")
-    assert refused(lambda: checked_text("\x00", "x")) == (422, "The field 'x' holds a zero byte.")
+    assert refused(lambda: checked_text("\ud800", "x")) == (422, "The field 'x' contains half a character.")
+    assert refused(lambda: checked_text("\x00", "x")) == (422, "The field 'x' contains a zero byte.")
 
 
 def test_boxes():
@@ -231,7 +231,10 @@ def test_numbers_of_columns_fit_into_64_bits():
         assert _fits(value) is fits
     assert columns_of(f'{{"a": {-(2**63)}, "b": null, "c": 0.5, "d": true}}')["a"] == -(2**63)
     for wrong in (f'{{"a": {2**63}}}', '{"a": []}', '{"a": {}}'):
-        assert refused(lambda wrong=wrong: columns_of(wrong)) == (422, "The column 'a' is a text, a number or null.")
+        assert refused(lambda wrong=wrong: columns_of(wrong)) == (
+            422,
+            "The column 'a' must be text, a number or null.",
+        )
 
 
 def test_feedback_by_form_may_bring_the_picture_of_its_query():
@@ -257,5 +260,5 @@ def test_feedback_by_json():
     mark, upload = asyncio.run(feedback_of(as_json({"query": "q", "item": "hit", "right": True})))
     assert (mark, upload) == (FeedbackRequest(query="q", item="hit", right=True), None)
     assert refused(feedback_of(as_json({"item": "hit\x00", "right": True}))) == (
-        422, "The field 'feedback' holds a zero byte.",
+        422, "The field 'feedback' contains a zero byte.",
     )  # fmt: skip

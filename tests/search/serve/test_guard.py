@@ -7,12 +7,10 @@ import time
 import pytest
 
 from lookalike.search.serve.bodies import Bodies, Body
-from lookalike.search.serve.callers import OPEN
 from lookalike.search.serve.exchange import HEADERS, REQUEST, Exchange, as_http
-from lookalike.search.serve.guard import Guard
+from lookalike.search.serve.guard import OPEN, Guard, note, route_of
 from lookalike.search.serve.meters import Meters
 from lookalike.search.serve.refusals import Refusal
-from lookalike.search.serve.request_log import note, route_of
 from lookalike.search.serve.settings import Settings
 from tests.search.serve.inside import exchange
 

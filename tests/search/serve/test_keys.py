@@ -51,7 +51,7 @@ def test_a_key_opens_what_its_scopes_name(shop):
         for wrong in (None, "", "lookalike_", secrets["boss"][:-1], f"{secrets['boss']}x"):
             assert statuses(app, wrong) == (401, 401, 401, 401)
         refusal = app("GET", "/v1/log", Authorization=f"Bearer {secrets['marker']}")
-        assert refusal.message == "This key may search and mark; the request takes one that may admin."
+        assert refusal.message == "This key may search and mark; the request needs one that may admin."
         entries = app("GET", "/v1/log", Authorization="Bearer old").json["entries"]
     acts = [(entry["who"], entry["action"], entry["subject"]) for entry in entries if entry["who"] != "me"]
     assert ("marker", "marked right", subject_of(ITEM)) in acts

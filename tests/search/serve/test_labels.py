@@ -56,7 +56,7 @@ def test_classes_without_a_name_are_joined(tmp_path, model):
     photo("figs", 0).save(file, "PNG")
     index = Index.create(tmp_path / "bare.index", model)
     for name in ("one/../x", "two"):
-        index.store.put([Item(name)], index._encode([photo("figs", 0)]), {name: file.getvalue()})
+        index.store.put([Item(name)], index.vectors_of([photo("figs", 0)]), {name: file.getvalue()})
     mark(index.store, "a", "one/../x", True)
     mark(index.store, "b", "one/../x", True)
     mark(index.store, "c", "two", True)

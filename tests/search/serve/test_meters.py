@@ -2,8 +2,8 @@
 
 import re
 
+from lookalike.search.serve.guard import route_of
 from lookalike.search.serve.meters import BOUNDS, ROUTES, STAGES, Meters
-from lookalike.search.serve.request_log import route_of
 
 
 def values(text):

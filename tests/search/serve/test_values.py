@@ -10,10 +10,10 @@ from tests.search.serve.conftest import encoded
     [
         ('{"price": "n/a"}', "'price' of the item 'odd' is 'n/a', and the column holds numbers"),
         ('{"price": true}', "'price' of the item 'odd' is true, and the column holds numbers"),
-        ('{"v": 1e999}', "is a text, a number or null"),
-        ('{"v": -1e999}', "is a text, a number or null"),
-        ('{"v": [1]}', "is a text, a number or null"),
-        ('{"v": {}}', "is a text, a number or null"),
+        ('{"v": 1e999}', "must be text, a number or null"),
+        ('{"v": -1e999}', "must be text, a number or null"),
+        ('{"v": [1]}', "must be text, a number or null"),
+        ('{"v": {}}', "must be text, a number or null"),
     ],
 )
 def test_values_that_a_column_cannot_hold(inside, columns, message):

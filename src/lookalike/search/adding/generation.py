@@ -7,12 +7,13 @@ from lookalike.errors import UserError, check
 from lookalike.image_files import UnreadableError
 from lookalike.models import Model
 from lookalike.ordered_map import in_order
+from lookalike.progress import Progress
 from lookalike.search.adding.encoding import Encoding, Inputs
-from lookalike.search.adding.update import BATCH, READERS, Progress
+from lookalike.search.adding.update import BATCH, READERS
 from lookalike.search.calibration import kept
-from lookalike.search.index import Index, identity_of
+from lookalike.search.index import Index
 from lookalike.search.items import Item, Vectors
-from lookalike.search.model_copy import model_content
+from lookalike.search.model_copy import identity_of, model_content
 from lookalike.search.queries import pixels_of
 from lookalike.search.stores import Store
 from lookalike.search.stores.copying import UPGRADE
@@ -47,7 +48,7 @@ def renew(index: Index, model: Model, drop_missing: bool = False, progress: Prog
     if gone:
         check(
             drop_missing,
-            f"{len(gone):,} items have no picture any more, such as '{gone[0]}': the old vectors stay; "
+            f"{len(gone):,} items no longer have a picture, such as '{gone[0]}': the old vectors stay; "
             "put the files back, or drop those items with --prune",
         )
         index.remove(gone)

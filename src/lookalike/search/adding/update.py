@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from lookalike.errors import check
 from lookalike.files import printable
 from lookalike.image_files import UnreadableError, read
 from lookalike.ordered_map import in_order
+from lookalike.progress import Progress
 from lookalike.search.adding.encoding import Encoding, Inputs, Ready
 from lookalike.search.adding.sources import Entry, Listing
 from lookalike.search.filters import Condition, Kind
@@ -35,7 +37,6 @@ from lookalike.workers import Workers
 BATCH = 128  # images of one transaction
 READERS = max(2, os.cpu_count() or 1)  # threads
 BESIDE = 2  # threads that read in each of several workers
-Progress = Callable[[int, int], None]
 
 
 @dataclass
@@ -69,19 +70,19 @@ class _Read:
 def update(
     store: Store,
     listing: Listing,
-    encoding: Encoding,
+    encoding: Callable[[], Encoding],
     generation: int,
     progress: Progress | None = None,
     workers: Workers = Workers(),  # noqa: B008  # it is frozen
 ) -> Update:
     """Add what is new, embed again what has changed; `workers` read and embed, and this process writes.
 
-    `generation`: that of the vectors that `encoding` gives.
+    `encoding` is called when the first image must be embedded; `generation`: that of the vectors that it gives.
     """
     _check_kinds(listing, store.columns())
     done, result = 0, Update(unreadable=list(listing.skipped))
     ready = _elsewhere if workers.elsewhere else _here
-    for batch in ready(store, listing, encoding, workers):
+    for batch in ready(store, listing, _once(encoding), workers):
         _write(store, batch, result, generation)
         done += len(batch)
         if progress is not None:
@@ -111,11 +112,27 @@ def prune(store: Store, listing: Listing) -> int:
     return len(gone)
 
 
-def _here(store: Store, listing: Listing, encoding: Encoding, _: Workers) -> Iterator[list[_Read]]:
-    return (_embedded(batch, encoding) for batch in _ahead(store, listing.entries, encoding.ready))
+def _once(load: Callable[[], Encoding]) -> Callable[[], Encoding]:
+    """The same encoding for all threads, loaded when the first of them needs it."""
+    lock, loaded = Lock(), list[Encoding]()
+
+    def get() -> Encoding:
+        with lock:
+            if not loaded:
+                loaded.append(load())
+            return loaded[0]
+
+    return get
 
 
-def _elsewhere(store: Store, listing: Listing, encoding: Encoding, workers: Workers) -> Iterator[list[_Read]]:
+def _here(store: Store, listing: Listing, encoding: Callable[[], Encoding], _: Workers) -> Iterator[list[_Read]]:
+    for batch in _ahead(store, listing.entries, lambda picture: encoding().ready(picture)):
+        yield batch if all(one.inputs is None for one in batch) else _embedded(batch, encoding())
+
+
+def _elsewhere(
+    store: Store, listing: Listing, encoding: Callable[[], Encoding], workers: Workers
+) -> Iterator[list[_Read]]:
     check(
         all(entry.pixels is None for entry in listing.entries),
         f"the images of '{listing.root}' are not files, which other processes could read: add them by this one process",
@@ -126,7 +143,7 @@ def _elsewhere(store: Store, listing: Listing, encoding: Encoding, workers: Work
             known = _known(store, [entry.item for entry in batch])
             yield [(entry, known.get(_name(entry.item))) for entry in batch]
 
-    return workers.map(_Looking(encoding.named()), pieces())
+    return workers.map(_Looking(encoding().named()), pieces())
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
-"""Vectors made elsewhere: .npz and .npy of NumPy, Parquet, or the shards of many workers, with ids and whatever else is
-known of each row.
+"""Reading vectors made elsewhere into an index, with ids and whatever else is known of each row.
+
+They are .npz and .npy of NumPy, Parquet, or the shards of many workers.
 """
 
 import os
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,13 @@ import numpy as np
 from lookalike.errors import UserError, check, install
 from lookalike.features.shards import Shards, is_shards
 from lookalike.files import printable, read_array, read_arrays
+from lookalike.progress import Progress
 from lookalike.search.adding.sources import RESERVED
+from lookalike.search.adding.update import Update
 from lookalike.search.items import Item, Stamp, Value, Vectors
+from lookalike.search.queries import placed
+from lookalike.search.stores import Store
 
-KINDS = (".npz", ".npy", ".parquet")
 VECTORS = ("embeddings", "vectors", "vector", "embedding")  # what their column may be called
 SINGULAR = {
     "ids": "id",
@@ -27,6 +32,7 @@ SINGULAR = {
 }
 OPTIONAL = ("category", "split", "role")  # an empty one is none
 STAMP = ("file_size", "file_time", "file_digest")  # by which a later update knows a file again
+BULK = 10_000  # vectors of one transaction
 
 
 def holds_vectors(source: object) -> bool:
@@ -63,7 +69,10 @@ def read(file: Path) -> tuple[list[Item], Vectors, str | None]:
     given = np.asarray(columns.pop(str(name)))
     check(given.dtype.kind in "biuf", f"the vectors in '{file.name}' are {given.dtype}, not numbers: save float32")
     vectors = given.astype(np.float32, copy=False)
-    check(vectors.ndim == 2, f"the vectors in '{file.name}' form a matrix n × d, not an array of shape {vectors.shape}")
+    check(
+        vectors.ndim == 2,
+        f"the vectors in '{file.name}' must form a matrix n × d, not an array of shape {vectors.shape}",
+    )
     fingerprint, root = columns.pop("fingerprint", None), columns.get("root")
     place = printable(str(file.resolve()) if root is None or np.ndim(root) else str(root))
     named = {SINGULAR.get(column, column): values for column, values in columns.items() if np.ndim(values) == 1}
@@ -84,7 +93,8 @@ def _item(name: str, root: str, cells: dict[str, Any]) -> Item:
         size, modified, digest = (cells.pop(column) for column in STAMP)
         whole = isinstance(size, int | np.integer) and isinstance(modified, int | np.integer)
         check(
-            whole, f"'file_size' and 'file_time' of the item '{id_}' are whole numbers, not {size!r} and {modified!r}"
+            whole,
+            f"'file_size' and 'file_time' of the item '{id_}' must be whole numbers, not {size!r} and {modified!r}",
         )
         stamp = Stamp(int(size), int(modified), str(digest))
     own = {
@@ -140,3 +150,34 @@ def _parquet(file: Path) -> Any:
         return parquet.ParquetFile(file)
     except (OSError, ValueError) as error:
         raise UserError(f"'{file}' cannot be read as Parquet: {error}") from None
+
+
+def load(store: Store, place: Path, progress: Progress | None = None) -> Update:
+    """Add what is new or different in `place`; vectors of another model are refused."""
+    parts, result = files(place), Update(unreadable=unreadable(place))
+    for number, file in enumerate(parts):
+        items, raw, fingerprint = read(file)
+        identity = store.identity
+        content = placed(raw, identity.geometry)
+        check(
+            fingerprint in (None, identity.fingerprint),
+            f"the vectors in '{place.name}' come from another model than this index's",
+        )
+        for start in range(0, len(items), BULK):
+            _put(store, items[start : start + BULK], content[start : start + BULK], identity.generation, result)
+            if progress is not None and len(parts) == 1:
+                progress(min(start + BULK, len(items)), len(items))
+        if progress is not None and len(parts) > 1:
+            progress(number + 1, len(parts))
+    return result
+
+
+def _put(store: Store, items: Sequence[Item], content: Vectors, generation: int, result: Update) -> None:
+    """Write what is new or different; a file that is as it was has the vector that it had."""
+    known = {item.id: item for item in store.items([item.id for item in items])}
+    rows = [row for row, item in enumerate(items) if item.stamp is None or item != known.get(item.id)]
+    if rows:
+        store.put([items[row] for row in rows], content[rows], generation=generation)
+    new = sum(items[row].id not in known for row in rows)
+    result.added, result.changed = result.added + new, result.changed + len(rows) - new
+    result.unchanged += len(items) - len(rows)

@@ -178,10 +178,10 @@ def unlike_anything(
     ]
     slope = max(0.0, float(np.mean(rises))) if rises else 0.0
     scores = np.stack([match, near - slope * logs, *([] if familiar is None else [familiar])])
-    asked = [(scores[:, size], chance[size]) for size in whole if size.any()]
+    by_size = [(scores[:, size], chance[size]) for size in whole if size.any()]
     for share in np.linspace(TAKEN, TAKEN / len(scores), STEPS):  # the last is never too much
-        limits = np.min([np.quantile(some, share, axis=1) for some, _ in asked], axis=0)
-        if max(float(_alarmed(some < limits[:, None], likely).mean()) for some, likely in asked) <= TAKEN:
+        limits = np.min([np.quantile(some, share, axis=1) for some, _ in by_size], axis=0)
+        if max(float(_alarmed(some < limits[:, None], likely).mean()) for some, likely in by_size) <= TAKEN:
             break
     low, offset, *foreign = limits.tolist()
     return low, (slope, offset), foreign[0] if foreign else 0.0

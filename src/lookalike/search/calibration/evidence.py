@@ -85,8 +85,7 @@ def read(seen: SeenHits, rule: Rule | None) -> Reading:
     next_size = np.where(alone, size, np.maximum(seen.sizes[row, others.argmax(1)], 1))
     best, top = similarities[row, place], min(k, NEAR)
     of_best = np.where(np.arange(k)[None] == place[:, None], -np.inf, mutual[row, place])
-    around = -np.sort(-of_best, axis=1)[:, : max(1, min(NEAR, k - 1))]
-    around = np.where(np.isfinite(around), around, best[:, None])
+    around = _around(of_best, best)
     of_others = np.where(same, -np.inf, of_best).max(1)
     inner = same[:, :, None] & same[:, None] & ~np.eye(k, dtype=bool)
     near = np.broadcast_to(~np.eye(top, dtype=bool), (n, top, top))
@@ -127,6 +126,12 @@ def read(seen: SeenHits, rule: Rule | None) -> Reading:
         logs * (size == 1),
     ]
     return Reading(place, second, np.stack(columns, axis=1).astype(np.float64))
+
+
+def _around(of_best: Float64[np.ndarray, "n k"], best: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, "n near"]:
+    """The similarities of the best hit to the hits nearest to it, falling; without any, its own to the query."""
+    falling = -np.sort(-of_best, axis=1)[:, : max(1, min(NEAR, of_best.shape[1] - 1))]
+    return np.asarray(np.where(np.isfinite(falling), falling, best[:, None]))
 
 
 def _share(scores: Float64[np.ndarray, "n k"]) -> Float64[np.ndarray, " n"]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Float64, Int64, UInt8
 
+from lookalike.search.calibration.logistic import folds_of
 from lookalike.search.items import Vectors
 
 NUMBER, PIXELS = 128, 96
 SHAPES = (10, 60)  # in a picture of leaves, from and below
 RIDGE = 0.1  # of the mean variance, added to all of them
-FOLDS = 5
 Picture = UInt8[np.ndarray, "rows columns 3"]
 
 
@@ -82,8 +82,7 @@ class Familiar:
 
     @staticmethod
     def of(vectors: Vectors, classes: Int64[np.ndarray, " n"], outside: Float32[np.ndarray, "m d"]) -> "Familiar":
-        names, codes = np.unique(classes, return_inverse=True)
-        fold = (np.random.default_rng(0).permutation(len(names)) % FOLDS)[codes]
+        fold = folds_of(classes)
         result = np.zeros(len(vectors))
         for inside in (fold == turn for turn in np.unique(fold)):
             if not inside.all():

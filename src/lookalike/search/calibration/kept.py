@@ -1,19 +1,27 @@
 """What calibration keeps with an index: three documents about the vectors that answer, which go when these do.
 
-An index may come from anywhere, so every value that is read has its type, and the reference its shape.
+A run measures its own test classes, and an index made from its model begins with that. An index may come from anywhere,
+so every value that is read has its type, and the reference its shape.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import is_dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
 
 from lookalike.errors import UserError
 from lookalike.models import Model
 from lookalike.runs import RunFolder
 from lookalike.runs.finished import read_json
-from lookalike.search.calibration.thresholds import Calibration
+from lookalike.search.calibration.foreign import Familiar, pictures
+from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.trials import among_themselves, spread
+from lookalike.search.items import Vectors
 from lookalike.search.quality import Quality
 from lookalike.search.stores import Store
 from lookalike.search.watching.reference import Reference
@@ -21,6 +29,7 @@ from lookalike.values import checked
 
 KINDS = {"calibration": Calibration, "quality": Quality, "reference": Reference}
 Measured = TypeVar("Measured", Calibration, Quality, Reference)
+MOST = 1000  # images that are asked
 
 
 def read(store: Store, kind: type[Measured]) -> Measured | None:
@@ -80,3 +89,24 @@ def _check_types(content: Any) -> None:
             _check_types(value)
         else:
             checked(hint, value, name)
+
+
+def calibrate_run(model: Model, vectors: Vectors, labels: Sequence[str]) -> dict[str, Any] | None:
+    """As JSON, with the fingerprint of the model; None where the test classes cannot tell, or there are no cosines."""
+    if model.geometry != "sphere":
+        return None
+    today = datetime.now(UTC).date().isoformat()
+    try:
+        trials, some = among_themselves(vectors, labels, MOST), spread(len(vectors), MOST)
+        names = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)[1]
+        outside = model.encode(pictures()).numpy()
+        familiar = Familiar.of(vectors[some], names[some], outside)
+        calibration = calibrate(trials, familiar=familiar, items=len(vectors), generation=1, date=today, source="run")
+    except UserError:
+        return None
+    return calibration.as_json() | {"fingerprint": model.fingerprint}
+
+
+def promise_of_run(content: dict[str, Any]) -> str:
+    """What an index made from the run promises."""
+    return Calibration.from_json({name: value for name, value in content.items() if name != "fingerprint"}).promise

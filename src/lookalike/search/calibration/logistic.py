@@ -42,8 +42,7 @@ def crossed(
     rows: Rows, true: Bool[np.ndarray, " n"], weights: Column, classes: Int64[np.ndarray, " n"]
 ) -> tuple[tuple[float, ...], Column]:
     """Calibrated weights, and each row's chance by fits without its class."""
-    names, codes = np.unique(classes, return_inverse=True)
-    fold = (np.random.default_rng(0).permutation(len(names)) % FOLDS)[codes]
+    fold = folds_of(classes)
     judged = np.zeros(len(rows))
     for turn in range(FOLDS):
         inside = fold == turn
@@ -52,6 +51,12 @@ def crossed(
     whole = np.array(fit(rows, true, weights)) * slope
     whole[-1] += offset
     return tuple(whole.tolist()), logistic(slope * judged + offset)
+
+
+def folds_of(classes: Int64[np.ndarray, " n"]) -> Int64[np.ndarray, " n"]:
+    """A number for each row, the same for all of a class."""
+    names, codes = np.unique(classes, return_inverse=True)
+    return np.asarray((np.random.default_rng(0).permutation(len(names)) % FOLDS)[codes])
 
 
 def line(

@@ -1,19 +1,22 @@
 """Calibrating an index: with labelled images, or with its own items, each of which is taken out in turn."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lookalike.errors import check
 from lookalike.evaluation.statistics import bootstrap
+from lookalike.progress import Progress, Stage
 from lookalike.search.adding.encoding import Encode
-from lookalike.search.adding.sources import Entry
+from lookalike.search.adding.sources import Entry, Listing, Source, listing
 from lookalike.search.adding.update import BATCH
-from lookalike.search.calibration.foreign import Familiar
+from lookalike.search.calibration import kept, thresholds
+from lookalike.search.calibration.foreign import Familiar, pictures
 from lookalike.search.calibration.pooling import compare_pooling
-from lookalike.search.calibration.thresholds import Calibration, calibrate
+from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.calibration.trials import (
     ALL,
     DEPTH,
@@ -34,11 +37,16 @@ from lookalike.search.filters import Condition, Filter
 from lookalike.search.items import Item, Vectors
 from lookalike.search.quality import FLIP, POOLED, Quality, Trial
 from lookalike.search.queries import means
-from lookalike.search.stores import Store, complete
+from lookalike.search.stores import GenerationError, Store, complete
+from lookalike.search.stores.copying import UPGRADE
+from lookalike.search.thing_column import texts
+from lookalike.search.things import called
+from lookalike.search.watching.reference import WATCHED, Reference, reference
+
+if TYPE_CHECKING:
+    from lookalike.search.index import Index
 
 MOST = 1000  # items that are asked where an index is calibrated with its own
-Progress = Callable[[int, int], None]
-Stage = Callable[[str], Progress | None]
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,37 @@ class Calibrated:
     quality: Quality
     compared: Sequence[Trial]
     absent: int = 0  # classes of the images that are not in the index
+
+
+def calibrate(
+    index: "Index", encode: Encode, source: Source | None, precision: float | None, plain: bool, stage: Stage
+) -> Calibrated:
+    """Measure what answers of an index mean, and keep it with it; see `Index.calibrate`."""
+    store, thing, identity = index.store, index.thing, index.identity
+    unfinished = store.documents.read(UPGRADE) is not None and store.generations.mapped_count()
+    check(
+        not unfinished, "items are still being embedded again, which changes similarities: let lookalike upgrade finish"
+    )
+    listed = [called(item, thing) for item in store.listed(named(thing))]
+    check(bool(listed), "the items of this index have no labels, so no answer could be right: add labelled ones")
+    if source is None:
+        queries = own_queries(store, listed)
+    else:
+        entries = labelled(listing(source, texts(store)), thing)
+        check_classes(entries, listed)
+        queries = queries_of(entries, store, encode, stage("embedding the images"))
+    taught = set() if identity.fingerprint is None else set(index.model.classes)
+    outside = None if identity.fingerprint is None else encode(pictures())
+    seen = not taught.isdisjoint(queries.labels)
+    result = run(store, queries, listed, precision, seen, stage, plain, thing, outside)
+    if index.identity.generation != identity.generation:
+        raise GenerationError
+    kept.write(store, result.calibration)
+    kept.write(store, result.quality)
+    ordinary = ordinary_queries(index, queries, stage("looking at ordinary queries"))
+    kept.drop(store, Reference) if ordinary is None else kept.write(store, ordinary)
+    index.note("calibrated", precision=result.calibration.target)
+    return result
 
 
 def named(thing: str | None) -> Filter:
@@ -115,14 +154,14 @@ def run(
     classes = np.array([names[str(item.label)] for item in listed], np.int64)
     gallery = Gallery(classes, lambda rows: store.vectors([listed[row].id for row in rows]), store.identity.geometry)
 
-    def asked(vectors: Vectors, name: str) -> TrialNeighbours:
+    def hits_of(vectors: Vectors, name: str) -> TrialNeighbours:
         return neighbours(store, vectors, queries, places, names, stage(name), named(thing))
 
-    near = asked(queries.vectors, "asking every image")
+    near = hits_of(queries.vectors, "asking every image")
     batches = draw(near, gallery)
     compared, quality = [], Quality()
     if queries.flipped is not None:
-        mirrored = asked(queries.flipped, "asking with mirror images")
+        mirrored = hits_of(queries.flipped, "asking with mirror images")
         flipped = draw(mirrored, gallery)
         compared = compare(batches, flipped)
         if compared[-1].kept and not plain:
@@ -133,7 +172,7 @@ def run(
         if pooling and pooling[-1].kept and not plain:
             quality = replace(quality, pooled=POOLED)
     vectors = queries.flipped if quality.flip and queries.flipped is not None else queries.vectors
-    calibration = calibrate(
+    calibration = thresholds.calibrate(
         batches,
         precision,
         None if outside is None else Familiar.of(vectors, near.classes[: len(vectors)], outside),
@@ -144,6 +183,24 @@ def run(
         seen_in_training=seen_in_training,
     )
     return Calibrated(calibration, quality, compared, len(set(queries.labels) - set(names)))
+
+
+def ordinary_queries(index: "Index", queries: Queries, progress: Progress | None) -> Reference | None:
+    """What ordinary queries look like, for `serve` to watch; None where there are too few classes to tell."""
+    flipped = queries.flipped if index.quality.flip else None
+    vectors = queries.vectors if flipped is None else flipped
+    rows = np.random.default_rng(0).permutation(len(vectors))[:WATCHED]
+    similarities, answered = [], []
+    for done, row in enumerate(rows.tolist(), start=1):
+        itself = queries.itself[row]
+        hits = index.answer(vectors[row : row + 1], 1, leave_out=() if itself is None else [itself]).hits
+        if hits:
+            similarities.append(hits[0].similarity)
+            answered.append(row)
+        if progress is not None:
+            progress(done, len(rows))
+    _, items = next(index.store.scan(), ([], vectors[:0]))
+    return reference(items, vectors[answered], similarities, [queries.labels[row] for row in answered])
 
 
 def neighbours(
@@ -201,6 +258,22 @@ def _present(batches: Sequence[TrialBatch]) -> Trials:
     trials = judged(batches, best_rule(batches))
     order = np.lexsort((trials.queries, trials.photos))
     return trials.take(order[(trials.present & trials.whole)[order]])
+
+
+def labelled(found: Listing, thing: str | None) -> list[Entry]:
+    """Images with one label each, to calibrate with; the label is the thing that they show, where there are things."""
+    if thing is not None:
+        named = [replace(entry, item=called(entry.item, thing)) for entry in found.entries]
+        known = [entry for entry in named if entry.item.label is not None]
+        check(bool(known), f"no image of '{found.root}' has a '{thing}', by which this index knows things: add it")
+        return known
+    check(
+        not found.several,
+        f"the images of '{found.root}' have several labels, or none: calibrate with images of one label each",
+    )
+    labelled = [entry for entry in found.entries if entry.item.label is not None]
+    check(bool(labelled), f"the images of '{found.root}' have no labels: calibrate with one folder per class")
+    return labelled
 
 
 def check_classes(entries: Sequence[Entry], listed: Sequence[Item]) -> None:

@@ -93,10 +93,10 @@ def _between_classes(
     for step, end in enumerate(ends):
         new = slice(start, end + 1)
         good, weight = right[new], weights[new]
-        asked = np.bincount(own[new], weight, classes)
+        new_queries = np.bincount(own[new], weight, classes)
         hits += np.bincount(own[new][good], weight[good], classes)
-        queries += asked
-        trials += asked + np.bincount(answered[new][~good], weight[~good], classes)
+        queries += new_queries
+        trials += new_queries + np.bincount(answered[new][~good], weight[~good], classes)
         wrong += np.bincount(pairs[new][~good], weight[~good], len(wrong))
         total = float(queries.sum())
         share = float(hits.sum()) / total

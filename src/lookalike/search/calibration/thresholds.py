@@ -195,7 +195,7 @@ def calibrate(
     number = len({name for batch in batches if batch.photos[0] > 0 for name in batch.classes.tolist()})
     check(
         number >= LEAST,
-        f"{number} classes of two images or more are too few to calibrate with: it takes at least {LEAST}",
+        f"{number} classes of two images or more are too few to calibrate with: at least {LEAST} are needed",
     )
     rule = best_rule(batches)
     every = judged(batches, rule)

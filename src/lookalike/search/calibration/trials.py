@@ -118,7 +118,7 @@ def draw(near: TrialNeighbours, gallery: Gallery, seed: int = 0) -> list[TrialBa
                 number[some] = (np.arange(len(some)) + turn) % len(TURNS)
                 photos = np.array([*TURNS, 0])[number]
                 kept = ranks < photos[gallery.classes]
-                batches += _asked(near, gallery, kept, photos, number < len(STATES), whole, rows)
+                batches += _of_due_classes(near, gallery, kept, photos, number < len(STATES), whole, rows)
             batches += _hits(near, gallery, np.isin(gallery.classes, some), rows[absent[rows]], whole, 0)
     return merged(batches)
 
@@ -153,7 +153,7 @@ def _ranks(classes: Int64[np.ndarray, " items"], generator: np.random.Generator)
     return ranks
 
 
-def _asked(
+def _of_due_classes(
     near: TrialNeighbours,
     gallery: Gallery,
     kept: Bool[np.ndarray, " items"],

@@ -103,7 +103,7 @@ async def _watching(engine: Engine) -> None:
 
 
 async def _tried(work: Callable[[], object]) -> None:
-    """Work that is done again and again: what fails now may succeed the next time."""
+    """Work that is repeated: what fails now may succeed the next time."""
     try:
         await asyncio.to_thread(work)
     except UserError:
@@ -133,11 +133,11 @@ def _search_routes(app: FastAPI, engine: Engine, settings: Settings) -> None:
     async def why(request: Request) -> Response:
         """How much of a hit's similarity comes from which places of both pictures; it all adds up."""
         engine.check_free()
-        asked, item = await why_of(request)
-        for name in (item, asked):
+        query, item = await why_of(request)
+        for name in (item, query):
             if isinstance(name, str):
                 await asyncio.to_thread(item_named, engine.index.store, name)
-        return as_json(schema.WhyForm(**(await engine.why(asked, item)).as_json()))
+        return as_json(schema.WhyForm(**(await engine.why(query, item)).as_json()))
 
 
 def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Meters) -> None:
@@ -166,13 +166,13 @@ def _state_routes(app: FastAPI, engine: Engine, settings: Settings, meters: Mete
 
     @app.get("/v1/log", response_model=schema.LogForm, responses=errors())
     async def log() -> Response:
-        """Who did what, the last entries; items are named by the digest of their id. Takes a key that may admin."""
+        """Who did what, latest entries; items are named by the digest of their id. Needs a key with the scope admin."""
         entries = await asyncio.to_thread(engine.index.store.log.entries, (), None, schema.LAST)
         return as_json(schema.LogForm(entries=[schema.EntryForm(**shown(entry)) for entry in entries]))
 
     @app.get("/v1/watch", response_model=schema.WatchForm, responses=errors())
     async def watch() -> Response:
-        """Numbers of every day about the queries, and whether they are still such as the index was calibrated for."""
+        """Daily figures about the queries, and whether they are still like those the index was calibrated for."""
         return as_json(await asyncio.to_thread(engine.watcher.form))
 
     @app.get("/v1/metrics", response_class=PlainTextResponse, responses=errors())

@@ -5,39 +5,33 @@ between, it is embedded again by the new model. `start` loads everything; before
 """
 
 import asyncio
-import threading
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from lookalike.errors import UserError
-from lookalike.models.backends import Backend
-from lookalike.models.encoding import computed, evaluating
-from lookalike.models.model import Model
 from lookalike.search.asking import Question
 from lookalike.search.filters import Filter
 from lookalike.search.heat import Why
 from lookalike.search.index import Index
-from lookalike.search.items import Answer, Identity, Item, Mark, Vectors
+from lookalike.search.items import Answer, Item, Mark, Vectors
 from lookalike.search.log import LogEntry, subject_of
 from lookalike.search.queries import combined
-from lookalike.search.serve.canaries import canaries, reached, same
 from lookalike.search.serve.decoders import Decoders
 from lookalike.search.serve.keyring import Keyring
-from lookalike.search.serve.meters import Meters
+from lookalike.search.serve.loaded_models import LoadedModel, LoadedModels, embedded
+from lookalike.search.serve.meters import Meters, Times
 from lookalike.search.serve.pictures import ALONE, Upload, inputs_of, kept_picture, ready_of
 from lookalike.search.serve.refusals import Refusal, busy, given_up, not_ready
 from lookalike.search.serve.settings import Settings
 from lookalike.search.serve.stages import SlowError, Stage
-from lookalike.search.serve.watcher import Watcher
+from lookalike.search.serve.watcher import Watcher, as_it_was, canaries
 from lookalike.search.stores import GenerationError, StorageError
 from lookalike.search.upgrading.hits import mapped_hits, note
 from lookalike.search.why import explained, ready, seen
@@ -46,15 +40,6 @@ TOGETHER = 16  # pictures that go through the network at once
 QUERIES = 32  # that share one pass over the index
 ATTEMPTS = 5  # to ask within one generation: each new one is a new model
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class LoadedModel:
-    """The model of one generation, ready to compute."""
-
-    identity: Identity
-    model: Model
-    backend: Backend
 
 
 @dataclass(frozen=True)
@@ -82,22 +67,6 @@ class Query:
         return whole and not self.where and self.group is None
 
 
-@dataclass
-class Times:
-    """Milliseconds of one request in each stage."""
-
-    of: dict[str, float] = field(default_factory=lambda: {"decode": 0.0, "network": 0.0, "search": 0.0})
-    clock: Callable[[], float] = time.perf_counter
-
-    @contextmanager
-    def measure(self, stage: str) -> Iterator[None]:
-        began = self.clock()
-        try:
-            yield
-        finally:
-            self.of[stage] += 1e3 * (self.clock() - began)
-
-
 class Engine:
     """One index, ready to answer many at a time."""
 
@@ -110,26 +79,21 @@ class Engine:
             self.keyring.refresh(self.index.store.log)
         self.ready = False
         self.waiting = 0
-        self._network: LoadedModel | None = None
-        self._upcoming: LoadedModel | None = None
-        self._loading = threading.Lock()
+        self._models = LoadedModels(self.index)
         self._flip = self.index.quality.flip  # as of the last questions
         self._counted: tuple[str, int] = ("", 0)
         self._found: Counter[str] = Counter()  # mapped items among the hits, which an upgrade embeds first
         self._decoders = Decoders(settings.pixels)
-        self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", self._embed, TOGETHER)
+        self._embedding: Stage[tuple[LoadedModel, Tensor], Vectors] = Stage("network", embedded, TOGETHER)
         self._searching: Stage[Question, Answer] = Stage("search", self._answers, QUERIES, settings.searching)
         self._explaining: Stage[Callable[[], Why], Why] = Stage("why", lambda jobs: [jobs[0]()], 1, settings.searching)
         self._writing: Stage[Callable[[], object], object] = Stage("write", lambda jobs: [jobs[0]()], 1)
 
     def start(self) -> None:
         """Load the model and the cache, and ask once: the first question compiles the scan."""
-        self._load()
+        self._models.load()
         self.index.ready()
-        network = self._network
-        if network is not None:
-            how = network.model.preprocessing
-            self._embed([(network, torch.zeros(1, how.channels, how.crop, how.crop))])
+        self._models.warm_up()
         self.ready = True
 
     @property
@@ -147,10 +111,7 @@ class Engine:
         """Look for new keys; load the model of a generation that is being filled, so that its switch is no wait."""
         self.keyring.refresh(self.index.store.log)
         self.watcher.refresh()
-        upcoming = self.index.store.generations.upcoming()
-        known = self._upcoming
-        if upcoming is not None and upcoming.fingerprint and (known is None or known.identity != upcoming):
-            self._upcoming = self._network_of(upcoming)
+        self._models.look_ahead()
 
     def keep(self) -> None:
         """Write down what was seen of queries and of hits."""
@@ -158,35 +119,6 @@ class Engine:
         found, self._found = self._found, Counter()
         if found and not self.settings.read_only:
             note(self.index.store, found)
-
-    def _load(self) -> None:
-        """The network of the generation that answers."""
-        with self._loading:
-            identity, known = self.index.identity, self._network
-            if identity.fingerprint is None or (known is not None and known.identity == identity):
-                return
-            upcoming = self._upcoming
-            if upcoming is not None and upcoming.identity == identity:
-                self._network, self._upcoming = upcoming, None
-            else:
-                self._network = self._network_of(identity)
-
-    def _network_of(self, identity: Identity) -> LoadedModel:
-        assert identity.fingerprint is not None
-        model = self.index.load_model(identity.fingerprint)
-        return LoadedModel(identity, model, model.backend("auto"))
-
-    def _embed(self, jobs: Sequence[tuple[LoadedModel, Tensor]]) -> list[Vectors]:
-        """Vectors for each job's inputs; jobs of different generations do not mix."""
-        result: dict[int, Vectors] = {}
-        for network in {id(network): network for network, _ in jobs}.values():
-            places = [place for place, (own, _) in enumerate(jobs) if own is network]
-            inputs = torch.cat([jobs[place][1] for place in places])
-            with evaluating(network.model.embedder):
-                vectors = np.asarray(computed(network.backend.run, inputs).numpy(), np.float32)
-            cuts = np.cumsum([len(jobs[place][1]) for place in places])[:-1]
-            result |= dict(zip(places, np.split(vectors, cuts), strict=True))
-        return [result[place] for place in range(len(jobs))]
 
     def _answers(self, questions: Sequence[Question]) -> list[Answer | Exception]:
         self._flip = self.index.quality.flip
@@ -225,12 +157,12 @@ class Engine:
     async def search(self, query: Query) -> tuple[Answer, dict[str, float]]:
         """The answer, and the milliseconds of its stages."""
         times = Times()
-        asked: list[Vectors] = []
+        ordinary: list[Vectors] = []
 
         async def ask(network: LoadedModel | None) -> Answer:
             vectors = await self._vectors([*query.images, *query.not_images], network, times)
             like, unlike = vectors[: len(query.images)], vectors[len(query.images) :]
-            asked[:] = like if query.ordinary else []
+            ordinary[:] = like if query.ordinary else []
             question = Question(
                 [*like, *query.items],
                 [*unlike, *query.not_items],
@@ -245,23 +177,24 @@ class Engine:
 
         answer = await self._within_a_generation(ask, needs_network=bool(query.images or query.not_images))
         self.meters.stages(times.of)
-        self.watcher.answered(query.name, asked[0][None] if asked else None, answer)
+        self.watcher.answered(query.name, ordinary[0][None] if ordinary else None, answer)
         self._found.update(mapped_hits(answer))
         return answer, times.of
 
-    async def why(self, asked: Upload | str, item: str) -> Why:
+    async def why(self, query: Upload | str, item: str) -> Why:
         """What the similarity of a picture, or of an item, and a hit is made of."""
 
         async def explain(network: LoadedModel | None) -> Why:
             assert network is not None
             model, how = network.model, network.model.preprocessing
-            picture = await self._decoders.do(ready_of, asked, how, self._flip) if isinstance(asked, Upload) else None
+            upload = query if isinstance(query, Upload) else None
+            picture = None if upload is None else await self._decoders.do(ready_of, upload, how, self._flip)
 
             def job() -> Why:
                 with ALONE:  # the pictures of the index may be large
-                    query = picture or ready(how, self.index.picture(str(asked)))
+                    one = picture or ready(how, self.index.picture(str(query)))
                     hit = ready(how, self.index.picture(item))
-                return explained(seen(model, query), seen(model, hit), network.identity.geometry)
+                return explained(seen(model, one), seen(model, hit), network.identity.geometry)
 
             return await self._explaining.do(job)
 
@@ -316,7 +249,7 @@ class Engine:
 
     async def try_canaries(self) -> None:
         """Search for pictures of items as a caller would: each has its vector still, and nothing farther is found."""
-        network = self._network
+        network = self._models.current
         if network is None:
             return
         identity = network.identity
@@ -328,7 +261,7 @@ class Engine:
                 answer = await self._searching.do(question)
             except (Refusal, UserError, SlowError, TimeoutError):  # it cannot be decoded, or was removed meanwhile
                 continue
-            self.watcher.canary(same(vector, own) and reached(answer, vector, own, identity.geometry))
+            self.watcher.canary(as_it_was(answer, vector, own, identity.geometry))
 
     async def _within_a_generation(
         self, ask: Callable[[LoadedModel | None], Awaitable[Result]], needs_network: bool
@@ -337,7 +270,7 @@ class Engine:
             try:
                 async with asyncio.timeout(self.settings.patience):
                     for _ in range(ATTEMPTS):
-                        network = self._network if needs_network else None
+                        network = self._models.current if needs_network else None
                         if needs_network and network is None:
                             raise Refusal(
                                 400, "This index holds vectors and has no model. Search by the id of an item."
@@ -345,7 +278,7 @@ class Engine:
                         try:
                             return await ask(network)
                         except GenerationError:
-                            await asyncio.to_thread(self._load)
+                            await asyncio.to_thread(self._models.load)
                         except SlowError:
                             raise given_up(self.settings.searching) from None
             except TimeoutError:

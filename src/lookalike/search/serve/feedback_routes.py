@@ -75,4 +75,4 @@ def _query(form: schema.FeedbackRequest, upload: Upload | None) -> str:
         return f"item:{form.query_item}"
     if form.query:
         return form.query
-    raise Refusal(422, "Feedback names its query: query_item, query, or the image itself.")
+    raise Refusal(422, "Feedback must name its query: query_item, query, or the image itself.")

@@ -1,4 +1,4 @@
-"""Requests as they come in: forms and JSON, every field checked, nothing that is not known."""
+"""Requests as they come in: forms and JSON, every field checked, unknown ones refused."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class Fields:
     def texts(self, name: str) -> list[str]:
         values = self.form.getlist(name)
         if not all(isinstance(value, str) for value in values):
-            raise Refusal(422, f"The field '{name}' is a text, not a file.")
+            raise Refusal(422, f"The field '{name}' must be text, not a file.")
         return [checked_text(str(value), name) for value in values]
 
     def text(self, name: str) -> str | None:
@@ -70,7 +70,7 @@ class Fields:
 
 def _at_most_one(values: Sequence[Content], name: str) -> Content | None:
     if len(values) > 1:
-        raise Refusal(422, f"The field '{name}' may come once only.")
+        raise Refusal(422, f"The field '{name}' may appear only once.")
     return values[0] if values else None
 
 
@@ -109,9 +109,9 @@ def checked_text(text: str, name: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Refusal(422, f"The field '{name}' holds half a character.") from None
+        raise Refusal(422, f"The field '{name}' contains half a character.") from None
     if "\x00" in text:
-        raise Refusal(422, f"The field '{name}' holds a zero byte.")
+        raise Refusal(422, f"The field '{name}' contains a zero byte.")
     return text
 
 
@@ -119,58 +119,44 @@ async def search_of(request: Request, settings: Settings) -> Query:
     """The search that a request describes."""
     if kind_of(request) == "application/json":
         content = await json_of(request, SearchRequest)
-        return _query(
-            settings,
-            [],
-            [],
-            _list(content.item),
-            _list(content.not_item),
-            _list(content.where),
-            content.group,
-            content.k,
+        query = Query(
+            items=_texts(content.item, "item"),
+            not_items=_texts(content.not_item, "not_item"),
+            where=_filter(_texts(content.where, "where")),
+            group=None if content.group is None else checked_text(content.group, "group"),
+            k=content.k,
         )
+        return _checked(query, settings)
     async with form_of(request) as fields:
         fields.check("image", "not_image", "item", "not_item", "box", "where", "group", "k")
-        images = await fields.files("image")
+        images, others = await fields.files("image"), await fields.files("not_image")
         box = box_of(fields.text("box"))
         if box is not None and len(images) != 1:
             raise Refusal(422, "A box belongs to exactly one image.")
         k = fields.text("k")
         if k is not None and not (k.isascii() and k.isdigit() and len(k) < 10):
-            raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
-        uploads, others = [Upload(image, box) for image in images], await fields.files("not_image")
-        return _query(
-            settings,
-            uploads,
-            [Upload(other) for other in others],
+            raise Refusal(422, f"k must be a whole number from 1 to {settings.hits}.")
+        query = Query(
+            [Upload(image, box) for image in images],
             fields.texts("item"),
+            [Upload(other) for other in others],
             fields.texts("not_item"),
-            fields.texts("where"),
+            _filter(fields.texts("where")),
             fields.text("group"),
-            12 if k is None else int(k),
+            Query.k if k is None else int(k),
         )
+        return _checked(query, settings)
 
 
-def _query(
-    settings: Settings,
-    images: Sequence[Upload],
-    not_images: Sequence[Upload],
-    items: Sequence[str],
-    not_items: Sequence[str],
-    where: Sequence[str],
-    group: str | None,
-    k: int,
-) -> Query:
-    for name, texts in (("item", items), ("not_item", not_items), ("where", where), ("group", [group or ""])):
-        for text in texts:
-            checked_text(text, name)
-    if not 1 <= k <= settings.hits:
-        raise Refusal(422, f"k is a whole number from 1 to {settings.hits}.")
-    if not images and not items:
+def _checked(query: Query, settings: Settings) -> Query:
+    if not 1 <= query.k <= settings.hits:
+        raise Refusal(422, f"k must be a whole number from 1 to {settings.hits}.")
+    if not query.images and not query.items:
         raise Refusal(422, "Send something to search for: image (a file) or item (an id).")
-    if len(images) + len(items) + len(not_images) + len(not_items) > settings.examples:
+    examples = (query.images, query.items, query.not_images, query.not_items)
+    if sum(map(len, examples)) > settings.examples:
         raise Refusal(422, f"A search takes at most {settings.examples} examples.")
-    return Query(images, items, not_images, not_items, _filter(where), group, k)
+    return query
 
 
 def _filter(where: Sequence[str]) -> filters.Filter:
@@ -185,8 +171,9 @@ def _filter(where: Sequence[str]) -> filters.Filter:
     return conditions
 
 
-def _list(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
+def _texts(value: str | list[str], name: str) -> list[str]:
+    """The texts of a field that may have one or several."""
+    return [checked_text(text, name) for text in ([value] if isinstance(value, str) else value)]
 
 
 def box_of(text: str | None) -> Box | None:
@@ -220,7 +207,7 @@ def columns_of(text: str | None) -> Mapping[str, Value]:
     except (ValueError, RecursionError):
         raise Refusal(422, "The columns are not a JSON object.") from None
     if not isinstance(content, dict) or len(content) > 100:
-        raise Refusal(422, "The columns are a JSON object of at most 100 names.")
+        raise Refusal(422, "The columns must be a JSON object of at most 100 names.")
     for name, value in content.items():
         checked_text(name, "columns")
         if isinstance(value, str):
@@ -230,7 +217,7 @@ def columns_of(text: str | None) -> Mapping[str, Value]:
                 422, f"'{shortened(name)}' cannot be the name of a column: it is empty or holds =, !, < or >."
             )
         if not (value is None or isinstance(value, str | bool | float | int)) or not _fits(value):
-            raise Refusal(422, f"The column '{shortened(name)}' is a text, a number or null.")
+            raise Refusal(422, f"The column '{shortened(name)}' must be text, a number or null.")
     return content
 
 
@@ -268,12 +255,13 @@ async def feedback_of(request: Request) -> tuple[FeedbackRequest, Upload | None]
         fields.check("image", "box", "query", "query_item", "item", "right", "by")
         image, right, item = await fields.file("image"), fields.text("right"), fields.text("item")
         if item is None or right not in ("true", "false"):
-            raise Refusal(422, "Feedback names the item of the hit, and says right: true or false.")
+            raise Refusal(422, "Feedback must name the item of the hit and say right: true or false.")
         upload = None if image is None else Upload(image, box_of(fields.text("box")))
         query, by = fields.text("query"), fields.text("by")
         for name, text, most in (("query", query, LONGEST_QUERY), ("by", by, LONGEST_NAME)):
             if len(text or "") > most:
                 raise Refusal(422, f"The field '{name}' of feedback has at most {most} characters.")
-        asked = fields.text("query_item")
-        form = FeedbackRequest(query=query, query_item=asked, item=item, right=right == "true", by=by)
+        form = FeedbackRequest(
+            query=query, query_item=fields.text("query_item"), item=item, right=right == "true", by=by
+        )
         return form, upload

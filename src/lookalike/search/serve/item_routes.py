@@ -45,7 +45,7 @@ def add_to(app: FastAPI, engine: Engine, settings: Settings) -> None:
         """The picture of an item, small, upright, without anything else that was in the file."""
         content = await asyncio.to_thread(thumbnails.get, name_of(id))
         if content is None:
-            raise Refusal(404, "The picture of this item is not there any more.")
+            raise Refusal(404, "The picture of this item is no longer there.")
         return Response(content, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=60"})
 
     @app.get("/v1/items/{id}", response_model=schema.ItemForm, responses=errors(404))

@@ -56,9 +56,9 @@ class Keyring:
             return TOKEN
         key = next((key for key in self.known if key.digest == digest and key.valid(now)), None)
         if secret is None or key is None:
-            message = "Send a key to this server that is valid: Authorization: Bearer KEY."
+            message = "Send a valid key: Authorization: Bearer KEY."
             raise Refusal(401, message, {"WWW-Authenticate": "Bearer"})
         if scope not in key.scopes and "admin" not in key.scopes:
             may = " and ".join(one for one in SCOPES if one in key.scopes)
-            raise Refusal(403, f"This key may {may}; the request takes one that may {scope}.")
+            raise Refusal(403, f"This key may {may}; the request needs one that may {scope}.")
         return key.name

@@ -5,7 +5,10 @@ prometheus_client was tried: it keeps two files for every process there ever was
 nothing, without a word, where it was imported before an environment variable was set.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +110,19 @@ class Meters:
                 f'{name}_count{{stage="{stage}"}} {counts[-1]:.0f}',
             ]
         return [line.replace('le="inf"', 'le="+Inf"') for line in lines]
+
+
+@dataclass
+class Times:
+    """Milliseconds of one request in each stage."""
+
+    of: dict[str, float] = field(default_factory=lambda: {"decode": 0.0, "network": 0.0, "search": 0.0})
+    clock: Callable[[], float] = time.perf_counter
+
+    @contextmanager
+    def measure(self, stage: str) -> Iterator[None]:
+        began = self.clock()
+        try:
+            yield
+        finally:
+            self.of[stage] += 1e3 * (self.clock() - began)

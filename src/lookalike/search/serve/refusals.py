@@ -1,4 +1,4 @@
-"""Every answer that is not the one hoped for has one form: a code for programs, a sentence for people, a request id."""
+"""Every refusal has one form: a code for programs, a sentence for people, a request id."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ CODES = {
     503: "not_ready",
     504: "given_up",
 }
+QUOTED = 80  # characters of what a caller has sent
 
 
 @dataclass
@@ -80,5 +81,5 @@ def of_mistake(mistake: UserError) -> Refusal:
     )
 
 
-def shortened(text: str, length: int = 80) -> str:
-    return text if len(text) <= length else f"{text[:length]}…"
+def shortened(text: str) -> str:
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}…"

@@ -135,7 +135,7 @@ class IndexForm(BaseModel):
     sample: ItemForm | None
     calibration: CalibrationForm | None
     read_only: bool
-    why: bool = Field(description="Whether there is a model to ask why.")
+    why: bool = Field(description="Whether hits can be explained: the index has a model.")
     feedback: int
     limits: LimitsForm
 
@@ -150,7 +150,7 @@ class EntryForm(BaseModel):
 
 
 class LogForm(BaseModel):
-    entries: list[EntryForm] = Field(description=f"The last {LAST}, in their order.")
+    entries: list[EntryForm] = Field(description=f"The last {LAST} entries, in order.")
 
 
 class DayForm(BaseModel):
@@ -161,14 +161,14 @@ class DayForm(BaseModel):
     watched: int = Field(description="Queries that were compared with those of the calibration.")
     sure_right: int = Field(description="Answers called sure that were marked right.")
     sure_wrong: int
-    canaries: int = Field(description="Pictures of items that were asked for.")
+    canaries: int = Field(description="Pictures of items that were searched for.")
     canaries_lost: int = Field(description="Those that no longer had their own vector.")
     alarms: dict[str, int]
 
 
 class WatchForm(BaseModel):
     reference: bool = Field(description="Whether the calibration says what ordinary queries look like.")
-    evidence: dict[str, float] = Field(description="How near each alarm is; 1 is an alarm.")
+    evidence: dict[str, float] = Field(description="How close each alarm is; at 1 it is raised.")
     promise: str = Field(description="How often an alarm is false.")
     days: list[DayForm]
 
@@ -249,7 +249,7 @@ ITEM_FORM = {
     "required": ["image"],
     "properties": {
         "image": binary() | {"description": "JPEG, PNG, WebP or GIF."},
-        "id": TEXT | {"minLength": 1, "maxLength": 500, "description": "Its name; without one it gets one."},
+        "id": TEXT | {"minLength": 1, "maxLength": 500, "description": "Its id; without one the server makes one."},
         "label": TEXT | {"description": "Its class."},
         "columns": TEXT | {"description": "A JSON object of texts and numbers."},
     },

@@ -1,18 +1,20 @@
-"""Items and the whole index, as the API shows them."""
+"""Items, classes and the whole index, as the API shows them."""
 
+import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from lookalike.data.vocabulary import by_number
 from lookalike.files import printable
 from lookalike.search.index import Index
 from lookalike.search.items import Answer, Hit, Item, Value
 from lookalike.search.pictures import thumbnail
-from lookalike.search.serve.classes import ClassList
 from lookalike.search.serve.pictures import in_turn
 from lookalike.search.serve.refusals import no_item
 from lookalike.search.serve.schema import (
@@ -34,12 +36,42 @@ from lookalike.search.stores import Column
 from lookalike.search.stores.fields import OWN
 from lookalike.search.stores.places import name_of
 
+PART = re.compile(r"(\d+)")
 VALUES, NEWEST = 50, 12
 MOST_CLASSES = 1_000_000  # whose names are found
 QUICK = 0.25  # seconds: an overview that is made sooner is made after every change
 PATIENCE = 20  # others may be as many times as old as they took to make
 UNCALIBRATED = "Nobody has measured yet what a similarity means here: lookalike calibrate does."
 KEPT = 64 << 20  # bytes of thumbnails in memory
+
+
+def natural(name: str) -> list[tuple[int, tuple[int, str, str]]]:
+    """A key by which "mug 9" comes before "mug 10".
+
+    >>> sorted(["mug 10", "Mug 9", "9", "10", "mug"], key=natural)
+    ['9', '10', 'mug', 'Mug 9', 'mug 10']
+    """
+    parts = PART.split(name.casefold())
+    return [(0, by_number(part)) if part.isdecimal() else (1, (0, part, part)) for part in parts if part]
+
+
+@dataclass(frozen=True)
+class ClassList:
+    """The names of all classes with the number of their items, in natural order."""
+
+    counts: Sequence[tuple[str, int]] = ()
+
+    @staticmethod
+    def of(counts: Sequence[tuple[object, int]]) -> "ClassList":
+        return ClassList(sorted(((str(name), number) for name, number in counts), key=lambda each: natural(each[0])))
+
+    def found(self, text: str) -> Sequence[tuple[str, int]]:
+        """Those whose names hold a text, in whatever case; one that is called exactly so comes first."""
+        if not text:
+            return self.counts
+        part = text.casefold()
+        found = [each for each in self.counts if part in each[0].casefold()]
+        return sorted(found, key=lambda each: each[0] != text)
 
 
 def item_form(item: Item) -> ItemForm:

@@ -1,4 +1,7 @@
-"""What one worker sees of queries, kept with the index beside what the other workers see."""
+"""What one worker sees of queries, kept with the index beside what the other workers see.
+
+Now and then a server also searches for canaries: pictures of some items, which must be found as they were.
+"""
 
 import json
 import sys
@@ -7,12 +10,18 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
 
+import numpy as np
+from jaxtyping import Float32
+
 from lookalike.errors import UserError
+from lookalike.geometry import Geometry
+from lookalike.image_files import UnreadableError
 from lookalike.search.calibration.thresholds import Calibration
 from lookalike.search.index import Index
-from lookalike.search.items import Answer, Vectors
+from lookalike.search.items import Answer, Item, Vectors
+from lookalike.search.pictures import content_of
 from lookalike.search.serve.schema import DayForm, WatchForm
-from lookalike.search.stores import StorageError
+from lookalike.search.stores import StorageError, Store
 from lookalike.search.watching.detector import RARE
 from lookalike.search.watching.reference import BLOCK, Reference
 from lookalike.search.watching.watch import DAYS, Day, Watch
@@ -22,6 +31,10 @@ PROMISE = (
     f"Each of the alarms for similarity and cloud is false at most once in {RARE * BLOCK:,} ordinary queries on "
     "average, whenever one looks, if these come in runs no more alike than the pictures of one class."
 )
+PICTURES = 5  # that a server searches for at a time
+LOOKED = 50  # items among which they are sought: many have no picture that can be read
+NEAR = 0.01  # of its length: so far may a vector be from the one that was kept
+ROUNDING = 1e-5  # of the squares of the lengths: so far may a similarity be below what it is
 
 
 class Watcher:
@@ -67,8 +80,7 @@ class Watcher:
         self._tell(self.watch.marked(query, item, right))
 
     def canary(self, found: bool) -> None:
-        self.watch.canary(found)
-        self._tell([] if found else ["canaries"])
+        self._tell(self.watch.canary(found))
 
     def _tell(self, alarms: list[str]) -> None:
         for name in alarms:
@@ -98,16 +110,16 @@ class Watcher:
         return WatchForm(reference=known, evidence=self.watch.evidence(), promise=PROMISE, days=days)
 
     def text(self) -> str:
-        """For Prometheus: what was seen today, and how near the alarms of this worker are."""
+        """For Prometheus: what was seen today, and how close the alarms of this worker are."""
         day = (self.days() or [Day("")])[-1]
         found = {"yes": day.canaries - day.canaries_lost, "no": day.canaries_lost}
         marks = {"yes": day.sure_right, "no": day.sure_wrong}
         gauges: dict[str, tuple[str, str, Mapping[str, float]]] = {
             "lookalike_answers_today": ("Answers by verdict.", "verdict", day.verdicts),
             "lookalike_alarms_today": ("Alarms of the watch.", "of", day.alarms),
-            "lookalike_alarm_evidence": ("How near an alarm is; 1 is one.", "of", self.watch.evidence()),
+            "lookalike_alarm_evidence": ("How close each alarm is; at 1 it is raised.", "of", self.watch.evidence()),
             "lookalike_marks_of_sure_today": ("Marks of answers called sure.", "right", marks),
-            "lookalike_canaries_today": ("Pictures of items asked for.", "found", found),
+            "lookalike_canaries_today": ("Pictures of items searched for.", "found", found),
         }
         lines = []
         for name, (meaning, label, values) in gauges.items():
@@ -122,3 +134,33 @@ def _days(index: Index, name: str) -> list[Day]:
         return [Day.from_json(day) for day in json.loads(index.store.documents.read(name) or "[]")][-DAYS:]
     except (AttributeError, OverflowError, RecursionError, TypeError, ValueError):
         return []
+
+
+def canaries(store: Store) -> list[tuple[Item, bytes]]:
+    """Some items from all over the index with the files of their pictures."""
+    found = []
+    for item in store.sample(LOOKED):
+        try:
+            content = None if item.mapped else content_of(store, item)
+        except UnreadableError:
+            continue
+        if content is not None:
+            found.append((item, content))
+        if len(found) == PICTURES:
+            break
+    return found
+
+
+def as_it_was(
+    answer: Answer, vector: Float32[np.ndarray, " d"], own: Float32[np.ndarray, " d"], geometry: Geometry
+) -> bool:
+    """Whether a picture still has the vector `own` that its item was given, and the best hit is no farther than that.
+
+    An approximate answer may miss it.
+    """
+    if float(np.linalg.norm(vector - own)) > NEAR * max(float(np.linalg.norm(own)), 1e-12):
+        return False
+    query, kept = vector.astype(np.float64), own.astype(np.float64)
+    similarity = query @ kept if geometry == "sphere" else -np.square(query - kept).sum() / 2
+    least = similarity - ROUNDING * (query @ query + kept @ kept)
+    return not answer.certified or bool(answer.hits and answer.hits[0].similarity >= least)

@@ -6,13 +6,14 @@ the end both sides are counted and read through, and their digests compared.
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from lookalike.errors import UserError, check
+from lookalike.progress import Progress, Stage
 from lookalike.search.items import Item, Value, Vectors
 from lookalike.search.stores import Store
 
@@ -22,8 +23,6 @@ THING = "thing"  # the column that says which thing a photo shows
 UPGRADE = "upgrade"  # the map by which some vectors were made, until the last of them is embedded again
 FACTS = ("calibration", "quality", "reference", THING, UPGRADE)
 BATCH = 1_000  # items of one change
-Progress = Callable[[int, int], None]
-Stage = Callable[[str], Progress | None]
 
 
 @dataclass(frozen=True)
@@ -41,14 +40,14 @@ def copy(source: Store, target: Store, stage: Stage = lambda _: None, replace_it
     A target that is not a copy and has items of its own is refused, unless `replace_items` gives them up.
     """
     check(_same(source, target), "the target holds vectors of another model: copy to a new place")
-    begun = target.documents.read(FACT)
-    if begun is None and target.documents.read(COPIED) is None and not replace_items:
+    unfinished = target.documents.read(FACT)
+    if unfinished is None and target.documents.read(COPIED) is None and not replace_items:
         count = target.count()
         check(
             count == 0,
             f"the target is not a copy: {count:,} own items would be lost; copy to a new place, or --replace them",
         )
-    after = "" if begun is None else str(json.loads(begun)["after"])
+    after = "" if unfinished is None else str(json.loads(unfinished)["after"])
     target.documents.write(FACT, json.dumps({"after": after}))
     _copy_documents(source, target)
     _copy_items(source, target, after, stage("copying"))
@@ -134,7 +133,7 @@ def _compared(source: Store, target: Store, stage: Stage) -> str:
 
 
 def digest(store: Store, progress: Progress | None = None) -> str:
-    """One number for everything that can be found: items, vectors, pictures, in the order of ids."""
+    """One digest of everything that can be found: items, vectors, pictures, in the order of ids."""
     state, done, total = blake2b(digest_size=16), 0, store.count() if progress is not None else 0
     for items, vectors in _batches(store):
         pictures = _pictures(store, items)

@@ -69,7 +69,7 @@ def check_kinds(items: Sequence[Item], known: Mapping[str, Kind]) -> None:
 
 
 def _check_kind(item: Item, name: str, kind: Kind) -> None:
-    check(name not in OWN, f"items have a column '{name}' of their own: call yours something else")
+    check(name not in OWN, f"items have a column '{name}' of their own: choose another name")
     try:
         adapted(item.columns[name], kind)
     except BadValueError as error:
@@ -85,9 +85,7 @@ def adapted(value: Value, kind: Kind) -> Any:
     number = as_number(value) if isinstance(value, str) else None
     if number is None:
         shown = repr(value[:80]) if isinstance(value, str) else json.dumps(value)
-        raise BadValueError(
-            f"is {shown}, and the column holds numbers: give one, or null, or another name to the column"
-        )
+        raise BadValueError(f"is {shown}, and the column holds numbers: give a number or null, or rename the column")
     return number
 
 
@@ -133,13 +131,13 @@ def _texts(item: Item) -> str:
 def _check_names(item: Item) -> None:
     """An item may have been built from anything: types are not checked before."""
     if not (isinstance(item.id, str) and item.id):
-        raise BadValueError(f"an item needs an id, a text that is not empty, not {item.id!r}")
+        raise BadValueError(f"an item needs an id: a text that is not empty, not {item.id!r}")
     if not isinstance(item.label, str | None):
         raise BadValueError(f"a label is a text or None, not {item.label!r}")
     if not all(isinstance(name, str) and name for name in item.columns):
         raise BadValueError("a column needs a name, a text")
     if not (item.added is None or _is_time(item.added)):
-        raise BadValueError(f"an item was added at a time since 1970, not {item.added!r}")
+        raise BadValueError(f"the time an item was added must be in seconds since 1970, not {item.added!r}")
 
 
 def _is_time(value: object) -> bool:
@@ -158,7 +156,7 @@ def checked_k(k: object) -> int:
         number = operator.index(k)  # type: ignore[arg-type]
     except TypeError:
         number = 0
-    check(number > 0, f"k is a whole number from 1 on, not {k!r}")
+    check(number > 0, f"k must be a whole number of at least 1, not {k!r}")
     return number
 
 
@@ -177,7 +175,7 @@ def is_text(text: str) -> bool:
 def checked(vectors: Vectors, count: int, dim: int) -> Vectors:
     """Vectors as a store keeps them; what cannot be compared is refused."""
     array = np.ascontiguousarray(vectors, np.float32)
-    check(array.ndim == 2, f"vectors form a matrix n × d, not an array of shape {array.shape}")
+    check(array.ndim == 2, f"vectors must form a matrix n × d, not an array of shape {array.shape}")
     check(
         array.shape == (count, dim),
         f"{array.shape[0]} vectors of {array.shape[1]} dimensions, expected {count} of {dim}",

@@ -44,7 +44,9 @@ def created(place: Place, identity: Identity) -> Store:
     if not is_address(place):
         return SqliteStore.create(Path(place), identity)
     every = addresses(str(place))
-    missing = [number for number, address in enumerate(every, start=1) if not _begun(address, number, every, identity)]
+    missing = [
+        number for number, address in enumerate(every, start=1) if not _made_before(address, number, every, identity)
+    ]
     check(bool(missing), f"{shown(place)}: there is an index already: open it, or give other names with ?index=NAME")
     for number in missing:
         shard = _numbered(number, len(every))
@@ -52,7 +54,7 @@ def created(place: Place, identity: Identity) -> Store:
     return opened(place)
 
 
-def _begun(address: Address, number: int, every: Sequence[Address], identity: Identity) -> bool:
+def _made_before(address: Address, number: int, every: Sequence[Address], identity: Identity) -> bool:
     """Whether a stopped try has made this shard: an empty one."""
     if not _postgres().exists(address):
         return False

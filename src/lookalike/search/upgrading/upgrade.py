@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lookalike.errors import check
 from lookalike.models import Model
-from lookalike.progress import Progress
+from lookalike.progress import Progress, Stage
 from lookalike.search.adding.encoding import Encoding
 from lookalike.search.adding.generation import embedded, missing
 from lookalike.search.adding.update import BATCH
@@ -22,8 +22,8 @@ from lookalike.search.items import Item
 from lookalike.search.stores import GenerationError, Store
 from lookalike.search.stores.copying import UPGRADE
 from lookalike.search.upgrading import hits
-from lookalike.search.upgrading.choice import MapChoice, kept_choice
-from lookalike.search.upgrading.mapping import LEAST, Accepted, Stage, let_answer
+from lookalike.search.upgrading.mapping import LEAST, Accepted, let_answer
+from lookalike.search.upgrading.maps import MapChoice, kept_choice
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ class Watch:
         self._sure: OrderedDict[str, tuple[str, str]] = OrderedDict()  # of a query: verdict and best hit
 
     def take_over(self, days: Sequence[Day]) -> None:
-        """Go on with sketches that were kept."""
+        """Continue from sketches that were kept."""
         self.days.update((day.date, day) for day in days)
 
     @property
@@ -128,13 +128,12 @@ class Watch:
                 self.today.sure_wrong += 1
             return self._alarms(["marks"] if self.promise is not None and self.promise.add(right) else [])
 
-    def canary(self, found: bool) -> None:
+    def canary(self, found: bool) -> list[str]:
         """A picture of an item was asked for, and found as itself or not."""
         with self._lock:
             self.today.canaries += 1
-            if not found:
-                self.today.canaries_lost += 1
-                self._alarms(["canaries"])
+            self.today.canaries_lost += not found
+            return self._alarms([] if found else ["canaries"])
 
     def _alarms(self, names: list[str]) -> list[str]:
         for name in names:
@@ -142,7 +141,7 @@ class Watch:
         return names
 
     def evidence(self) -> dict[str, float]:
-        """How near each alarm is: 1 is an alarm."""
+        """How close each alarm is; at 1 it is raised."""
         every: dict[str, Any] = dict(self.detectors) | ({} if self.promise is None else {"marks": self.promise})
         return {name: detector.evidence / RARE for name, detector in every.items()}
 

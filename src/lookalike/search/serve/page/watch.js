@@ -1,4 +1,4 @@
-// What was asked, day by day: numbers of the server as a table, and how near an alarm is.
+// Queries by day: numbers of the server as a table, and how close each alarm is.
 
 import { ask, takeToken } from "./api.js";
 

@@ -152,5 +152,5 @@ def candidates(
                ORDER BY ({what}) {operator} {point} LIMIT {number}"""
     best = f"""SELECT score, vector_send(vector), {search.columns} FROM ({near}) AS near
                ORDER BY score DESC LIMIT {sent}"""
-    named = search.asked(best, (query, *search.left_out_values, query))
+    named = search.selected(best, (query, *search.left_out_values, query))
     return named if named is None or len(named) == sent else []

@@ -20,6 +20,7 @@ import numpy as np
 import psycopg
 
 from lookalike.errors import check
+from lookalike.progress import Progress
 from lookalike.search.stores import StorageError
 from lookalike.search.stores.postgres import listing, rows
 from lookalike.search.stores.postgres.approximate import AGREEMENT, NEIGHBOURS, SAMPLE, HnswGraph, indexed, widen
@@ -33,7 +34,6 @@ PART = 100  # steps of building, of exact answers, and of the answers of one wid
 EVERY = 1.0  # seconds between two looks at how far the server is
 SHARE = """SELECT max(blocks_done / nullif(blocks_total, 0)::float) FROM pg_stat_progress_create_index
            WHERE relid = to_regclass(%s)"""
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

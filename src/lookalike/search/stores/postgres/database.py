@@ -173,7 +173,7 @@ class PostgresDatabase:
         return False
 
     def _reading(self, connection: Connection, work: Callable[..., Result], args: Any, settings: Any) -> Result:
-        snapshot = begun(connection, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        snapshot = snapshot_in(connection, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
         result = work(snapshot, *args, **settings)
         connection.execute("COMMIT")
         self._known = snapshot
@@ -260,7 +260,7 @@ def plans_kept(connection: Connection) -> Iterator[None]:
         connection.prepare_threshold = None
 
 
-def begun(connection: Connection, how: str) -> Snapshot:
+def snapshot_in(connection: Connection, how: str) -> Snapshot:
     """A transaction, with what the tables say of the index; one answer of the server for all of it."""
     with connection.pipeline():
         connection.execute(f"BEGIN {how}")
@@ -279,7 +279,7 @@ def begun(connection: Connection, how: str) -> Snapshot:
 
 
 def _writing(connection: Connection, work: Callable[..., Result], args: Any, settings: Any) -> Result:
-    result = work(begun(connection, ""), *args, **settings)
+    result = work(snapshot_in(connection, ""), *args, **settings)
     connection.execute(CHANGED)
     connection.execute("COMMIT")
     return result

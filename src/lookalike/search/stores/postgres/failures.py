@@ -45,8 +45,8 @@ MEANINGS = (  # of the codes of errors, the first that fits
     ("53300", "the server has no free connection: raise its max_connections, or stop other clients"),
     ("57014", "the answer took longer than the time-out of statements: raise statement_timeout for this user"),
     ("55P03", "another process holds the index locked: try again when that is done"),
-    ("42P01", "there is no index any more: it was removed meanwhile"),
-    ("3F000", "there is no index any more: it was removed meanwhile"),
+    ("42P01", "the index no longer exists: it was removed meanwhile"),
+    ("3F000", "the index no longer exists: it was removed meanwhile"),
     ("XX001", "the files of the server are damaged: restore them from a backup"),
     ("XX002", "an index of the server is damaged: REINDEX it"),
 )

@@ -1,4 +1,4 @@
-"""Items that an index on PostgreSQL shall not know any more: their tables are written anew.
+"""Items that an index on PostgreSQL must forget: their tables are written anew.
 
 VACUUM leaves the bytes of deleted rows in their pages until something else is written there; only VACUUM FULL writes
 the table, what it keeps elsewhere (TOAST) and its indexes again. It waits for others and makes them wait. What the

@@ -191,7 +191,7 @@ def as_item(row: Sequence[Any], own: Sequence[str]) -> Item:
 
 
 def items(snapshot: Snapshot, ids: Sequence[str]) -> list[Item]:
-    """Those of these items that there are, in the order of `ids`."""
+    """Those of these items that exist, in the order of `ids`."""
     by_id = {item.id: item for item in select(snapshot, "WHERE id = ANY(%s)", (list(ids),))}
     return [by_id[one] for one in dict.fromkeys(ids) if one in by_id]
 

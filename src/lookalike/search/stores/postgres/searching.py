@@ -104,9 +104,9 @@ class TableSearch:
             named = f"""SELECT score, vector_send(vector), {self.columns} FROM (SELECT *, row_number() OVER
                             (PARTITION BY vector ORDER BY id) AS rank FROM (SELECT *, {source}) AS scored {which})
                             AS ranked WHERE rank <= {number}"""
-        return self.asked(named, (query, *self.left_out_values, *floors))
+        return self.selected(named, (query, *self.left_out_values, *floors))
 
-    def asked(self, statement: str, parameters: Sequence[Any]) -> list[Row] | None:
+    def selected(self, statement: str, parameters: Sequence[Any]) -> list[Row] | None:
         """What a statement names, or None where the index is not as it was known when it looked."""
         state, connection = self.snapshot.state, self.snapshot.connection
         whole = f"SELECT (SELECT {STATE} = %s), named.* FROM ({statement}) AS named"

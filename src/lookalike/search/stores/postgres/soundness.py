@@ -1,4 +1,4 @@
-"""Whether what an index keeps is sound."""
+"""Whether what an index on PostgreSQL keeps is sound."""
 
 from lookalike.search.stores.postgres.database import Snapshot
 from lookalike.search.stores.postgres.rows import one

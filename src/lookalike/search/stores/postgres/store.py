@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
+from lookalike.progress import Progress
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Near, Nearest, Value, Vectors
 from lookalike.search.stores import Forgotten, Summary, copying, fields
@@ -24,7 +25,6 @@ from lookalike.search.stores.postgres import (
 )
 from lookalike.search.stores.postgres.address import Address
 from lookalike.search.stores.postgres.approximate import SearchMemory
-from lookalike.search.stores.postgres.building import Progress
 from lookalike.search.stores.postgres.database import PATIENCE, PostgresDatabase, Snapshot
 from lookalike.search.stores.postgres.documents import PostgresDocuments
 from lookalike.search.stores.postgres.filling import PostgresGenerations

@@ -1,10 +1,11 @@
 """Answers of several stores to one query, as one; and how far they all have come."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from lookalike.progress import Progress
 from lookalike.search.items import Answer, Nearest
 
 
@@ -21,7 +22,7 @@ def merged_nearest(parts: Sequence[Nearest], k: int, missing: Sequence[str] = ()
     return replace(parts[0], items=items[:k], certified=all(part.certified for part in parts), missing=tuple(missing))
 
 
-def summed(progress: Callable[[int, int], None] | None, count: int) -> list[Callable[[int, int], None] | None]:
+def summed(progress: Progress | None, count: int) -> list[Progress | None]:
     """For each of several that work at once a callback `(done, total)`; together they tell the sums."""
     if progress is None:
         return [None] * count

@@ -144,4 +144,4 @@ def check_one_generation(shards: FanOut) -> None:
 
 def between_generations() -> StorageError:
     again = "lookalike upgrade, or lookalike index --new-generation"
-    return StorageError(f"the shards are between two generations: run {again}, to its end")
+    return StorageError(f"the shards are between two generations: let {again} finish")

@@ -19,6 +19,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from lookalike.errors import check
+from lookalike.progress import Progress
 from lookalike.search.filters import Filter, Kind
 from lookalike.search.items import Answer, Identity, Item, Nearest, Value, Vectors
 from lookalike.search.stores import Approximating, Column, Forgotten, StorageError, Store, Summary
@@ -105,16 +106,16 @@ class ShardedStore:
         return Forgotten(sum(part.items for part in parts), first.marks, rewritten, first.beyond)
 
     def search(self, queries: Vectors, k: int, where: Filter = (), leave_out: Sequence[str] = ()) -> list[Answer]:
-        parts, missing = self._asked(lambda store, own: store.search(queries, k, where, own), leave_out)
+        parts, missing = self._replies(lambda store, own: store.search(queries, k, where, own), leave_out)
         return [merged(each, k, missing) for each in zip(*parts, strict=True)]
 
     def nearest(
         self, queries: Vectors, k: int, column: str, where: Filter = (), leave_out: Sequence[str] = ()
     ) -> list[Nearest]:
-        parts, missing = self._asked(lambda store, own: store.nearest(queries, k, column, where, own), leave_out)
+        parts, missing = self._replies(lambda store, own: store.nearest(queries, k, column, where, own), leave_out)
         return [merged_nearest(each, k, missing) for each in zip(*parts, strict=True)]
 
-    def _asked(
+    def _replies(
         self, work: Callable[[Store, list[str]], list[Found]], leave_out: Sequence[str]
     ) -> tuple[list[list[Found]], list[str]]:
         """What shards of one generation find, each without its own of the ids to leave out; those that are down."""
@@ -202,7 +203,7 @@ class ShardedStore:
     def columns(self) -> Mapping[str, Kind]:
         return self._ask.any(lambda store: store.columns())
 
-    def approximate(self, on: bool, progress: Callable[[int, int], None] | None = None) -> None:
+    def approximate(self, on: bool, progress: Progress | None = None) -> None:
         """See `Approximating`."""
         parts = summed(progress, len(self.shards))
         self._ask.each(lambda store, place: cast(Approximating, store).approximate(on, parts[place]))

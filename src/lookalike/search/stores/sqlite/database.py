@@ -17,10 +17,10 @@ from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from lookalike.errors import UserError, check
-from lookalike.files import open_regular, printable
+from lookalike.files import printable
 from lookalike.search.stores import GenerationError, StorageError
 from lookalike.search.stores.sqlite.generations import identity_of
-from lookalike.search.stores.sqlite.soundness import check_schema, problems
+from lookalike.search.stores.sqlite.soundness import check_journal, check_schema, problems
 
 WAIT = 60.0  # seconds for another writer
 ATTEMPTS = 3  # to lock a file that others replace meanwhile
@@ -42,7 +42,6 @@ MEANINGS = (  # of what SQLite says
     ("disk i/o", "the disk reports an error: check it, then repeat the command"),
 )
 DAMAGED = ("malformed", "not a database", "no such table")
-MANY = bytes.fromhex("d9d505f920a163d7")  # ends the journal of a change of several databases, which names a file
 LOG = "let its owner run lookalike status --compact on it, or copy the index with --backup"
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -152,7 +151,7 @@ class SqliteDatabase:
         Searches look at what has changed, unless it is not `counted`.
         """
         with explained(self.file):
-            opened = self._begun()
+            opened = self._locked()
             connection = opened.connection
             try:
                 yield connection
@@ -167,7 +166,7 @@ class SqliteDatabase:
             if not self._current(opened):
                 raise gone(self.file)
 
-    def _begun(self) -> Opened:
+    def _locked(self) -> Opened:
         """A connection that holds the lock of writers: of the file that has the name, also where it had to wait."""
         for _ in range(ATTEMPTS):
             opened = self._opened()
@@ -235,7 +234,7 @@ def opened(file: Path, patience: float = WAIT) -> Opened:
 
 def connect(file: Path, how: str, settings: Sequence[str], patience: float = WAIT) -> sqlite3.Connection:
     """A connection without hidden transactions."""
-    _check_journal(file)
+    check_journal(file)
     address = f"{file.resolve().as_uri()}?{how}"
     connection = sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None, check_same_thread=False)
     try:
@@ -246,21 +245,6 @@ def connect(file: Path, how: str, settings: Sequence[str], patience: float = WAI
         connection.close()
         raise
     return connection
-
-
-def _check_journal(file: Path) -> None:
-    """Refuse a journal that no index leaves: SQLite waits for a pipe, and deletes whatever file a journal names."""
-    journal = Path(f"{file.resolve()}-journal")
-    if not os.path.lexists(journal):
-        return
-    try:
-        with open_regular(journal) as content:
-            content.seek(max(0, os.fstat(content.fileno()).st_size - len(MANY)))
-            odd = content.read() == MANY
-    except OSError:
-        odd = True
-    if odd:
-        raise sqlite3.DatabaseError(f"malformed index: '{journal.name}' beside it is no journal of an index")
 
 
 def state_of(file: Path, fixed: bool = False) -> tuple[int, ...]:
@@ -282,7 +266,7 @@ def _log(file: Path) -> int:
 
 
 def gone(file: Path) -> StorageError:
-    return StorageError(f"'{file}' is not there any more: the index was moved or deleted while it was open")
+    return StorageError(f"'{file}' no longer exists: the index was moved or deleted while it was open")
 
 
 @contextmanager
@@ -314,14 +298,3 @@ def _problem(file: Path) -> str | None:
             return next(problems(connection), None)
     except Exception as error:  # what is damaged fails in whatever way its reader does
         return " ".join(str(error).split())[:200] or type(error).__name__
-
-
-def sizes(folder: Path, truth: str) -> dict[str, int]:
-    """How many bytes each part of an index takes; the log of the truth counts with it."""
-    parts = {truth: 0, "cache": 0, "model": 0}
-    for file in folder.rglob("*"):
-        if file.is_file():
-            name = file.relative_to(folder).parts[0]
-            name = truth if name.startswith(truth) else name
-            parts[name] = parts.get(name, 0) + file.stat().st_size
-    return parts

@@ -14,7 +14,6 @@ from lookalike.search.stores.sqlite.cells import vector_of
 from lookalike.search.stores.sqlite.database import SqliteDatabase
 from lookalike.search.stores.sqlite.documents import SqliteDocuments
 from lookalike.search.stores.sqlite.generations import identity_of
-from lookalike.search.stores.sqlite.putting import put
 
 MAPPED = "CREATE TABLE IF NOT EXISTS mapped (key INTEGER PRIMARY KEY)"  # in the upcoming generation; then items say so
 
@@ -106,7 +105,7 @@ class SqliteGenerations:
             items = [item for item in rows.select(connection, np.array(keys, np.int64)) if item.mapped]
             pictures = SqliteDocuments(self.database).pictures([item.id for item in items])
             real = np.stack([named[item.id] for item in items]) if items else np.empty((0, identity.dim), np.float32)
-            put(connection, [replace(item, mapped=False) for item in items], real, pictures)
+            rows.put(connection, [replace(item, mapped=False) for item in items], real, pictures)
 
 
 def _check_upcoming(connection: sqlite3.Connection, new: Identity) -> None:

@@ -1,4 +1,4 @@
-"""Items that an index in SQLite shall not know any more: no file in its folder holds a byte of them afterwards.
+"""Items that an index in SQLite must forget: no file in its folder holds a byte of them afterwards.
 
 A row that was deleted stays in free pages, in the log and in the segments until something else is written there. So the
 database is written anew, its log is emptied, the segments are built again, and what a restoring set aside is deleted.
@@ -36,7 +36,7 @@ def forget(database: SqliteDatabase, cache: Cache, ids: Sequence[str]) -> Forgot
 
 
 def _empty_log(database: SqliteDatabase) -> None:
-    """Move the log into the file and cut it off; whoever reads an old state keeps it from that."""
+    """Move the log into the file and cut it off; a reader of an old snapshot blocks this."""
     until = time.monotonic() + database.patience
     with explained(database.file):
         while database.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:

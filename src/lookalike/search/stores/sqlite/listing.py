@@ -36,7 +36,7 @@ def listed(connection: sqlite3.Connection, where: Filter, after: str, count: int
 
 
 def items(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Item]:
-    """Those of these items that there are, in the order of `ids`."""
+    """Those of these items that exist, in the order of `ids`."""
     keys = rows.keys_of(connection, ids, complete=False)
     return rows.select(connection, np.array([keys[one] for one in dict.fromkeys(ids) if one in keys], np.int64))
 

@@ -1,7 +1,8 @@
-"""Items as rows of SQLite, and the user's own columns beside them."""
+"""Items as rows of SQLite, the user's own columns beside them, with their vectors and pictures."""
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -9,11 +10,12 @@ import numpy as np
 
 from lookalike.errors import UserError
 from lookalike.search.filters import Kind
-from lookalike.search.items import Item, Value
+from lookalike.search.items import Item, Value, Vectors
 from lookalike.search.log import LATEST
 from lookalike.search.stores import UnknownItemError, fields
 from lookalike.search.stores.fields import FIELDS, OWN, adapted, checked, fields_of, item_of, kinds_of, own_columns
 from lookalike.search.stores.sqlite.cells import ITEM, PATH, TEXT, VALUES, column_of, typed, vector_of
+from lookalike.search.stores.sqlite.generations import identity_of, insert_vectors
 from lookalike.search.stores.sqlite.segments import Keys
 
 CHUNK = 500  # parameters of one statement
@@ -43,7 +45,22 @@ def make_columns(connection: sqlite3.Connection, kinds: Mapping[str, Kind]) -> N
             connection.execute(f"CREATE INDEX items_c{position} ON items (c{position})")
 
 
-def insert(connection: sqlite3.Connection, items: Sequence[Item], first: int, time: float) -> None:
+def put(connection: sqlite3.Connection, items: Sequence[Item], vectors: Vectors, pictures: Mapping[str, bytes]) -> None:
+    """Write items, in the place of those with the same ids.
+
+    Every item gets a new key: that is how segments see that it is another one.
+    """
+    identity, ids = identity_of(connection), [item.id for item in items]
+    vectors = checked(vectors, len(items), identity.dim)
+    remove(connection, list(keys_of(connection, ids, complete=False).values()))
+    first = next_key(connection)
+    insert(connection, items, first, time.time())
+    insert_vectors(connection, identity.generation, range(first, first + len(items)), vectors)
+    kept = ((first + place, pictures.get(one)) for place, one in enumerate(ids))
+    connection.executemany("INSERT INTO pictures VALUES (?, ?)", [row for row in kept if row[1]])
+
+
+def insert(connection: sqlite3.Connection, items: Sequence[Item], first: int, now: float) -> None:
     """Write items under the keys from `first` on."""
     make_columns(connection, kinds_of(items, names_of(connection)))
     own = own_columns(names_of(connection))
@@ -54,7 +71,7 @@ def insert(connection: sqlite3.Connection, items: Sequence[Item], first: int, ti
         (
             (
                 key,
-                time if item.added is None else item.added,
+                now if item.added is None else item.added,
                 *fields_of(item, _as_stored(item.path)),
                 *(adapted(item.columns.get(name), kind) for name, (_, kind) in own.items()),
             )

@@ -3,16 +3,20 @@
 SQLite lets a stranger write anything into any column, and a flipped bit turns a text into something that is none.
 """
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 
+from lookalike.files import open_regular
 from lookalike.search.log import LATEST
 from lookalike.search.stores.fields import checked
 from lookalike.search.stores.sqlite.generations import identity_of
 
+MANY = bytes.fromhex("d9d505f920a163d7")  # ends the journal of a change of several databases, which names a file
 NAMES = r"\(\w+(?:, ?\w+)*\)"
 WRITTEN = re.compile(  # what stands in the schema of an index: nothing that is computed, and one program
     rf"CREATE TABLE \w+ ?\((?:[\w ,]|{NAMES})*\)(?: WITHOUT ROWID)?"
@@ -67,10 +71,25 @@ LATER = {"author"}  # columns that come with what is first kept in them
 
 
 def check_schema(connection: sqlite3.Connection) -> None:
-    """Refuse views, triggers and expressions of a stranger's: whatever they say runs when it is used, and for ever."""
+    """Refuse views, triggers and expressions that a stranger has put in: they run whenever they are used."""
     for name, statement in connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
         if not (isinstance(statement, str) and WRITTEN.fullmatch(" ".join(statement.split()))):
             raise sqlite3.DatabaseError(f"malformed index: {str(name)[:80]!r} is nothing that an index makes")
+
+
+def check_journal(file: Path) -> None:
+    """Refuse a journal that no index leaves: SQLite waits for a pipe, and deletes whatever file a journal names."""
+    journal = Path(f"{file.resolve()}-journal")
+    if not os.path.lexists(journal):
+        return
+    try:
+        with open_regular(journal) as content:
+            content.seek(max(0, os.fstat(content.fileno()).st_size - len(MANY)))
+            odd = content.read() == MANY
+    except OSError:
+        odd = True
+    if odd:
+        raise sqlite3.DatabaseError(f"malformed index: '{journal.name}' beside it is no journal of an index")
 
 
 def problems(connection: sqlite3.Connection) -> Iterator[str]:

@@ -20,13 +20,12 @@ from lookalike.search.stores import Forgotten, GenerationError, Summary
 from lookalike.search.stores.fields import check_batch, checked, checked_k
 from lookalike.search.stores.sqlite import forgetting, listing, rows, schema, snapshot, soundness, upkeep
 from lookalike.search.stores.sqlite.cache import Cache
-from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase, sizes
+from lookalike.search.stores.sqlite.database import WAIT, SqliteDatabase
 from lookalike.search.stores.sqlite.documents import SqliteDocuments
 from lookalike.search.stores.sqlite.filling import SqliteGenerations
 from lookalike.search.stores.sqlite.generations import identity_of
 from lookalike.search.stores.sqlite.log import SqliteLog
 from lookalike.search.stores.sqlite.marks import SqliteMarks
-from lookalike.search.stores.sqlite.putting import put
 from lookalike.search.stores.sqlite.schema import FORMAT
 from lookalike.search.stores.sqlite.segments import SegmentView
 
@@ -67,7 +66,7 @@ class SqliteStore:
 
     @staticmethod
     def restore(folder: Path, backup: Path) -> Path:
-        """Put a `backup` in the place of what is in a folder; where that is kept from now on."""
+        """Put a `backup` in the place of what is in a folder; returns where that is kept from now on."""
         ours = not folder.exists() or (folder.is_dir() and all(OWN.match(file.name) for file in folder.iterdir()))
         check(ours, f"'{folder}' exists and is not an index: give a new folder")
         _make(folder)
@@ -94,7 +93,7 @@ class SqliteStore:
         with self.database.writing() as connection:
             if generation not in (None, identity_of(connection).generation):
                 raise GenerationError
-            put(connection, items, vectors, pictures or {})
+            rows.put(connection, items, vectors, pictures or {})
 
     def remove(self, ids: Sequence[str]) -> int:
         with self.database.writing() as connection:
@@ -181,7 +180,7 @@ class SqliteStore:
         return self.database.read(listing.summary, columns, values, newest)
 
     def describe(self) -> dict[str, str]:
-        parts, count = sizes(self.folder, FILE), self.count()
+        parts, count = _sizes(self.folder), self.count()
         whole = {"on disk": ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in parts.items() if size)}
         if not count:
             return whole
@@ -211,3 +210,14 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make the folder '{folder}' ({error.strerror}): choose another place") from None
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """How many bytes each part of an index takes; the log of the truth counts with it."""
+    parts = {FILE: 0, "cache": 0, "model": 0}
+    for file in folder.rglob("*"):
+        if file.is_file():
+            name = file.relative_to(folder).parts[0]
+            name = FILE if name.startswith(FILE) else name
+            parts[name] = parts.get(name, 0) + file.stat().st_size
+    return parts

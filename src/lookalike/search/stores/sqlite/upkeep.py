@@ -29,7 +29,7 @@ def compact(database: SqliteDatabase) -> None:
 def backup(database: SqliteDatabase, file: Path) -> None:
     """A copy of the truth as of now, in one file, while others read and write; whoever may read that may read this."""
     source = database.connection()
-    with _begun(file) as partial:
+    with _replacing(file) as partial:
         with explained(file), closing(sqlite3.connect(partial)) as copy:
             source.backup(copy)
         _give_rights(partial, database.file)
@@ -38,13 +38,13 @@ def backup(database: SqliteDatabase, file: Path) -> None:
 
 
 def restore(file: Path, backup: Path) -> Path:
-    """Put a backup in the place of `file`; what was there keeps existing under the name that is returned.
+    """Put a backup in the place of `file`; what was there is kept under the name that is returned.
 
     Processes that have the index open see that its file is another one, and go on with that.
     """
     check(backup.is_file(), f"there is no file '{backup}': give one that lookalike status --backup has written")
     before = file.with_name(f"{file.name}.before")
-    with _begun(file) as partial:
+    with _replacing(file) as partial:
         with explained(file):
             _copy_sound(backup, partial)
         there = os.path.lexists(file)
@@ -61,7 +61,7 @@ def restore(file: Path, backup: Path) -> Path:
 
 
 @contextmanager
-def _begun(file: Path) -> Iterator[Path]:
+def _replacing(file: Path) -> Iterator[Path]:
     """A file beside another, which only its owner may read, to take its place; one at a time in a folder."""
     partial = files.beside(file)
     try:
